@@ -80,13 +80,13 @@ def cost(verdict: Verdict) -> str:
 
 
 def early(verdict: Verdict) -> str:
-    """That estimates are of some rows of a table alone, where these were enough to decide; empty elsewhere."""
+    """Of how many rows of a table the estimates are, where these were enough to decide; empty elsewhere."""
     size = verdict.population.get("size")
     if verdict.stopped != "decided" or verdict.counted != "people" or not isinstance(size, int):
         return ""
     if not verdict.leaves or verdict.samples >= size:
         return ""
-    return f"{verdict.samples:,} of {size:,} rows were enough; estimates are of these alone, measure gives those of all"
+    return f"of {verdict.samples:,} of the {size:,} rows"
 
 
 def risk(verdict: Verdict) -> str:
@@ -166,8 +166,14 @@ def must_be(item: Expression) -> str:
 def telling(verdict: Verdict) -> Expression | None:
     """The compared quantity that tells most of the answer: one that settles it, where there is one, else the first.
 
-    Of a claim for every group it is that of the worst group.
+    Of a claim for every group it is that of the worst group. Where all groups together are refuted, and no single one
+    is, it is the worst value of all, without an estimate: nobody knows yet whose it is.
     """
+    worst = verdict.worst
+    if worst is not None and worst.answer == verdict.answer:
+        return worst.expression
+    if worst is not None and verdict.headline is not None:
+        return replace(verdict.headline, estimate=None)
     if verdict.groups or not verdict.expressions:
         return verdict.headline
     wanted = {"violated": False, "undecided": None, "holds": True}[verdict.answer]
@@ -180,12 +186,12 @@ def compared_finding(verdict: Verdict, compact: bool = False) -> str:
     item, worst = telling(verdict), verdict.worst
     if item is None:
         return verdict.stopped
+    known = quantity_finding(item, compact)
     if worst is None:
-        return quantity_finding(item, compact)
-    if worst.answer == verdict.answer:
-        return f"{worst.group}: {quantity_finding(worst.expression, compact)}"
-    # Refuted for all groups together: the interval is of the worst value, and whose that is nobody knows yet.
-    return f"the worst of {len(verdict.groups):,} groups: {quantity_finding(replace(item, estimate=None), compact)}"
+        return known
+    return (
+        f"{worst.group if worst.answer == verdict.answer else f'the worst of {len(verdict.groups):,} groups'}: {known}"
+    )
 
 
 def quantity_finding(item: Expression, compact: bool) -> str:

@@ -65,11 +65,17 @@ def audit_content(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noq
     return PackContent(values, tables, {name: tuple(items) for name, items in _lists(audit).items()})
 
 
+_SOME_ROWS = (
+    "Where some of the rows were enough to decide, estimates are of these rows alone; isonomia measure takes all rows."
+)
+
+
 def _lists(audit: Audit) -> Mapping[str, Sequence[str]]:
     verdicts = [entry.verdict for entry in audit.entries]
+    some = [_SOME_ROWS] if any(early(verdict) for verdict in verdicts) else []
     return {
         "assumptions": list(dict.fromkeys(item for verdict in verdicts for item in verdict.assumptions)),
-        "limits": list(dict.fromkeys(item for verdict in verdicts for item in verdict.remarks)),
+        "limits": [*some, *dict.fromkeys(item for verdict in verdicts for item in verdict.remarks)],
         "risks": [f"{entry.name}: {entry.why}" for entry in audit.entries if entry.why],
         "open": list(_open(audit)),
     }
@@ -88,7 +94,7 @@ def _verdicts(entries: Sequence[Entry]) -> PackTable:
         (
             entry.name,
             entry.verdict.answer,
-            "; ".join(filter(None, [view_of(entry.verdict).finding(entry.verdict, False), early(entry.verdict)])),
+            ", ".join(filter(None, [view_of(entry.verdict).finding(entry.verdict, False), early(entry.verdict)])),
             _risk(entry.verdict),
             entry.verdict.text,
         )
