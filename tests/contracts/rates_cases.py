@@ -49,6 +49,16 @@ def check(prop: Any, population: Any, **options: Any) -> Repeatable:
     return Repeatable(prop, model, population, {"seed": 5, "random_model": False, "growth": 1.3, **options})
 
 
+PROGRAM = """
+def popModel():
+    points = gaussian(0, 1)
+    group = step([(0, 1, 0.3), (1, 2, 0.7)])
+
+def F():
+    pass
+"""
+
+
 def proved(prop: Any) -> Repeatable:
     """A check of a program whose every way is followed."""
     return Repeatable(prop, None, WORLD(), {"seed": 5})
@@ -70,6 +80,9 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "a budget of time": lambda: check("P[prediction == 1] >= 0.6", UNLIMITED(), budget="0.02s"),
     "exact": lambda: check(PARITY, CENSUS()),
     "proved": lambda: proved(PARITY),
+    "a program, drawn": lambda: Repeatable(
+        "P[points > 0 | group > 1] >= 0.4", None, iso.Program.of(PROGRAM), {"seed": 5, "method": "bets"}
+    ),
     "an exact mean": lambda: check("E[points | sex == 'F'] <= 0.52", CENSUS()),
     "an exact mean of tenths": lambda: check("E[points / 10 | sex == 'F'] <= 0.052", CENSUS()),
     "exact with an empty group": lambda: check("P[prediction == 1 | points > 1000] >= 0.5", CENSUS()),

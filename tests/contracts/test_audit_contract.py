@@ -15,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import rates_cases
 from audit_cases import CASES, CHANGES, HEAD, MODEL, NOMOS, AuditCases, people_csv, statistics, variants
 from repeatable_checks import Entries, Notebook, Repeatable, resumes_at, timeless
 from rich.console import Console
@@ -57,6 +58,9 @@ def every_audit() -> Iterator[None]:
             if cases.small_steps is not None:
                 patch.setattr(*cases.small_steps)
         yield
+
+
+BATCHES = {"first": 256, "growth": 1.03, "early": 1.2, "most": 2**18, "draws_only": True}
 
 
 def test_every_audit_has_cases() -> None:
@@ -176,6 +180,28 @@ def test_a_check_is_repeated_from_its_numbers_alone(case: Case) -> None:
 def test_a_verdict_survives_json(case: Case) -> None:
     stored = json.loads(json.dumps(case.verdict.to_dict(), allow_nan=False))
     assert iso.Verdict.from_dict(stored).to_dict() == case.verdict.to_dict()
+
+
+def test_a_check_on_a_device_is_repeated_from_its_numbers_alone() -> None:
+    """Claim: batches are as large there as they were, although nobody can be drawn there."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    population = iso.Program.of(rates_cases.PROGRAM, device="cpu")
+    check = Repeatable("P[points > 0 | group > 1] >= 0.45", None, population, {})
+    verdict, entries = check.run()
+    assert verdict.method == "bets"
+    assert check.replayed(entries) == verdict
+
+
+@pytest.mark.parametrize(
+    "batches", [[], {}, {"first": 1}, {**BATCHES, "first": 0}, {**BATCHES, "growth": "2"}, {**BATCHES, "most": 2**54}]
+)
+def test_batches_of_no_size_are_refused(batches: Any) -> None:
+    _, entries = rates_cases.CHECKS["a program, drawn"]().run()
+    population = {**entries["population"], "batches": batches}
+    assert entries["population"]["batches"].keys() == BATCHES.keys()
+    with pytest.raises(IsonomiaError, match="the sizes of its batches are"):
+        rates_cases.CHECKS["a program, drawn"]().replayed({**entries, "population": population})
 
 
 @_over("tampered")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 from typing import Literal as OneOf
 
@@ -11,6 +12,7 @@ from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
 from isonomia.models.wrappers import Cached, given_in_words, unwrap, watch
+from isonomia.populations.devices import BatchSizes
 from isonomia.populations.protocol import Population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
@@ -106,7 +108,14 @@ def _population(population: Any) -> Entry:
         "remarks": list(getattr(population, "remarks", ())),
         "fingerprint": population.fingerprint(),
         **drawn_on(population),
+        **_batches(population),
     }
+
+
+def _batches(population: Population) -> Entry:
+    """How large batches should be, where a population says so: a replay makes the same ones."""
+    sizes: BatchSizes | None = getattr(population, "batch_sizes", None)
+    return {} if sizes is None else {"batches": asdict(sizes)}
 
 
 def about_model(model: Model | None, population: Any) -> Entry:

@@ -28,15 +28,20 @@ class BatchSizes:
         How much larger a batch makes the total, near a decision and far from one.
     most
         The largest batch, which bounds the memory.
+    draws_only
+        Whether they are for draws alone: a model that is asked besides may cost far more a person than a batch does.
     """
 
     first: int
     growth: float
     early: float
     most: int
+    draws_only: bool = False
 
-    def asked(self) -> BatchSizes:
+    def asked(self) -> BatchSizes | None:
         """The same where a model is asked, which may keep far more for each person than a few numbers."""
+        if self.draws_only:
+            return None
         most = min(self.most, _MOST_ASKED)
         return BatchSizes(min(self.first, most), self.growth, self.early, most)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
+from isonomia.populations.devices import BatchSizes
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.parser import parse_condition
@@ -18,6 +19,7 @@ from isonomia.spec.tree import Row, Value
 __all__ = ["RecordedPopulation", "table_of_rows"]
 
 _TABLES = ("sample", "census")
+_SIZES = {"first": {int}, "growth": {int, float}, "early": {int, float}, "most": {int}, "draws_only": {bool}}
 _MAX_SIZE = 2**53
 """More people cannot be counted in double precision."""
 
@@ -36,6 +38,7 @@ class RecordedPopulation:
     known: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)  # of the columns whose values were read
     name: str | None = None  # what a domain is called; None for people
     drawn_on: str | None = None  # the kind of device that draws were made on; None for NumPy
+    batch_sizes: BatchSizes | None = None  # how large its batches should be, where it said so
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
@@ -54,6 +57,7 @@ class RecordedPopulation:
             known=known,
             name=entry.get("name"),
             drawn_on=entry.get("device"),
+            batch_sizes=BatchSizes(**entry["batches"]) if "batches" in entry else None,
         )
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -101,7 +105,16 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
             return f"a value of {column!r:.60} comes twice"
     if not isinstance(entry.get("device"), str | None):
         return f"its device is {entry['device']!r:.60}"
+    if "batches" in entry and not _are_sizes(entry["batches"]):
+        return f"the sizes of its batches are {entry['batches']!r:.60}"
     return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is no text"
+
+
+def _are_sizes(batches: Any) -> bool:
+    if not isinstance(batches, dict) or batches.keys() != _SIZES.keys():
+        return False
+    known = all(type(size) in _SIZES[key] for key, size in batches.items())
+    return known and all(1 <= size <= _MAX_SIZE for size in batches.values() if type(size) is not bool)
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:

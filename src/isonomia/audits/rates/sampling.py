@@ -215,8 +215,9 @@ def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
     """
     schedule = check.schedule
     sizes: BatchSizes | None = getattr(check.population, "batch_sizes", None)
+    sizes = sizes if sizes is None or check.model is None else sizes.asked()
     if sizes is not None and check.method != "verifair":
-        return schedule.of_sizes(sizes if check.model is None else sizes.asked())
+        return schedule.of_sizes(sizes)
     fresh: Evidence[Any] = evidence
     if fresh.decision(fresh.begin()) is None:
         schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
