@@ -51,9 +51,9 @@ class TomlText:
             content = tomllib.loads(text)
             long = _has_long_integer(content)
         except (ValueError, RecursionError) as error:  # also a number of too many digits, or brackets within brackets
-            raise SpecError(f"{file} is no TOML: {error}") from error
+            raise SpecError(f"{file} is not valid TOML: {error}") from error
         if long:
-            raise SpecError(f"{file} is no TOML: it has a whole number of more than 64 bits")
+            raise SpecError(f"{file} is not valid TOML: it has a whole number of more than 64 bits")
         return cls(file, text, content, positions(text))
 
     def place(self, *path: str | int) -> Place | None:

@@ -150,7 +150,7 @@ def excerpt(text: str, limit: int) -> str:
     """The text, or its beginning and a word on how much there is."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit].rstrip()} … (cut: {len(text):,} characters in all)"
+    return f"{text[:limit].rstrip()} … (cut: {len(text):,} characters in total)"
 
 
 # Controls, lone surrogates, what has no width, and what turns the direction of the text around it. The two joiners

@@ -133,7 +133,7 @@ def test_the_file_alone_gives_the_same_verdicts_in_another_folder(ran: Path, tmp
     folder = _elsewhere(ran, tmp_path)
     done = _isonomia(folder, "replay", "evidence.json")
     assert done.returncode == 1, done.stdout + done.stderr  # one is violated
-    assert "the seal is whole" in done.stdout
+    assert "the seal is intact" in done.stdout
     for name in NAMES:
         assert any(line.startswith(name) and "the same" in line for line in done.stdout.splitlines())
     assert [path.name for path in folder.iterdir()] == ["evidence.json"]
@@ -168,7 +168,7 @@ def test_a_tamperer_who_seals_anew_is_found_out_by_the_arithmetic(ran: Path, tmp
     file.write_text(json.dumps(_sealed_anew(content)))
     done = _isonomia(tmp_path, "replay", "evidence.json")
     assert done.returncode == 2
-    assert "the seal is whole" in done.stdout
+    assert "the seal is intact" in done.stdout
     assert "priors always help: answer: 'holds' in the record, 'violated' now" in done.stdout
     assert "women: " in done.stdout
 

@@ -284,7 +284,7 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
         ((*CLAIM, "--interventions", "clash.toml"), "contradict each other"),
         ((*CLAIM, "--interventions", "misfit.toml"), "line 12, column 1: misfit.toml"),
         ((*CLAIM, "--interventions", "typo.toml"), "line 5, column 1: typo.toml: feature 'savings' has no key"),
-        ((*CLAIM, "--interventions", "cut.toml"), "cut.toml is no TOML"),
+        ((*CLAIM, "--interventions", "cut.toml"), "cut.toml is not valid TOML"),
         ((*CLAIM, "--interventions", "bytes.toml"), "as a text in UTF-8"),
         ((*CLAIM, "--interventions", "endless.toml"), "can rise without limit. Give it a bound"),
         ((*CLAIM, "--interventions", "tight.toml"), "breaks bounds (0 <= savings <= 5)"),

@@ -59,7 +59,7 @@ def test_a_key_in_quotes_is_known_by_the_name_that_it_stands_for() -> None:
     "value", ["18446744073709551617", "[1, {a = 18446744073709551617}]", "1" + "0" * 5000, "[" * 5000]
 )
 def test_a_number_or_a_nesting_that_not_every_reader_takes_is_no_toml(value: str) -> None:
-    with pytest.raises(SpecError, match=r"my\.toml is no TOML"):
+    with pytest.raises(SpecError, match=r"my\.toml is not valid TOML"):
         TomlText.parse(f"a = {value}", "my.toml")
 
 
@@ -100,5 +100,5 @@ def test_a_table_within_a_line_reads_back() -> None:
 
 
 def test_keys_within_keys_without_end_are_an_error():
-    with pytest.raises(SpecError, match="is no TOML"):
+    with pytest.raises(SpecError, match="is not valid TOML"):
         TomlText.parse("a" + ".a" * 3000 + " = 1", "audit.toml")

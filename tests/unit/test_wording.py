@@ -29,7 +29,7 @@ def test_of_many_the_first_few_are_named_and_the_others_counted() -> None:
 def test_what_is_cut_says_so() -> None:
     assert shortened("abcdef", 6) == "abcdef"
     assert shortened("abcdefg", 6) == "abc..."
-    assert excerpt("a b c", 2) == "a … (cut: 5 characters in all)"
+    assert excerpt("a b c", 2) == "a … (cut: 5 characters in total)"
 
 
 def test_what_cannot_be_printed_is_a_blank() -> None:

@@ -180,6 +180,6 @@ def checked_undecided(value: str) -> str:
         raise UsageError(f"expected undecided as one of {expected}, but got {value!r}.{nearest(str(value), UNDECIDED)}")
     if value == "skip" and circumstances().skip is None:
         raise UsageError(
-            "undecided='skip' was asked for, but only a test that pytest runs can be skipped: use 'fail' or 'pass'"
+            "undecided='skip' was requested, but only a test that pytest runs can be skipped: use 'fail' or 'pass'"
         )
     return value

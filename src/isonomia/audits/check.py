@@ -298,7 +298,7 @@ def check(
         decided as under ``"any"``, which is valid for any number of looks.
     stop
         When a check of rates ends. ``"decided"``: as soon as there is an answer. ``"precise"``: once there is one and
-        the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when everybody was asked or
+        the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when everybody was counted or
         the budget is spent. Answers and intervals are as valid however long it goes on.
     width
         The width that ``stop="precise"`` goes for.

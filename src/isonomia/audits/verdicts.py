@@ -159,6 +159,7 @@ ANSWERS: Mapping[bool | None, OneOf["holds", "violated", "undecided"]] = {
 
 _REASONS = {
     "decided": "decided",
+    "budget": "the budget of samples is spent",
     "time": "the budget of time is spent",
     "exhausted": "every row is used up",
     "interrupted": INTERRUPTED,
@@ -172,9 +173,9 @@ def watched(model: Model, random_model: bool) -> Model:
     return model.around(model.model) if isinstance(model, Cached) else model
 
 
-def why_stopped(reason: str, counted: str = "people") -> str:
-    """Why the loop of the engine ended, in words; ``counted`` is what its budget counts."""
-    return f"the budget of {counted} is spent" if reason == "budget" else _REASONS[reason]
+def why_stopped(reason: str) -> str:
+    """Why the loop of the engine ended, in words."""
+    return _REASONS[reason]
 
 
 def stored_violations(journal: Journal) -> KeepsViolations | None:

@@ -97,7 +97,7 @@ class _Command(TyperCommand):
             owners = [each for each, command in others if any(name in one.opts for one in command.params)]
             if not owners:
                 raise
-            told = f"{name} is no option of isonomia {self.name}, but of isonomia {listed(owners[:4], 'and')}"
+            told = f"{name} is not an option of isonomia {self.name}, but of isonomia {listed(owners[:4], 'and')}"
             raise type(error)(name, told, ctx=ctx) from error  # type: ignore[call-arg]
 
 
@@ -120,7 +120,7 @@ def _print_version(wanted: bool) -> None:
 def _front(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version),
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
     del version  # the callback has dealt with it

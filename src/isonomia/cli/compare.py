@@ -77,7 +77,7 @@ def _side(name: str, records: Path, key: bytes | None) -> RunVerdicts:
     if path.is_file():
         return run_in_file(path, key)
     if path.exists() or len(path.parts) > 1 or path.suffix:  # no run is called so
-        problem = "is no file" if path.exists() else "does not exist"
+        problem = "is not a file" if path.exists() else "does not exist"
         beside = [file.name for file in path.parent.glob("*.json")] if path.parent.is_dir() else []
         raise RecordError(
             f"expected a run, an evidence file or verdicts, but {name} {problem}.{nearest(path.name, beside)}"

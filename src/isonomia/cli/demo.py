@@ -18,7 +18,7 @@ from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, Open
 from isonomia.cli.outputs import conclude
 from isonomia.errors import UsageError
-from isonomia.records.display.words import cost
+from isonomia.wording import plural
 
 if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
@@ -78,7 +78,10 @@ def _show_briefly(entry: Entry, finding: Callable[[Verdict], str], console: Cons
 
     verdict = entry.verdict
     violated = verdict.answer == "violated"
-    first = finding(verdict) if violated else f"{verdict.answer.capitalize()} after {cost(verdict)}."
+    after = plural(verdict.samples, "sample")
+    first = finding(verdict) if violated else f"{verdict.answer.capitalize()} after {after}."
+        finding(verdict) if violated else f"{verdict.answer.capitalize()} after {plural(verdict.samples, 'sample')}."
+    )
     content = Text.assemble((f"{entry.explanation}\n", "italic"), first)
     title, colour = title_of(entry.verdict.answer, entry.name, console), COLOURS[entry.verdict.answer]
     console.print(Panel(content, title=title, title_align="left", border_style=colour, padding=(0, 1)))

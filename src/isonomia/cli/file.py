@@ -77,7 +77,9 @@ def file(
     id_column: IdColumn = None,
     no_reason: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column that is no reason, such as the outcome.", rich_help_panel=CLAIM),
+        typer.Option(
+            metavar="COLUMN", help="A column that is not a reason, such as the outcome.", rich_help_panel=CLAIM
+        ),
     ] = None,
     csv: TableFile = None,
     run: Annotated[
@@ -215,7 +217,7 @@ def _refusals(
     named = {"--data": data, "--model": model, "--interventions": interventions, "--target": target}
     missing = [name for name, value in named.items() if not value]
     if missing:
-        raise UsageError(f"expected {', '.join(named)} for reg-b, but {', '.join(missing)} did not come")
+        raise UsageError(f"expected {', '.join(named)} for reg-b, but {', '.join(missing)} is missing")
     assert interventions is not None
     opened, changes = reading.open(model), read_interventions(interventions)
     return refused_applicants(

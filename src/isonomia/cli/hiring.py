@@ -127,7 +127,7 @@ def _moving(everybody: Generator) -> DemoQuestion:
     return DemoQuestion(
         prop,
         everybody,
-        "Who lives 60 km away or more, and moves to 15 km from the office, is answered as before.",
+        "Moving from 60 km or more to 15 km from the office must not change the answer.",
         _moved,
     )
 
@@ -136,7 +136,7 @@ def _moved(verdict: Verdict) -> str:
     first = verdict.counterexamples[0]
     moved = ", ".join(f"{name} {change(*pair)}" for name, pair in first["differs"]["x2"].items())
     answers = " and then ".join(map(str, first["outputs"].values()))
-    return f"Not so. For example {moved}: the answer is {answers}."
+    return f"Violated. For example {moved}: the answer is {answers}."
 
 
 def _no_way(people: dict[str, Any]) -> DemoQuestion:
@@ -161,7 +161,7 @@ def _no_way(people: dict[str, Any]) -> DemoQuestion:
 def _without_a_way(verdict: Verdict) -> str:
     counts = verdict.details["counts"]
     return (
-        f"Not so: {counts['fixed']} of {counts['people']} people have less than that, {counts['responsive']} "
+        f"Not met: {counts['fixed']} of {counts['people']} people have less than that, {counts['responsive']} "
         f"have it, and {counts['undecided']} are undecided."
     )
 
@@ -184,7 +184,7 @@ def _had_it_been_otherwise(everybody: Generator) -> DemoQuestion:
 
 
 def _otherwise(verdict: Verdict) -> str:
-    return f"Not so: {verdict.remarks[0]}." if verdict.remarks else "Not so."
+    return f"Violated: {verdict.remarks[0]}." if verdict.remarks else "Violated."
 
 
 def answers(seed: int, observer: Observer) -> Iterator[tuple[DemoQuestion, Entry]]:

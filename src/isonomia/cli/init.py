@@ -68,7 +68,7 @@ def init(
     leave_out: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="With --interventions: a column that is no feature, or a pattern: 'juv_*'."
+            metavar="COLUMN", help="With --interventions: a column that is not a feature, or a pattern: 'juv_*'."
         ),
     ] = None,
     features: Features = None,

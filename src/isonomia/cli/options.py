@@ -123,7 +123,8 @@ AllowAudit = Annotated[
     typer.Option(
         "--allow-code",
         metavar=FLAG,
-        help="Let the audit file import modules, run programs and blocks, and call services. Trust its writer.",
+        help="Let the audit file import modules, run programs and blocks, and call services. Only for files from "
+        "people you trust.",
         rich_help_panel=TRUST,
     ),
 ]
@@ -300,13 +301,13 @@ TrustPickle = Annotated[
     typer.Option(
         "--trust-pickle",
         metavar=FLAG,
-        help="Open a model that is a pickle, which can run any code. Trust its writer.",
+        help="Open a model that is a pickle, which can run any code. Only for files from people you trust.",
         rich_help_panel=MODEL,
     ),
 ]
 Trust = Annotated[
     list[str] | None,
-    typer.Option("--trust", metavar="TYPE", help="A type in a skops file that may be made.", rich_help_panel=MODEL),
+    typer.Option("--trust", metavar="TYPE", help="Allow this type from a skops file.", rich_help_panel=MODEL),
 ]
 
 
@@ -358,10 +359,10 @@ class ModelReading:
         """The model with its answers on disk, where ``--cache`` says so."""
         if self.cache is None:
             if self.cache_key is not None:
-                raise UsageError("expected --cache with --cache-key, but it did not come")
+                raise UsageError("expected --cache with --cache-key, but got none")
             return model
         if model is None:
-            raise UsageError("expected --model with --cache, but it did not come: there are no answers to keep")
+            raise UsageError("expected --model with --cache, but got none: there are no answers to keep")
         if self.random_model:
             raise UsageError("expected --cache or --random-model, but got both: answers at random are not to be kept")
         from isonomia.models.wrappers import Cached

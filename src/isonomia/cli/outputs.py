@@ -158,7 +158,7 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
     """Leave a file alone that is there, unless told otherwise: somebody may have edited it."""
     if path.exists() and not force:
         raise UsageError(
-            f"expected a new file, but {path} is there already, and somebody may have edited it: give another name "
+            f"expected a new file, but {path} exists already and may have been edited: give another name "
             "with -o, or --force to write over it"
         )
 

@@ -135,7 +135,7 @@ def principal(
     from isonomia.spec.principal import PrincipalFairness
 
     if never_lower and not repair:
-        raise UsageError("expected --repair with --never-lower, but it did not come")
+        raise UsageError("expected --repair with --never-lower, but got none")
     population = Census(data) if census else Sample(data)
     roles = (attribute, outcome, prediction)
     prop = PrincipalFairness(

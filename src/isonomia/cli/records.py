@@ -176,9 +176,7 @@ def runs(
         _prune(records, older_than, keep_latest, dry_run)
         return
     if dry_run or older_than is not None or keep_latest is not None:
-        raise UsageError(
-            "expected --older-than, --keep-latest and --dry-run together with --prune, but it is not there"
-        )
+        raise UsageError("expected --older-than, --keep-latest and --dry-run together with --prune, but got no --prune")
     console, stored = new_console(), open_store(records)
     table = _listed(stored, stored.runs())
     console.print(table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one")

@@ -44,7 +44,7 @@ def replay(
         ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", metavar=FLAG, help="Check everything anew, with the data and the model.")
+        bool, typer.Option("--full", metavar=FLAG, help="Run every check again, with the data and the model.")
     ] = False,
     folder: Annotated[
         Path | None,
@@ -100,7 +100,7 @@ def replay(
     for each in audit.contradictions:
         _say(console, f"the record contradicts itself: {each}")
     if (model or full) and not sound:
-        console.print("nobody was asked: what this file says is not to be relied on")
+        console.print("the model was not asked: what this file says cannot be relied on")
     elif model or full:
         opened = _models(audit.file, model or [], permissions, trust)
         beside = folder or _folder(file, evidence)
@@ -113,8 +113,8 @@ def replay(
         _end_broken(console)
     if not (model or full):
         console.print(
-            "The verdicts follow from the statistics in the file. That these are of the model and the data which it "
-            "names, only asking them again shows: --model MODEL, or --full."
+            "The verdicts follow from the statistics in the file. Replay checks the arithmetic. "
+            "To check the model and the data as well, use --model MODEL or --full."
         )
     failures = sum(check.error is not None for check in evidence.checks)
     verdicts = [each.verdict for each in results if each.verdict is not None]
@@ -211,7 +211,7 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
     if evidence.seal_problem is not None:
         console.print(Text(evidence.seal_problem, style="bold red"))
     else:
-        console.print("the seal is whole" + (", and made with this key" if keyed else ""))
+        console.print("the seal is intact" + (", and made with this key" if keyed else ""))
     used = run["versions"].get("isonomia", "another version")
     if used != __version__:
         _say(console, f"recorded with isonomia {used}, replayed with {__version__}")
@@ -291,10 +291,10 @@ def _recheck(
             _say(console, f"{each.name}: {result.problem}")
         # Another model may answer otherwise; the record's own must not.
         sound = sound and not (result.same and result.again < result.asked)
-    summary = "no verdict rests on counterexamples: use --full to ask the model about everybody anew"
+    summary = "no verdict rests on counterexamples: use --full to run the whole check again with the model"
     if asked or left:
-        rest = f"; {left} others could not be asked about" if left else ""
-        summary = f"in all, {again} of {asked} counterexamples occur again{rest}"
+        rest = f"; {left} others could not be checked" if left else ""
+        summary = f"{again} of {asked} counterexamples occur again in total{rest}"
     console.print(summary)
     return sound
 
@@ -318,7 +318,7 @@ def _show_anew(properties: Iterable[Anew], console: Console) -> bool:
         same = same and each.sound
         answer = "not checked" if each.verdict is None else each.verdict.answer
         words = ", the same in every number" if each.same else ""
-        _say(console, f"anew: {each.name}: {answer}{words}")
+        _say(console, f"run again: {each.name}: {answer}{words}")
         for what in each.others:
             _say(console, f"{each.name}: this is another {what} than the record's, by its fingerprint")
         if each.devices is not None:

@@ -132,7 +132,7 @@ def responsiveness(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write who breaks the claim, with their nearest points as from and to: .csv or .parquet.",
+            help="Write who violates the claim, with their nearest points as from and to: .csv or .parquet.",
             rich_help_panel=FILES,
         ),
     ] = None,
@@ -233,8 +233,8 @@ def _export(
         more = f", the clearest of {breaking:,}" if breaking > shown else ""
         if not shown:
             more = (
-                ": nobody is known to break the claim. isonomia file --pack reg-b --csv FILE lists the nearest changes "
-                "of everybody who is refused"
+                ": nobody is known to violate the claim. isonomia file --pack reg-b --csv FILE lists the nearest "
+                "changes of everybody who is refused"
             )
         console.print(told + more, markup=False, soft_wrap=True)
     if people is not None:

@@ -43,12 +43,12 @@ def watch(
         float, typer.Option(metavar="SECONDS", min=0.01, help="How often --follow looks whether more has come.")
     ] = 10.0,
     until_alarm: Annotated[
-        bool, typer.Option("--until-alarm", metavar=FLAG, help="End as soon as an alarm is open, also with --follow.")
+        bool, typer.Option("--until-alarm", metavar=FLAG, help="Stop as soon as an alarm is open, even with --follow.")
     ] = False,
     acknowledge: Annotated[
         bool,
         typer.Option(
-            "--acknowledge", metavar=FLAG, help="Take note of the open alarms; the watch goes on with the risk left."
+            "--acknowledge", metavar=FLAG, help="Acknowledge the open alarms; the watch goes on with the risk left."
         ),
     ] = False,
     replay: Annotated[
@@ -56,7 +56,7 @@ def watch(
         typer.Option(
             "--replay",
             metavar=FLAG,
-            help="Read everything again, and compare with the store, bit for bit.",
+            help="Read everything again and compare it with the store, bit for bit.",
         ),
     ] = False,
     store: Annotated[
@@ -95,7 +95,7 @@ def watch(
     from isonomia.watch.store import WatchStore
 
     if acknowledge and (replay or follow):
-        raise UsageError("expected --acknowledge by itself, but got another of --follow and --replay with it")
+        raise UsageError("expected --acknowledge by itself, but got --follow or --replay too")
     if evidence is not None and replay:
         raise UsageError("expected --evidence without --replay: isonomia replay FILE --full reads everything again")
     if key is not None and evidence is None:
@@ -147,7 +147,7 @@ def _tell_replay(differences: list[str], rows: int, console: Console) -> None:
     for difference in differences:
         console.print(difference, markup=False)
     if differences:
-        console.print("this store does not hold together with its source: see above", style="bold red")
+        console.print("this store is not consistent with its source: see above", style="bold red")
     else:
         console.print(f"{plural(rows, 'row')} read again: state and alarms are the same, bit for bit")
 

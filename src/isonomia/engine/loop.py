@@ -394,7 +394,7 @@ def _kept(
     if kept["n"] != plan.n:
         raise DataError(
             f"expected {plan.n:,} people in batch {plan.index} of the record, but it has {kept['n']:,}: it was made by "
-            "another check, or by another version. Begin anew"
+            "another check, or by another version. Begin a new run"
         )
     known()
     watch.was(float(kept["seconds"]))

@@ -152,9 +152,9 @@ def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
         try:
             result = value**exponent
         except (ZeroDivisionError, OverflowError) as error:
-            raise SpecError(f"{value:g} ** {exponent:g} is no number", node.place) from error
+            raise SpecError(f"{value:g} ** {exponent:g} is not a number", node.place) from error
         if isinstance(result, complex):
-            raise SpecError(f"{value:g} ** {exponent:g} is no real number", node.place)
+            raise SpecError(f"{value:g} ** {exponent:g} is not a real number", node.place)
         return Fraction(_tidy({(): float(result)}), (), base.divisors)
     if exponent != int(exponent):
         raise SpecError(
@@ -169,7 +169,7 @@ def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
     if exponent >= 0:
         return Fraction(whole.numerator, whole.factors, base.divisors)
     if not base.numerator:
-        raise SpecError("0 to a negative power is no number", node.place)
+        raise SpecError("0 to a negative power is not a number", node.place)
     factors = (base.numerator,) * abs(int(exponent))
     return Fraction(whole.denominator, factors, (*base.divisors, base.numerator))
 

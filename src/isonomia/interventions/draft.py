@@ -171,7 +171,7 @@ def hint_of(name: str) -> Hint | None:
     if has_word(name, vocabulary.ORIGIN) or protected not in (None, "marital status", "pregnancy"):
         return Hint(False, False, "Its name is that of a protected attribute.")
     if has_word(name, vocabulary.FAMILY) or protected is not None:
-        return Hint(False, False, "It is about a person's family, which is no lever to ask people to pull.")
+        return Hint(False, False, "It is about a person's family, which people should not be asked to change.")
     if has_word(name, vocabulary.PAST):
         return Hint(False, True, "What has happened cannot be undone.")
     if vocabulary.is_model_answer(name):

@@ -80,7 +80,7 @@ class Interventions:
         table
             Any kind of table.
         leave_out
-            Columns that are no features, such as the outcome: a name, a list or a pattern (``"*_id"``).
+            Columns that are not features, such as the outcome: a name, a list or a pattern (``"*_id"``).
         """
         guesses = guess(Table.of(table), leave_out)
         return cls(guesses.features, guesses.constraints)
@@ -229,7 +229,8 @@ class Interventions:
         for name in names:
             if name not in self.names:
                 raise UsageError(
-                    f"{item.kind} ({item.words()}) speaks of {name!r}, which is no feature.{nearest(name, self.names)}"
+                    f"{item.kind} ({item.words()}) speaks of {name!r}, which is not a "
+                    f"feature.{nearest(name, self.names)}"
                 )
 
     def _check_constraint(self, constraint: Constraint) -> None:
@@ -341,7 +342,7 @@ class Draft:
 
 
 _NO_OUTCOME = (
-    "No column looks like the outcome by its name and place. If the outcome is here, it is no feature: draft again "
+    "No column looks like the outcome by its name and place. If the outcome is here, it is not a feature: draft again "
     "with --outcome COLUMN."
 )
 _HEAD = ("feature", "kind", "range", "actionable", "direction", "step", "block", "rules")

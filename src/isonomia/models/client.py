@@ -96,7 +96,7 @@ class Sender:
         while True:
             self.pace.wait_for_turn(stop)
             if stop.is_set():
-                raise ModelError(f"{who} was not asked any further, since another request failed.")
+                raise ModelError(f"{who} was not asked again, since another request failed.")
             outcome = self._outcome(self._once(body), read, who)
             if not isinstance(outcome, _Trouble):
                 return outcome[0]
@@ -213,7 +213,7 @@ def _json(text: str) -> Any:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON's")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _late(timeout: float) -> str:

@@ -139,7 +139,7 @@ def open_lightgbm(
     try:
         booster = lightgbm.Booster(model_str=path.read_text("utf-8"))
     except (lightgbm.basic.LightGBMError, ValueError) as error:
-        raise ModelError(f"{path} is no file that LightGBM {lightgbm.__version__} can read: {error}") from error
+        raise ModelError(f"{path} is not a file that LightGBM {lightgbm.__version__} can read: {error}") from error
     return lightgbm_model(booster, features=features, classes=classes, source=path.name)
 
 

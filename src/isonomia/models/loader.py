@@ -105,8 +105,8 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
         return open_path(path, options)
     if _REMOTE.match(text):
         raise UsageError(
-            f"{text} is elsewhere, and only http:// and https:// are asked from here. Download it, for example with "
-            "mlflow.artifacts.download_artifacts for models:/ and runs:/, and give the path of what came."
+            f"{text} is elsewhere, and only http:// and https:// addresses can be asked. Download it, for example with "
+            "mlflow.artifacts.download_artifacts for models:/ and runs:/, and give the path of the download."
         )
     module, colon, _ = text.partition(":")
     if colon and all(part.isidentifier() for part in module.split(".")):
@@ -159,7 +159,7 @@ def pass_options(opener: Callable[..., Any], what: str, source: Any, options: di
 
 def _not_understood(path: Path) -> UsageError:
     advice = _ADVICE.get(path.suffix)
-    message = f"{path} is {advice}." if advice else f"{path} is no model that is understood."
+    message = f"{path} is {advice}." if advice else f"{path} is not a model of a known kind."
     if path.is_dir():
         message = f"{path} is a folder without a file MLmodel."
     return UsageError(f"{message} Understood are: {'; '.join(kind.value for kind in Kind)}.")

@@ -215,8 +215,8 @@ class AnswerPath:
             match = _STEP.match(rest)
             if match is None:
                 raise UsageError(
-                    f"{text!r} is no path into an answer: at {rest!r} there should be .name, ['any name'], [0] or [*], "
-                    "as in predictions[*].label."
+                    f"{text!r} is not a path into an answer: at {rest!r} there should be .name, ['any name'], [0] or "
+                    "[*], as in predictions[*].label."
                 )
             steps.append(_step(match))
             rest = rest[match.end() :]

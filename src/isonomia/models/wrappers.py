@@ -292,8 +292,8 @@ class Steady(AroundModel):
             raise ChangingModelError(
                 f"{self.name} should give the same answer for the same person, but it gave {change.before} and then "
                 f"{change.after} for this one: {{{question.table.shown(change.row)}}}. Either it answers at random, or "
-                "its answer for a person depends on who else is in the batch, or it was changed in the meantime. Mend "
-                "that (fix its seed, switch it to evaluation), or, if it is meant to answer at random, say so: "
+                "its answer for a person depends on who else is in the batch, or it was changed in the meantime. Fix "
+                "this (set its seed, switch it to evaluation), or, if it is meant to answer at random, say so: "
                 "random_model=True."
             )
 

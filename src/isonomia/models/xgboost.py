@@ -197,7 +197,7 @@ def open_xgboost(
         booster.load_model(bytearray(content))
     except xgboost.core.XGBoostError as error:
         first = str(error).strip().splitlines()[0]
-        raise ModelError(f"{path} is no file that XGBoost {xgboost.__version__} can read: {first}") from error
+        raise ModelError(f"{path} is not a file that XGBoost {xgboost.__version__} can read: {first}") from error
     return xgboost_model(booster, features=features, classes=classes, missing=missing, source=path.name)
 
 

@@ -135,7 +135,7 @@ def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:
             raise DataError(f"{files[0]} has two columns with one name. Rename or drop one of them.") from error
         raise DataError(
             f"{files[0]} cannot be read as {files[0].suffix}: {type(error).__name__}: {str(error).strip()}. It may be "
-            "cut short, or be of another format: write it anew, or take it out of the folder."
+            "cut short, or be of another format: write it again, or take it out of the folder."
         ) from error
     fragments, schema = list(dataset.get_fragments()), _common_schema(dataset)
     return long_dataset(ds.FileSystemDataset(fragments, schema, dataset.format, dataset.filesystem), kind, files)
@@ -155,7 +155,7 @@ def stamp_of(files: Sequence[Path]) -> object | None:
     try:
         stats = [file.stat() for file in files]
     except OSError as error:
-        raise DataError(f"a file of the table is gone since it was opened: {error}. Open it anew.") from error
+        raise DataError(f"a file of the table is gone since it was opened: {error}. Open it again.") from error
     return tuple((stat.st_size, stat.st_mtime_ns) for stat in stats) or None
 
 
@@ -294,7 +294,7 @@ def _physical_schema(fragment: Any) -> Any:
     except Exception as error:  # pyarrow has several kinds of error for a damaged file
         raise DataError(
             f"{fragment.path} cannot be read: {type(error).__name__}: {str(error).strip()}. It may be cut short, or be "
-            "of another format: write it anew, or take it out of the folder."
+            "of another format: write it again, or take it out of the folder."
         ) from error
 
 

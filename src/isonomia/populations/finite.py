@@ -256,7 +256,7 @@ def _values(rows: Rows, column: str, declared: Mapping[str, tuple[Value, ...]]) 
     if strange:
         raise DataError(
             f"expected {column} to be one of the values declared for it, {', '.join(map(repr, declared[column]))}, but "
-            f"{strange[0]!r} occurs too: add it to values, or mend the table"
+            f"{strange[0]!r} occurs too: add it to values, or fix the table"
         )
     return declared[column]
 

@@ -142,7 +142,7 @@ def _collected(frame: Any) -> Any:
         return frame.collect()
     except Exception as error:  # each library has its own kinds of error
         raise DataError(
-            f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Mend the query, or "
+            f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Fix the query, or "
             "collect it yourself and hand over the result."
         ) from error
 

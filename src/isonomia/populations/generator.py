@@ -442,7 +442,7 @@ class Weighted:
         outside = ~((weights >= 0) & (weights <= self.most))
         if outside.any():
             first = float(weights[outside][0])
-            advice = "raise most" if first > self.most else "mend the weights, which are ratios of probabilities"
+            advice = "raise most" if first > self.most else "fix the weights, which are ratios of probabilities"
             raise DataError(
                 f"expected weights between 0 and most={self.most!r}, but one is {first!r}: the guarantee rests on "
                 f"that bound, so {advice}"

@@ -97,7 +97,7 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
     for key in ("names", "assumptions", "remarks"):
         texts = entry.get(key, [])
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            return f"its {key} are no texts"
+            return f"its {key} are not texts"
     if len(set(entry.get("names", ()))) < len(entry.get("names", ())):
         return "a column comes twice"
     for column, values in known.items():
@@ -107,7 +107,7 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
         return f"its device is {entry['device']!r:.60}"
     if "batches" in entry and not _are_sizes(entry["batches"]):
         return f"the sizes of its batches are {entry['batches']!r:.60}"
-    return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is no text"
+    return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is not text"
 
 
 def _are_sizes(batches: Any) -> bool:

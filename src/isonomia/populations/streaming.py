@@ -384,7 +384,7 @@ def _run(query: Callable[[], Any]) -> Any:
 
 def _query_error(error: Exception) -> DataError:
     return DataError(
-        f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Mend the query, or collect "
+        f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Fix the query, or collect "
         "it yourself and hand over the result."
     )
 

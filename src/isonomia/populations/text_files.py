@@ -428,7 +428,7 @@ def _check_line(file: Path, number: int, line: str, first: dict[str, tuple[int, 
         row = json.loads(line)
     except json.JSONDecodeError as error:
         raise DataError(
-            f"{file}: line {number} is no JSON: {error.msg} at character {error.pos + 1}. "
+            f"{file}: line {number} is not JSON: {error.msg} at character {error.pos + 1}. "
             "Each line should be one object."
         ) from error
     if not isinstance(row, Mapping):

@@ -116,7 +116,7 @@ def _each_once(pairs: Iterable[tuple[str, Verdict | None]], path: Path) -> dict[
     for name, verdict in pairs:
         if name in by_name:
             raise RecordError(
-                f"expected every property of {path} once, but {name!r} comes twice: nobody can tell which is meant"
+                f"expected every property of {path} once, but {name!r} occurs twice: it is not clear which one is meant"
             )
         by_name[name] = verdict
     return by_name

@@ -234,7 +234,7 @@ def read_only_address(path: Path) -> str | None:
 
 
 _NOT_WRITABLE = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
-_NOT_A_STORE = "It is no store of records: move it away, or choose another folder with --records FOLDER"
+_NOT_A_STORE = "It is not a store of records: move it away, or choose another folder with --records FOLDER"
 _BUSY = "Another run has been writing for a long time: wait for it, then go on with --resume"
 _HINTS = {
     "FULL": "The disk is full: make room, then go on with --resume. Nothing that was written before is lost",

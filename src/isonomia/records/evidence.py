@@ -98,7 +98,7 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
         )
     if "files" not in run.request:
         raise RecordError(
-            f"expected a run with the texts that its audit file names, but {run.id} has none: run it anew"
+            f"expected a run with the texts that its audit file names, but {run.id} has none: run it again"
         )
     about = {key: getattr(run, key) for key in ("id", "begun", "ended", "title")}
     audit = {
@@ -138,7 +138,7 @@ def read_evidence(path: str | Path, key: bytes | None = None) -> EvidenceFile:
     """Read an evidence file. Nothing in it is believed yet: ``seal_problem`` says whether its seal is whole."""
     content = read_strictly(Path(path))
     if not is_evidence(content):
-        raise RecordError(f"expected an evidence file, as isonomia export writes it, but {path} is none")
+        raise RecordError(f"expected an evidence file, as isonomia export writes it, but {path} is not one")
     return replace(parse_evidence(content, str(path)), seal_problem=seal_problem(content, key))
 
 
@@ -157,7 +157,7 @@ def parse_evidence(content: Any, what: str) -> EvidenceFile:
         )
     problem = next(schema_problems(content, evidence_schema()), None)
     if problem is not None:
-        raise RecordError(f"{what} is no evidence file of version {VERSION}: {problem}")
+        raise RecordError(f"{what} is not an evidence file of version {VERSION}: {problem}")
     name = content["audit"]["name"]
     if name in {"", ".", ".."} or Path(name).name != name:
         raise RecordError(f"{what} should have the name of the audit file without any folder, but has {name!r}")
@@ -216,7 +216,7 @@ def seal_problem(content: Mapping[str, Any], key: bytes | None = None) -> str | 
     if seal["method"] == PLAIN and key is not None:
         raise RecordError(
             "expected a file that was sealed with a key, but this one was sealed without: anybody can have changed it "
-            "and sealed it anew. Leave --key out to look at it all the same"
+            "and sealed it again. Leave --key out to look at it all the same"
         )
     rest = {name: value for name, value in content.items() if name != "seal"}
     if hmac.compare_digest(_value(rest, key).encode(), seal["value"].encode("utf-8", "surrogatepass")):

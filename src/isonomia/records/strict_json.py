@@ -26,7 +26,7 @@ def read_strictly(path: Path) -> Any:
     """Read a file of JSON, as :func:`strict_json` does."""
     try:
         if path.exists() and not path.is_file():
-            raise RecordError(f"expected a file, but {path} is none")
+            raise RecordError(f"expected a file, but {path} is not one")
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise RecordError(f"expected a file of at most {MAX_BYTES:,} bytes, but {path} has {size:,}")
@@ -53,7 +53,7 @@ def strict_json(data: bytes, what: str) -> Any:
     except UnicodeDecodeError as error:
         raise RecordError(f"expected {what} as text in UTF-8, but byte {error.start} is none") from error
     except json.JSONDecodeError as error:
-        raise RecordError(f"expected JSON that isonomia wrote, but {what} is no JSON: {error}") from error
+        raise RecordError(f"expected JSON that isonomia wrote, but {what} is not JSON: {error}") from error
     except RecursionError as error:
         raise RecordError(f"{what} is nested more deeply than any record: it was not written by isonomia") from error
 
@@ -74,7 +74,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:
-            raise RecordError(f"the key {key!r} comes twice in one object, so that readers may differ on its value")
+            raise RecordError(f"the key {key!r} occurs twice in one object, so readers may disagree about its value")
         values[key] = value
     return values
 
@@ -87,13 +87,13 @@ def _number(text: str, kind: type[int] | type[float]) -> Any:
     if repr(value) != text:
         raise RecordError(
             f"the number {text[:40]} is not written as isonomia writes it, {value!r}: the file was edited, or written "
-            "anew by another program"
+            "again by another program"
         )
     return value
 
 
 def _no_number(text: str) -> NoReturn:
-    raise RecordError(f"{text} is no number of JSON")
+    raise RecordError(f"{text} is not a number in JSON")
 
 
 # ------------------------------------------------------------------------------------------------------------- schemas

@@ -87,11 +87,11 @@ def interval_words(table: GroupTable) -> str:
     """What the intervals are worth."""
     if table.population == "census":
         return "The rows are the whole population: every number is exact."
-    looks = {"once": "looked at once", "any": "looked at whenever one likes"}
-    when = looks.get(str(table.looks), f"looked at {table.looks} times, as planned")
+    looks = {"once": "for one look", "any": "at every look"}
+    when = looks.get(str(table.looks), f"for {table.looks} planned looks")
     return (
         f"Each interval by itself misses the truth with a probability of at most {chance(table.delta)}, {when}; "
-        "they do not hold all at once."
+        "they do not all hold at once."
     )
 
 

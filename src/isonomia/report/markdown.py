@@ -115,7 +115,7 @@ def _section(entry: Entry) -> str:
     lines += [f"{escaped(answer_line(verdict))}. {escaped(guarantee(verdict))}", ""]
     table = rows(verdict)
     if table:
-        lines += ["| quantity | estimate | interval | draws |", "|---|---|---|---|"]
+        lines += ["| quantity | estimate | interval | samples |", "|---|---|---|---|"]
         lines += [*map(_row, table), ""]
     for block in view.blocks(verdict):
         if isinstance(block, TableBlock):

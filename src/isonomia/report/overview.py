@@ -44,7 +44,7 @@ def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
     table.add_column("answer", no_wrap=True)
     table.add_column("property", overflow="fold")
     if wide:
-        table.add_column("asked about", justify="right", no_wrap=True)
+        table.add_column("samples", justify="right", no_wrap=True)
     table.add_column("risk", justify="right", no_wrap=True)
     table.add_column("what is known", overflow="fold")
     for item in items:

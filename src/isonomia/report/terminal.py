@@ -145,7 +145,7 @@ def _gauges(items: Sequence[Expression], verdict: Verdict, fancy: bool) -> Group
 def _rates(items: Sequence[LeafRecord]) -> Padding:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("rate", overflow="fold", min_width=14)
-    for heading in ("estimate", "interval", "people"):
+    for heading in ("estimate", "interval", "samples"):
         table.add_column(heading, justify="right", no_wrap=True)
     for leaf in items:
         cells = (leaf.text, number(leaf.estimate), interval(leaf), draws(leaf))

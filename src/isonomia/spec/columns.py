@@ -416,7 +416,9 @@ def _literals(node: Compare, left: Value, right: Value) -> NDArray[np.bool_]:
 def _moment(value: str, place: Place | None) -> np.datetime64:
     time = moment(value)
     if time is None:
-        raise SpecError(f"{value!r} is no date or time; expected one such as '2024-03-31' or '2024-03-31T12:00'", place)
+        raise SpecError(
+            f"{value!r} is not a date or time; expected one such as '2024-03-31' or '2024-03-31T12:00'", place
+        )
     return time
 
 

@@ -125,7 +125,7 @@ def power(base: Quantity, exponent: Quantity, place: Place | None = None) -> Pow
             f"the exponent {value:g} is not whole; a quantity can only be raised to a whole number such as 2", where
         )
     if known is not None and ((known < 0 and value != int(value)) or (known == 0 and value < 0)):
-        raise SpecError(f"{known:g} to the power {value:g} is no real number", place or where)
+        raise SpecError(f"{known:g} to the power {value:g} is not a real number", place or where)
     node = Power(base, value, place=place)
     largest = LARGEST_DEGREE if known is None else LARGEST_POWER
     if _degree(node) > largest:

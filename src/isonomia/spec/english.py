@@ -259,6 +259,9 @@ def _phrase(row: Row, *, event: bool) -> str:
             return "of any kind" if row.value is True else f"for whom {value_text(row.value)} is true"
         case _ if versions_of(row):
             return f"{'whose' if _sameness(row) else 'for whom'} {_clause(row)}"
+        case Column() | Output() | RowNot(Column() | Output()) if not event:
+            inner, truth = (row.operand, "false") if isinstance(row, RowNot) else (row, "true")
+            return f"where `{_term(inner)}` is {truth}"
         case _:
             return f"{lead} {_test(row, event=event)}"
 

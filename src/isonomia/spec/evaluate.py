@@ -217,7 +217,7 @@ def _truth(row: Row, batch: Batch) -> Truth:
         case Column() | Output():
             return _as_condition(row, _values(row, batch))
         case _:
-            raise SpecError(f"`{to_text(row)}` is no condition: compare it with something", place_of(row))
+            raise SpecError(f"`{to_text(row)}` is not a condition: compare it with something", place_of(row))
 
 
 def _as_condition(row: Column | Output, values: Array) -> Truth:
@@ -226,7 +226,7 @@ def _as_condition(row: Column | Output, values: Array) -> Truth:
         return values
     if kind != "number":
         raise SpecError(
-            f"`{to_text(row)}` is {kind}, so it is no condition by itself: compare it with a value", row.place
+            f"`{to_text(row)}` is {kind}, so it is not a condition by itself: compare it with a value", row.place
         )
     ones = values == 1
     odd = ~(ones | (values == 0) | missing(values))

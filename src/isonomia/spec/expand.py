@@ -50,7 +50,7 @@ def _check_size(formula: Formula, values: _Values) -> None:
     if counted <= MOST_COMPARISONS:
         return
     loops = [node for node in nodes(formula) if isinstance(node, Each)]
-    what = f"each `for` written out, {len(loops)} of them" if loops else "all in all"
+    what = f"each `for` written out, {len(loops)} of them" if loops else "in total"
     raise SpecError(
         f"expected a property of at most {MOST_COMPARISONS:,} comparisons, {what}, but this one has more: state "
         "several properties, or let a `for` run over fewer values, `for g in {'a', 'b'}`",

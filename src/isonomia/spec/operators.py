@@ -384,7 +384,7 @@ def _function_name(function: Any, name: Any) -> str:
         return own if is_plain_name(own) else "distance"
     if not isinstance(name, str) or not is_plain_name(name):
         raise UsageError(
-            f"name must be made of letters, digits and _, and be no reserved word, but it is {name!r} of type "
+            f"name must be made of letters, digits and _, and not a reserved word, but it is {name!r} of type "
             f"{type(name).__name__}"
         )
     return name

@@ -241,7 +241,7 @@ def _no_function(name: str, others: str) -> str:
     if name == "other":
         return "a column of the second person is written with a dot, such as `other.age`"
     return (
-        f"`{name}` is no known function: expected {others}, `abs(...)`, `min(...)` or `max(...)`; "
+        f"`{name}` is an unknown function: expected {others}, `abs(...)`, `min(...)` or `max(...)`; "
         "a distance given as a Python function can only be used from Python"
     )
 

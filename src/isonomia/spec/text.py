@@ -301,7 +301,7 @@ def unquote(quoted: str, place: Place | None = None) -> str:
         if len(code) == 1 and code not in _MEANT:
             raise SpecError(f"\\{code} has no meaning in text; write \\\\ for a backslash", place)
         if len(code) > 1 and int(code[1:], 16) > 0x10FFFF:
-            raise SpecError(f"\\{code} is no character", place)
+            raise SpecError(f"\\{code} is not a character", place)
         return _MEANT[code] if len(code) == 1 else chr(int(code[1:], 16))
 
     return _ESCAPE.sub(unescaped, quoted[1:-1])

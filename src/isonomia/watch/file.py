@@ -1,4 +1,4 @@
-"""A watch in one TOML file: what must hold, where decisions come from, and who is told of an alarm.
+"""A watch in one TOML file: what must hold, where decisions come from, and who is told about an alarm.
 
 Such a file may come from a stranger, as an audit file may: what it may not do by itself is found in its text by
 :mod:`isonomia.audits.audit_file.permissions`, before anything is opened.
@@ -52,16 +52,16 @@ TOP: Mapping[str, Key] = {
     "alpha": Key("number", "the probability that there is ever a false alarm"),
     "run_length": Key("number", "in place of alpha: the mean number of samples to a false alarm"),
     "delta": Key("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
-    "window": Key("whole", "the last how many samples *now* is about"),
+    "window": Key("whole", "how many of the last samples *now* is about"),
     "seed": Key("whole", "which samples count for which of several groups that overlap"),
     "store": Key("text", "the file that keeps the watch; .isonomia/NAME.sqlite beside NAME.toml unless given"),
-    "page": Key("text", "a page that is written anew at each update"),
+    "page": Key("text", "a page that is rewritten at each update"),
     "source": Key("table", "where decisions come from"),
     "outcomes": Key("table", "outcomes that come late"),
     "values": Key("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
     "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
-    "model": Key("table", "the model that is asked; none where the decisions are in the rows"),
-    "alarm": Key("table", "who is told of an alarm"),
+    "model": Key("table", "the model; none where the decisions are in the rows"),
+    "alarm": Key("table", "who is told about an alarm"),
     "property": Key("tables", "what must hold"),
 }
 
@@ -238,7 +238,7 @@ def channels_of(file: AuditFile) -> list[AlarmChannel]:
             key = error.name if error.name in ALARM else "webhook"
             raise entry.error(str(error), str(key)) from None
     elif "token_env" in entry.content:
-        raise entry.error("expected webhook with token_env: nobody else is sent it", "token_env")
+        raise entry.error("expected webhook with token_env: the token is sent to nothing else", "token_env")
     return found
 
 

@@ -333,11 +333,11 @@ def _text(line: bytes, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise DataError(f"line {number:,} of standard input is no UTF-8: {error.reason}") from error
+        raise DataError(f"line {number:,} of standard input is not UTF-8: {error.reason}") from error
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON's")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 # ------------------------------------------------------------------------------------------------------ database tables

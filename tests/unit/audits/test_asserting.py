@@ -114,7 +114,7 @@ def test_an_undecided_property_is_skipped_with_a_reason() -> None:
 
     with pytest.raises(SkippedError), amid(Circumstances(skip=skip)):
         assert_holds(SOME, population=iso.Sample(PEOPLE), seed=1, budget=50, undecided="skip")
-    assert reasons == ["a property is undecided after 50 people (the budget of people is spent)"]
+    assert reasons == ["a property is undecided after 50 samples (the budget of samples is spent)"]
 
 
 def test_an_unknown_way_with_undecided_ones_is_refused_before_anything_is_asked() -> None:
@@ -189,7 +189,7 @@ def test_a_known_counterexample_is_tried_first_so_that_the_model_is_asked_far_le
     assert again < first / 10
     error = failure(never_helps(), model, people, records=folder)
     assert error.verdict.risk == 0
-    assert "known counterexamples violate it still" in str(error)
+    assert "known counterexamples still violate it" in str(error)
     assert "x2 (changed)" in str(error)
 
 

@@ -1,4 +1,4 @@
-"""A check that goes on after it has decided: until its interval is narrow, or until everybody was asked."""
+"""A check that goes on after it has decided: until its interval is narrow, or until everybody was counted."""
 
 from __future__ import annotations
 

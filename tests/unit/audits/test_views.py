@@ -48,7 +48,7 @@ def _cases(answer: str, bad: int, item: Expression) -> Verdict:
     return _verdict(answer, (item,), audit="k-safety", cases={"tested": 60_000}, violations={"cases": bad})
 
 
-SHARE = Expression("share that violates d1 <= d2", "<=", 0.0, 0.0172, 0.016, 0.018)
+SHARE = Expression("share of cases that violate `d1 <= d2`", "<=", 0.0, 0.0172, 0.016, 0.018)
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ SHARE = Expression("share that violates d1 <= d2", "<=", 0.0, 0.0172, 0.016, 0.0
         (_verdict(expressions=(Expression("a", ">=", 0.8, 0.5, 0.4, 0.6),)), "0.5 in [0.4, 0.6], must be >= 0.8"),
         (_verdict(expressions=(Expression("a", "==", 0.0, None, -0.17, 0.45),)), "in [-0.17, 0.45], must be 0"),
         (_verdict("undecided"), "the budget is spent"),
-        (_people("violated", ">=", [0.0, 0.5], people=274, fixed=26), "26 of 274 have no way"),
-        (_people("violated", ">=", [0.0, 0.5], people=274, fixed=1), "1 of 274 has no way"),
-        (_people("violated", "<=", [0.0, 0.5], people=274, responsive=98, fixed=176), "98 of 274 break it"),
-        (_people("undecided", ">=", [0.5], people=226, undecided=45), "0 of 226 break it, 45 undecided"),
-        (_cases("violated", 1_033, SHARE), "1,033 of 60,000 cases break it"),
-        (_cases("violated", 1, SHARE), "1 of 60,000 cases breaks it"),
+        (_people("violated", ">=", [0.0, 0.5], people=274, fixed=26), "26 of 274 people have no way"),
+        (_people("violated", ">=", [0.0, 0.5], people=274, fixed=1), "1 of 274 people has no way"),
+        (_people("violated", "<=", [0.0, 0.5], people=274, responsive=98, fixed=176), "not met for 98 of 274 people"),
+        (_people("undecided", ">=", [0.5], people=226, undecided=45), "not met for 0 of 226 people, 45 undecided"),
+        (_cases("violated", 1_033, SHARE), "1,033 of 60,000 cases violate it"),
+        (_cases("violated", 1, SHARE), "1 of 60,000 cases violates it"),
         (
             _cases("undecided", 0, replace(SHARE, threshold=0.001, estimate=0.0, low=0.0, high=0.0035)),
-            "0 of 60,000 cases break it; share in [0, 0.0035], must be <= 0.001",
+            "0 of 60,000 cases violate it; share in [0, 0.0035], must be <= 0.001",
         ),
     ],
 )
@@ -76,7 +76,7 @@ def test_what_is_known_is_counted_where_there_is_something_to_count(verdict: Ver
 def test_somebody_with_a_way_that_is_too_narrow_has_a_way() -> None:
     verdict = _people("violated", ">=", [0.0, 0.5], people=2, fixed=2)
     verdict.details["people"]["answer"][:] = ["fixed", "fixed"]
-    assert view_of(verdict).finding(verdict, False) == "2 of 2 break it"
+    assert view_of(verdict).finding(verdict, False) == "not met for 2 of 2 people"
 
 
 def test_of_several_subgroups_the_one_that_is_unequal_is_told() -> None:
@@ -108,7 +108,7 @@ def test_who_breaks_a_claim_follows_from_the_claim(relation: str, good: str, bad
 
 def test_those_who_can_game_a_model_are_said_to_break_the_claim() -> None:
     counts = {"people": 274, "responsive": 98, "fixed": 176, "undecided": 0}
-    assert people_in_words(counts, {"relation": "<="}) == "of 274 people: 176 keep it, 98 break it, 0 undecided"
+    assert people_in_words(counts, {"relation": "<="}) == "of 274 people: 176 meet it, 98 violate it, 0 undecided"
     assert people_in_words(counts, {"relation": ">="}) == "of 274 people: 98 responsive, 176 fixed, 0 undecided"
 
 

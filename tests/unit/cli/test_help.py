@@ -29,8 +29,8 @@ def _help(*arguments: str) -> str:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (("run", "audit.toml", "--pack", "eeoc"), "--pack is no option of isonomia run, but of isonomia file"),
-        (("measure", "--pack", "eeoc"), "--pack is no option of isonomia measure, but of isonomia file"),
+        (("run", "audit.toml", "--pack", "eeoc"), "--pack is not an option of isonomia run, but of isonomia file"),
+        (("measure", "--pack", "eeoc"), "--pack is not an option of isonomia measure, but of isonomia file"),
         (("measure", "--pakc", "eeoc"), "No such option: --pakc"),
     ],
 )

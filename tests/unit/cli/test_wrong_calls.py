@@ -65,10 +65,10 @@ WRONG = {
         ("compare", "audt.json", "latest"),
         "expected a run, an evidence file or verdicts, but audt.json does not exist. Did you mean 'audit.json'?",
     ),
-    "a folder in place of a run": (("compare", ".", "latest"), "but . is no file."),
+    "a folder in place of a run": (("compare", ".", "latest"), "but . is not a file."),
     "something else in place of evidence": (
         ("replay", "people.csv"),
-        "expected JSON that isonomia wrote, but people.csv is no JSON",
+        "expected JSON that isonomia wrote, but people.csv is not JSON",
     ),
 }
 

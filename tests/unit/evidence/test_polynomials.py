@@ -141,12 +141,12 @@ def test_a_comparison_that_overflows_is_refused_with_what_to_do() -> None:
 
 def test_what_cannot_become_a_fraction_is_refused() -> None:
     a = Rate(Column("x"), Column("a"))
-    with pytest.raises(SpecError, match=r"-1 \*\* 0\.5 is no real number"):
+    with pytest.raises(SpecError, match=r"-1 \*\* 0\.5 is not a real number"):
         as_fraction(Power(Constant(-1.0), 0.5))
     with pytest.raises(SpecError, match=r"a whole exponent .* but got 0\.5"):
         as_fraction(Power(a, 0.5))
     nothing = Arithmetic("/", Arithmetic("-", a, a), Rate(Column("x"), Column("b")))
-    with pytest.raises(SpecError, match="0 to a negative power is no number"):
+    with pytest.raises(SpecError, match="0 to a negative power is not a number"):
         as_fraction(Power(nothing, -1.0))
     with pytest.raises(TypeError, match="resolved before fractions are made"):
         as_fraction(Extreme("abs", (a,)))

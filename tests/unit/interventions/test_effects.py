@@ -161,7 +161,7 @@ def test_a_person_whom_the_causal_model_cannot_have_made_is_refused() -> None:
 
 
 def test_every_variable_of_a_causal_model_must_be_a_feature() -> None:
-    with pytest.raises(UsageError, match="speaks of 'b', which is no feature"):
+    with pytest.raises(UsageError, match="speaks of 'b', which is not a feature"):
         Interventions((Feature("a", "real", -9, 9),), effects=(Causes(Causal({"a": "gaussian(0, 1)", "b": "a"})),))
 
 

@@ -89,7 +89,7 @@ def test_a_name_or_a_field_that_does_not_exist_is_refused_with_the_nearest() -> 
         draft.set("incom", low=0)
     with pytest.raises(UsageError, match=r"a feature has no 'actionabl'.* Did you mean 'actionable'"):
         draft.set("income", actionabl=False)
-    with pytest.raises(UsageError, match=r"speaks of 'incomes', which is no feature. Did you mean 'income'"):
+    with pytest.raises(UsageError, match=r"speaks of 'incomes', which is not a feature. Did you mean 'income'"):
         draft.constrain(Linear(("incomes",), (1,), "<=", 3))
     with pytest.raises(UsageError, match="there is no feature 'ag'"):
         draft["ag"]
@@ -156,7 +156,7 @@ GOOD = '[features.age]\nkind = "integer"\nlow = 0\nhigh = 9\n'
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[features.age\n", "my.toml is no TOML"),
+        ("[features.age\n", "my.toml is not valid TOML"),
         ('[feature.age]\nkind = "integer"\n', "has no key 'feature'. Did you mean 'features'. It may have features, "),
         ("x = 1\n", "has no key 'x'"),
         ("", "expected a table"),
@@ -173,7 +173,7 @@ GOOD = '[features.age]\nkind = "integer"\nlow = 0\nhigh = 9\n'
         (GOOD + '[[effects]]\nkind = "sampler"\n', "should be one of noise"),
         (
             GOOD + '[[constraints]]\nkind = "linear"\nnames = ["agee"]\ncoefficients = [1]\nsense = "<="\nbound = 3\n',
-            r"line 7, column 1.*speaks of 'agee', which is no feature. Did you mean 'age'",
+            r"line 7, column 1.*speaks of 'agee', which is not a feature. Did you mean 'age'",
         ),
         (GOOD + "[effects]\n", r"expected \[\[effects\]\]"),
     ],

@@ -166,7 +166,7 @@ def test_one_against_all_claims_no_probabilities():
 def test_a_damaged_file_is_named(name, content, tmp_path):
     pytest.importorskip("xgboost" if name == "m.json" else "lightgbm")
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ModelError, match=f"{name} is no file that .* can read"):
+    with pytest.raises(ModelError, match=f"{name} is not a file that .* can read"):
         load_model(tmp_path / name)
 
 

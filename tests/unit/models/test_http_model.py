@@ -91,7 +91,7 @@ def test_a_failure_is_survived_and_no_row_is_lost_or_counted_twice(service, faul
         ("close", UnreliableModelError, "the connection failed", 3),
         ("hang", UnreliableModelError, r"it gave no complete answer within 0\.4 s", 3),
         ("html", ModelError, "expected JSON, .* The answer begins: <html>the proxy is sorry", 3),
-        ("nan", ModelError, "NaN is no number of JSON's", 3),
+        ("nan", ModelError, "NaN is not a number in JSON", 3),
         ("short", ModelError, "expected 50 predictions at 'predictions', one for each row, but got 49", 3),
         (
             "other",

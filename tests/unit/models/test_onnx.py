@@ -342,10 +342,10 @@ def test_the_number_of_threads_is_set_and_checked():
 
 def test_a_damaged_file_and_a_wrong_device_are_named(tmp_path):
     (tmp_path / "m.onnx").write_bytes(b"\x08\x08:\x00")
-    with pytest.raises(ModelError, match=r"m.onnx is no ONNX model that onnxruntime .* can run"):
+    with pytest.raises(ModelError, match=r"m.onnx is not an ONNX model that onnxruntime .* can run"):
         load_model(tmp_path / "m.onnx")
     (tmp_path / "m.onnx").write_bytes(b"\x08\x08nonsense")
-    with pytest.raises(ModelError, match=r"m.onnx is no ONNX model: "):
+    with pytest.raises(ModelError, match=r"m.onnx is not an ONNX model: "):
         load_model(tmp_path / "m.onnx")
     with pytest.raises(UsageError, match="device should be one of cpu"):
         open_onnx(content(LinearRegression().fit(X, X[:, 0])), device="toaster")

@@ -182,8 +182,8 @@ def test_a_program_is_described_and_runs_beside_its_description(tmp_path):
         ('[model]\nurl = "http://a/b"\nretries = -1', r"line 3, column 1: .*retries should be a whole number"),
         ('[model]\ncommand = "score --fast"', r"line 2, column 1: .*Write \['score', '--fast'\]"),
         ('[model]\nurl = "http://a/b"\n_sender = 3', "has no key '_sender'"),
-        ("[model", "is no TOML"),
-        ("[model]\ntimeout = 1" + "0" * 5000, "is no TOML"),
+        ("[model", "is not valid TOML"),
+        ("[model]\ntimeout = 1" + "0" * 5000, "is not valid TOML"),
     ],
 )
 def test_a_description_that_makes_no_sense_is_refused_with_its_line(tmp_path, text, message):

@@ -241,7 +241,7 @@ def test_a_byte_that_is_no_text_is_told_by_its_line(tmp_path, without, absent, e
 
 
 def test_a_broken_line_of_json_is_told_by_its_number(tmp_path):
-    with pytest.raises(DataError, match=r"a\.jsonl: line 2 is no JSON: Expecting value at character 7"):
+    with pytest.raises(DataError, match=r"a\.jsonl: line 2 is not JSON: Expecting value at character 7"):
         read_table(write(tmp_path, "a.jsonl", '{"a": 1}\n{"a":\n'))
 
 

@@ -106,7 +106,7 @@ def test_a_rare_group_is_checked_by_draws_nearer_to_it():
 
 
 @pytest.mark.parametrize(
-    ("weight", "advice"), [(2.0, "so raise most"), (-1.0, "so mend the weights"), (np.nan, "mend")]
+    ("weight", "advice"), [(2.0, "so raise most"), (-1.0, "so fix the weights"), (np.nan, "fix the weights")]
 )
 def test_a_weight_out_of_bounds_names_the_draw_and_what_to_do(weight, advice):
     def nearby(n, rng):

@@ -118,7 +118,7 @@ def test_a_run_that_is_not_complete_is_not_exported(store: Store) -> None:
 def test_a_run_without_the_texts_that_its_file_names_is_not_exported(tmp_path: Path) -> None:
     store = Store(tmp_path / "old")
     store.begin("Old", {key: value for key, value in REQUEST.items() if key != "files"}, [])
-    with pytest.raises(RecordError, match="run it anew"):
+    with pytest.raises(RecordError, match="run it again"):
         evidence_of(store)
 
 

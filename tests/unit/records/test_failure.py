@@ -97,7 +97,7 @@ def test_the_smallest_counterexample_is_shown_wherever_it_stands() -> None:
 
 
 def test_a_share_of_which_nothing_is_known_is_not_told_beside_a_counterexample() -> None:
-    unknown = Expression("share that violates d2 <= d1", "<=", 0.0, None, 0.0, 1.0)
+    unknown = Expression("share of cases that violate `d2 <= d1`", "<=", 0.0, None, 0.0, 1.0)
     assert "share that" not in failure_text(violated_cases(SAFETY, expressions=(unknown,)))
     assert "nothing is known of it; it must be <= 0" in failure_text(verdict(expressions=(unknown,)))
 
@@ -130,7 +130,7 @@ def test_a_person_is_shown_beside_the_nearest_point() -> None:
     details = {"audit": "responsiveness", "counts": counts}
     told = failure_text(verdict(counterexamples=(PERSON, PERSON), counted="points", details=details))
     assert "of 9 people: 8 responsive, 1 fixed, 0 undecided" in told
-    assert "the person in row 4 reaches the target at 1 of 12 points in reach" in told
+    assert "the person in row 4: 1 of this person's 12 options leads to the target" in told
     assert "             row 4  nearest\n    income   20     35\n    savings  0      1\n" in told
     assert "\ncounterexample\n" in told  # two points of one person
 
@@ -138,7 +138,7 @@ def test_a_person_is_shown_beside_the_nearest_point() -> None:
 def test_a_person_without_a_point_is_told_in_a_sentence() -> None:
     alone = PERSON | {"point": None, "changed": {}, "reaching": 0}
     told = failure_text(verdict(details=RESPONSIVENESS, counterexamples=(alone,), counted="points"))
-    assert "the person in row 4: none of 12 points in reach reaches the target" in told
+    assert "the person in row 4: none of this person's 12 options leads to the target" in told
 
 
 def test_a_counterexample_of_a_kind_yet_unknown_is_shown_by_its_values() -> None:
@@ -157,7 +157,7 @@ def test_seed_and_command_repeat_it() -> None:
 def test_an_undecided_one_says_that_nothing_is_claimed_and_what_to_do() -> None:
     told = failure_text(verdict(answer="undecided", risk=0.0, stopped="every row is used up"))
     assert told.startswith("undecided: ")
-    assert "Undecided after 312 people (every row is used up). Nothing is claimed." in told
+    assert "Undecided after 312 samples (every row is used up). Nothing is claimed." in told
     assert "larger budget" in told
     assert "undecided='pass'" in told
     # A risk that is raised after looking is not the risk of anything.

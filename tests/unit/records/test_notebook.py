@@ -55,7 +55,7 @@ def test_a_scale_reaches_beyond_all_that_is_shown() -> None:
 def test_what_cannot_be_seen_is_made_visible_and_scripts_stay_readable() -> None:
     assert visible("a\x00\x7f\x85\u202e\ud83d\ufeff") == "a␀␡[U+0085][U+202E]\ufffd[U+FEFF]"
     assert visible("سلام می‌شود\n\tx") == "سلام می‌شود\n\tx"
-    assert excerpt("abcdef", 3) == "abc … (cut: 6 characters in all)"
+    assert excerpt("abcdef", 3) == "abc … (cut: 6 characters in total)"
     assert excerpt("abc", 3) == "abc"
 
 
@@ -66,6 +66,6 @@ def test_a_program_is_folded_away_below_its_sentence_and_the_first_counterexampl
     html = as_html(verdict, rising.explain(), "the <b>law")
     assert html.index("Raising priors by 1 never lowers the prediction.") < html.index("<pre") < html.index("input x1;")
     assert "the &lt;b&gt;law" in html
-    assert "Found: 1 of 3 cases breaks it." in html
+    assert "Found: 1 of 3 cases violates it." in html
     assert "the counterexample</summary>" in html
     assert "priors" in html[html.index("the counterexample") :]

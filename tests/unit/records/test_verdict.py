@@ -75,7 +75,7 @@ def test_something_else_is_not_taken_for_a_stored_verdict(data: dict[str, object
 
 def test_the_text_says_answer_guarantee_and_what_it_rests_on() -> None:
     text = str(_verdict())
-    for part in ("P[a] >= 0.5", "holds after 1,234 people", "at most 0.01", "rows are independent", "0.55"):
+    for part in ("P[a] >= 0.5", "holds after 1,234 samples", "at most 0.01", "rows are independent", "0.55"):
         assert part in text
 
 

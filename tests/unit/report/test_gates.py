@@ -62,7 +62,7 @@ def test_junit_counts_violations_as_failures_and_undecided_as_errors(audit: Audi
     kinds = [[child.tag for child in case] for case in suite]
     assert kinds == [["system-out"], ["failure"], ["error"], ["failure"]]
     failure = suite[1][0]
-    assert "violated after 100 people" in (failure.get("message") or "")
+    assert "violated after 100 samples" in (failure.get("message") or "")
     assert "P[hired]" in (failure.text or "")
 
 
@@ -121,10 +121,10 @@ def test_markdown_says_who_breaks_a_claim_and_tells_a_program_in_words() -> None
     gaming = replace(gaming, details={**gaming.details, "relation": "<="})
     entries = (Entry("gaming", gaming), Entry("priors", page_audits.safety(), explanation="Another prior never helps."))
     written = as_markdown(Audit("a", entries))
-    assert f"| {counts['responsive']} of {counts['people']} break it |" in written
-    assert f"Found: {counts['responsive']} of {counts['people']} break it." in written
+    assert f"| not met for {counts['responsive']} of {counts['people']} people |" in written
+    assert f"Found: not met for {counts['responsive']} of {counts['people']} people." in written
     assert written.index("Another prior never helps.") < written.index("`input x1;")
-    assert "cases break it" in written
+    assert "cases violate it" in written
 
 
 @pytest.mark.parametrize("write", [junit, sarif, summary, as_markdown, model_card, github_lines])

@@ -114,7 +114,7 @@ def test_every_property_has_its_answer_and_those_that_are_violated_come_first(re
 
 def test_the_page_says_in_words_what_each_kind_of_answer_means(reading: Reading) -> None:
     assert "The claim is refuted: it is not true of the population that was audited." in reading.text
-    assert "is at most one in 1,000, however often one looked" in reading.text
+    assert "is at most one in 1,000, no matter how often you look" in reading.text
     assert "Nothing is proved, and this is not a pass" in reading.text
     assert "Another prior never lowers the risk class." in reading.text
     assert "people with hired true" in reading.text  # explained from the formula, where nobody else explained it
@@ -239,11 +239,11 @@ def test_without_a_history_there_is_the_final_interval(html: str) -> None:
 
 def test_the_counts_of_groups_and_subgroups_are_on_the_page(reading: Reading) -> None:
     counts = responsiveness().details["counts"]
-    assert f"{counts['fixed']} of {counts['people']} have no way" in reading.text
+    assert f"{counts['fixed']} of {counts['people']} people have no way" in reading.text
     for group in principal().details["subgroups"]:
         assert group["subgroup"] in reading.text
     cases = safety().details
-    assert f"{cases['violations']['cases']} of {cases['cases']['tested']} cases break it" in reading.text
+    assert f"{cases['violations']['cases']} of {cases['cases']['tested']} cases violate it" in reading.text
 
 
 def test_a_counterexample_table_of_a_hundred_megabytes_is_cut_with_a_word() -> None:
@@ -256,7 +256,7 @@ def test_a_counterexample_table_of_a_hundred_megabytes_is_cut_with_a_word() -> N
     text = _read(html).text
     assert re.search(r"Cut: \d+ of 5,000 counterexamples are shown here", text)
     assert re.search(r"Cut: \d+ of 203 features are shown here", text)
-    assert "(cut: 500,000 characters in all)" in text
+    assert "(cut: 500,000 characters in total)" in text
 
 
 def test_a_huge_property_is_cut_with_a_word() -> None:
@@ -345,13 +345,14 @@ def test_those_who_can_game_a_model_break_the_claim_on_the_charts() -> None:
     verdict = responsiveness()
     counts = verdict.details["counts"]
     turned = replace(verdict, details={**verdict.details, "relation": "<="})
-    for each, bad, told in ((verdict, "fixed", "have no way"), (turned, "responsive", "break it")):
+    findings = ("{} of {} people have no way", "not met for {} of {} people")
+    for each, bad, told in ((verdict, "fixed", findings[0]), (turned, "responsive", findings[1])):
         html = page(Audit("a", (Entry("e", each),)))
         (data,) = re.findall(r'data-kind="kinds">.*?application/json">(.*?)</script>', html, re.DOTALL)
         columns = json.loads(data)["columns"]
-        assert columns["kind"][:3] == ["keep it", "break it", "undecided"]
+        assert columns["kind"][:3] == ["meet it", "violate it", "undecided"]
         assert columns["count"][1] == counts[bad]
-        assert f"{counts[bad]} of {counts['people']} {told}" in _read(html).text
+        assert told.format(counts[bad], counts["people"]) in _read(html).text
 
 
 def _history(entry: Entry) -> dict[str, Any] | None:

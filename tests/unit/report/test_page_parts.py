@@ -93,7 +93,7 @@ def test_values_differ_where_a_reader_would_say_so(left, right, differs) -> None
 
 
 def test_a_value_is_short_whatever_it_is() -> None:
-    assert value_text("x" * 10_000_000, 20) == f"{'x' * 20} … (cut: 10,000,000 characters in all)"
+    assert value_text("x" * 10_000_000, 20) == f"{'x' * 20} … (cut: 10,000,000 characters in total)"
     assert len(value_text(list(range(1_000_000)), 100)) < 150
     assert value_text(10**100_000, 100) == "a whole number of 332,193 bits"
     assert (value_text(True, 9), value_text(None, 9), value_text(0.1 + 0.2, 9)) == ("yes", "missing", "0.3")

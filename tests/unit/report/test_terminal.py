@@ -183,7 +183,7 @@ def test_drawn_values_are_rounded_for_people() -> None:
     ("relation", "headings", "green", "red"),
     [
         (">=", ["responsive", "fixed"], 98, 176),
-        ("<=", ["keep it", "break it"], 176, 98),
+        ("<=", ["meet it", "violate it"], 176, 98),
     ],
 )
 def test_words_and_colours_follow_what_is_claimed(relation: str, headings: list[str], green: int, red: int) -> None:

@@ -20,8 +20,8 @@ from isonomia.spec.parser import parse_formula
         ),
         (
             "0.8 <= P[a | b] / P[a | not b] <= 1.25",
-            "The share of people with a true among those whose b is true is between 0.8 and 1.25 times the share among "
-            "those whose b is false.",
+            "The share of people with a true among those where `b` is true is between 0.8 and 1.25 times the share "
+            "among those where `b` is false.",
         ),
         (
             "abs(E[score | sex == 'F'] - E[score | sex == 'M']) <= 0.05",

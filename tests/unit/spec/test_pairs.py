@@ -152,5 +152,5 @@ def test_a_function_of_two_people_needs_pairs_and_its_columns():
         numbers(pair_function(gap, ["age"]).node, Batch(3, BATCH.columns))
     with pytest.raises(SpecError, match="no column `hired`, which the function `gap` needs"):
         numbers(pair_function(gap, ["age", "hired"]).node, PAIRED)
-    with pytest.raises(SpecError, match="is no condition"):
+    with pytest.raises(SpecError, match="is not a condition"):
         truth(pair_function(gap, ["age"]).node, PAIRED)

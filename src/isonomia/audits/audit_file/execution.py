@@ -115,7 +115,7 @@ class CheckRunner:
             name = self._changed_models[pool]
             raise ChangingModelError(
                 f"the model changed its answers while {name!r} was checked, with which this property "
-                "shares them: nothing can be said about either. Mend the model, then begin a new run"
+                "shares them: nothing can be said about either. Fix the model, then begin a new run"
             )
 
 

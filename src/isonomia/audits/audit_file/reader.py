@@ -156,7 +156,9 @@ class FolderTexts:
             path = self.folder / name
             try:
                 if path.exists() and not path.is_file():
-                    raise UsageError(f"expected a file, but {path} is none: a folder, or what would be waited for")
+                    raise UsageError(
+                        f"expected a file, but {path} is not one: it is a folder, or something to wait for"
+                    )
                 self._texts[name] = path.read_text("utf-8")
             except FileNotFoundError as error:
                 beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []

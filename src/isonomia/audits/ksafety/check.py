@@ -93,7 +93,7 @@ def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
     again = tuple(tried["violating"])
     if not again or not prop.stop_early:
         return None, tried.get("failures", {})
-    message = f"{len(again)} of {len(known)} known counterexamples violate it still"
+    message = f"{len(again)} of {len(known)} known counterexamples still violate it"
     remarks = (message, *tried["elsewhere"])
     tally = Tally.empty(len(setup.program.ensures))
     summary = ViolationSummary(again)
@@ -168,7 +168,7 @@ def _gone_elsewhere(domain: Domain, known: Sequence[Mapping[str, Any]]) -> tuple
     rows = [record for item in known for record in item["inputs"].values()]
     if not rows or any(_has(domain, record) for record in rows):
         return ()
-    return ("none of them is among the inputs that were given: they come from other data, or the data have changed",)
+    return ("none of them is among the given inputs: they come from other data, or the data have changed",)
 
 
 def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
@@ -199,7 +199,7 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     drawn = isinstance(check.population, Census) and not check.population.exact
     if prop.enumerate is False or setup.subject.fresh or sampled or drawn:
         if prop.enumerate:
-            raise UsageError("expected a census to try every case of, but these inputs stand for others")
+            raise UsageError("expected a census to try every case, but these inputs stand for others")
         return None
     limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
     tally = Tally.empty(len(setup.program.ensures))
@@ -207,7 +207,7 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     listed = None if runner.draws else all_cases(runner.program, setup.domain, max_n, tally, runner.workers)
     if listed is None:
         if prop.enumerate:
-            raise UsageError("expected finitely many cases to try all of, but a choice is not from a finite range")
+            raise UsageError("expected finitely many cases to try, but a choice is not from a finite range")
         return None
     parts = [part for part in listed if len(part)]
     if not parts:
@@ -279,9 +279,9 @@ def _as_smallest(violations: Sequence[Violation]) -> list[Violation]:
 
 def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
     """What is known when not every case could be tried: a violation is one all the same."""
-    stopped = why_stopped(early, "cases")
+    stopped = why_stopped(early)
     answer = False if any(tally.by_ensures[number] for number in setup.evidence.strict) else None
-    remark = "the cases were tried in order, so that what was seen is no random sample of them"
+    remark = "the cases were tried in order, so what was seen is not a random sample of them"
     summary = setup.summary(list, interrupted=early == INTERRUPTED)
     return SafetyOutcome(answer, tally, summary, False, tally.tested, stopped, setup.seconds(), (remark,))
 

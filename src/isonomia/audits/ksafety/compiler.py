@@ -162,7 +162,7 @@ def _refuse_asking(spec: Spec, asking: frozenset[str]) -> None:
     for node in (step.value if isinstance(step, Var) else step.condition for step in steps):
         for call in calls_in(node):
             if call.function in asking:
-                message = f"`{call.function}` asks the model, which is done in the block only: set an output there"
+                message = f"`{call.function}` asks the model, which only the block can do: set an output there"
                 raise SpecError(message, call.place)
 
 
@@ -208,7 +208,7 @@ def _is_late(node: Expression, late: set[str], asking: frozenset[str]) -> bool:
 def _as_code(spec: Spec, steps: Sequence[Var]) -> CodeBlock:
     names = frozenset(step.name for step in steps)
     reads = frozenset(call.function for step in steps for call in calls_in(step.value))
-    return CodeBlock(spec.block.source, names, reads, "it draws random numbers that depend on what the model answers")
+    return CodeBlock(spec.block.source, names, reads, "it draws random numbers that depend on the model's answers")
 
 
 def _split(phased: Iterable[tuple[Var, _Phase]], random: frozenset[str]) -> tuple[list[Var], tuple[Var, ...]]:

@@ -97,9 +97,9 @@ class Corners:
         result = "no violation"
         if self.refuting:
             does = "violates" if self.violating == 1 else "violate"
-            result = f"{self.violating:,} {does} it, which is proof. No share rests on them"
+            result = f"{self.violating:,} {does} it, which is proof. They do not enter any share"
         elif self.violating:
-            result = f"{self.violating:,} violated it, and did not when computed once more"
+            result = f"{self.violating:,} violated it, but not when computed again"
         remarks = [f"{plural(self.tried, 'corner')} (at the ends of ranges) tried before the draws: {result}"]
         if self.failed:
             remarks.append(f"{plural(self.failed, 'corner')} failed")

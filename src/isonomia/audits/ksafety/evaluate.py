@@ -177,7 +177,7 @@ class Evaluation:
         """Texts that were put together: more than a batch may hold in all are refused."""
         self.characters += sum(len(item) for item in texts.tolist() if isinstance(item, str))
         if self.characters > MOST_TEXT:
-            message = f"expected texts of at most {MOST_TEXT:,} characters in all for {self.n:,} cases, but there are"
+            message = f"expected texts of at most {MOST_TEXT:,} characters in total for {self.n:,} cases, but there are"
             raise SpecError(f"{message} more: put fewer or shorter ones together", place)
         return texts
 
@@ -435,7 +435,7 @@ def _made(sign: str, one: Any, other: Any) -> Any:
             return 0.0
     result = _MAKE[sign](one, other)
     if isinstance(result, complex):
-        raise ValueError("a power that is no real number")
+        raise ValueError("a power that is not a real number")
     if isinstance(result, int) and result.bit_length() > LARGEST_BITS:
         raise OverflowError("a number that is too large")
     return result

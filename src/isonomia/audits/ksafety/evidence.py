@@ -339,4 +339,6 @@ def compared_share(item: Ensures, share: Share, eps: float | None, held: bool = 
         if held:
             # The test of the first violation is sharper than an interval that is made for any number of them.
             high = min(high, allowed)
-    return Expression(f"share that violates {expression_text(item.condition)}", "<=", allowed, estimate, low, high)
+    return Expression(
+        f"share of cases that violate `{expression_text(item.condition)}`", "<=", allowed, estimate, low, high
+    )

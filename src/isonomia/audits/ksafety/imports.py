@@ -113,7 +113,7 @@ def offered_functions(prop: Safety, population: Any, *, has_model: bool = True) 
             functions[name] = as_function(offered, max((len(call.arguments) for call in calls), default=None))
         elif calls and name not in BUILT_IN and not prop.allow_code and not given:
             raise SpecError(
-                f"`{name}` is no function of the language; the module {prop.spec.imports[0]!r} may offer it, but "
+                f"`{name}` is not a function of the language; the module {prop.spec.imports[0]!r} may offer it, but "
                 "importing a module runs its code: give the function by functions={...}, or allow code "
                 "(allow_code=True, --allow-code) if you trust it",
                 calls[0].place or prop.spec.block.place,

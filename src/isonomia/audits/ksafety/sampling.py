@@ -372,7 +372,7 @@ def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
         with_corners(summary, corners),
         complete=False,
         tested=before + ended.samples + tried,
-        stopped=why_stopped(ended.reason, "cases"),
+        stopped=why_stopped(ended.reason),
         seconds=setup.seconds(),
         remarks=(remark,) if before else (),
         corners=corners,

@@ -139,11 +139,11 @@ def _expression(item: Ensures, number: int, share: Share, outcome: SafetyOutcome
 
 def _assumptions(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
     program, subject = setup.program, setup.subject
-    same = same_answers(setup.check, "the model answers the same whenever it is asked about the same input")
+    same = same_answers(setup.check, "the model always gives the same answer for the same input")
     assumptions = [*subject.assumptions, *same]
     steady = sorted(_called(program) & subject.own)
     if steady:
-        assumptions.append(f"{', '.join(steady)} gives the same whenever it is called with the same")
+        assumptions.append(f"{', '.join(steady)} always gives the same result for the same arguments")
     if program.code is not None:
         assumptions.append("the block draws random numbers by randInt, randReal and the domain's functions only")
     if not outcome.complete and outcome.answer is not False:
@@ -169,7 +169,7 @@ def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
         )
     if tally.vacuous:
         cases = "all cases" if tally.vacuous == tally.tested else f"{tally.vacuous:,} of {tally.tested:,} cases"
-        remarks.append(f"in {cases} the condition of the implication was false, so that nothing was put to the test")
+        remarks.append(f"in {cases} the condition of the implication was false, so nothing was tested")
     for reason, count in (tally.reasons + Counter(outcome.failures)).most_common(5):
         remarks.append(f"{plural(count, 'case')} failed: {reason}")
     if tally.failed or outcome.failures:
@@ -180,11 +180,11 @@ def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
         remarks.append(_distinct(summary))
     if tally.violating and summary.gone > 0:
         remarks.append(
-            f"{plural(summary.gone, 'violation')} did not occur again when the same case was computed once more: "
+            f"{plural(summary.gone, 'violation')} did not occur when the same case was computed again: "
             "something in it draws from something else than its seed, or does not answer the same to the same question"
         )
     if setup.program.code is not None:
-        remarks.append("the block was run as Python, as was allowed")
+        remarks.append("the block was run as Python, as you allowed")
     if setup.subject.ignored:
         names = ", ".join(setup.subject.ignored)
         meant = "the model that was given, and draws that can be repeated"

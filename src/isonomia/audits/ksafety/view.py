@@ -27,9 +27,9 @@ from isonomia.wording import plural, value_text
 __all__ = ["REPAIR", "VIEW"]
 
 _MEANINGS = {
-    "holds": "The model keeps the claim: cases that break it are at most as rare as was asked for.",
-    "violated": "The model breaks the claim: cases in which it does what it must not do are more than were allowed.",
-    "undecided": f"{NOT_A_PASS} what was tried does not show that breaking the claim is as rare as was asked for.",
+    "holds": "The model keeps the claim: cases that violate it are as rare as required.",
+    "violated": "The model violates the claim: more cases violate it than are allowed.",
+    "undecided": f"{NOT_A_PASS} the cases that were tried do not show that violations are as rare as required.",
 }
 
 
@@ -53,7 +53,7 @@ def _finding(verdict: Verdict, compact: bool) -> str:
 
 
 def _broken(bad: int, of: int, what: str) -> str:
-    return f"{bad:,} of {of:,} {what} {'breaks' if bad == 1 else 'break'} it"
+    return f"{bad:,} of {of:,} {what} {'violates' if bad == 1 else 'violate'} it"
 
 
 def _tally(verdict: Verdict) -> str | None:
@@ -72,10 +72,10 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     if "violations" not in verdict.details:
         return ()
     cases, bad = verdict.details["cases"], verdict.details["violations"]
-    facts = [("cases that break it", f"{bad['cases']:,}"), ("inputs among them", f"{bad['inputs']:,}")]
+    facts = [("cases that violate it", f"{bad['cases']:,}"), ("inputs among them", f"{bad['inputs']:,}")]
     if corners := verdict.details.get("corners"):
-        facts.append(("corners that break it", f"{corners['violating']:,} of {corners['tried']:,}"))
-    words = {"rejected": "draws turned away", "vacuous": "cases without a test", "failed": "cases that failed"}
+        facts.append(("corners that violate it", f"{corners['violating']:,} of {corners['tried']:,}"))
+    words = {"rejected": "rejected draws", "vacuous": "cases without a test", "failed": "cases that failed"}
     return (*facts, *((label, f"{cases[key]:,}") for key, label in words.items() if cases[key]))
 
 
@@ -260,9 +260,11 @@ VIEW = View(
 
 
 _REPAIRED = {
-    "holds": "The repaired model breaks its properties as rarely as was asked for, and costs no more accuracy.",
-    "violated": "The repair did not reach what was asked for: violations are more frequent, or it costs more accuracy.",
-    "undecided": f"{NOT_A_PASS} the rows that were held out do not show that the repair reached what was asked for.",
+    "holds": "The repaired model violates its properties as rarely as required, and loses no more accuracy than "
+    "allowed.",
+    "violated": "The repair did not reach its goal: violations are more frequent than allowed, or it loses more "
+    "accuracy.",
+    "undecided": f"{NOT_A_PASS} the held-out rows do not show that the repair reached its goal.",
 }
 
 
@@ -270,7 +272,7 @@ def _bought(verdict: Verdict, compact: bool) -> str:
     """The shares before and after, and the accuracy, in one line."""
     del compact
     told = [
-        f"{_percent(item['before'])} to {_percent(item['after'])} of cases break {item['name']}"
+        f"{_percent(item['before'])} to {_percent(item['after'])} of cases violate {item['name']}"
         for item in verdict.details["properties"]
     ]
     counts = verdict.details["accuracy"]

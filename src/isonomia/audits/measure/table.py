@@ -300,11 +300,11 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
     told = [f"the {rows} are independent draws from the population"]
     match limits.looks:
         case "once":
-            told.append("their number was fixed beforehand, and they are looked at once")
+            told.append("their number was fixed beforehand, and there is one look at them")
         case "any":
-            told.append("they may be looked at as often as one likes while more come")
+            told.append("there may be any number of looks while more come")
         case number:
-            told.append(f"they are looked at {plural(int(number), 'time')}, as was planned")
+            told.append(f"there are {plural(int(number), 'look')} at them, as planned")
     ends = {name: means.ends for name, means in work.groups[0].means.items() if means.ends is not None}
     told += [
         f"{name.replace('_', ' ').removeprefix('mean ')} lies between {low:g} and {high:g}"
@@ -324,7 +324,7 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
         number = int(counts.cells[0].sum())
         if number:
             group = ",".join(counts.by)
-            yield f"{plural(number, 'person', 'people')} with unknown {group} are shown apart and compared with nobody"
+            yield f"{plural(number, 'person', 'people')} with unknown {group} are shown separately and not compared"
     for name in work.attributes.names:
         doubtful = [value for value in work.attributes.known[name] if str(value).strip().lower() in LOOKS_UNKNOWN]
         blank = [value for value in work.attributes.known[name] if isinstance(value, str) and value != value.strip()]
@@ -347,7 +347,7 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
             "the numbers lie with ranges="
         )
     if work.columns.score is not None and not work.probable:
-        yield "scores beyond 0 to 1 are no probabilities: calibration is not measured"
+        yield "scores outside 0 to 1 are not probabilities: calibration is not measured"
     if work.sent_blindly:
         kept = [name for name in work.rows.names if name not in work.sent]
         without = f", and not {listed(kept)}, which is measured" if kept else ""

@@ -141,7 +141,7 @@ def _exact(
         counted.findings,
         method="exact",
         samples=before + counted.people,
-        stopped="interrupted" if counted.interrupted else "everybody was asked",
+        stopped="interrupted" if counted.interrupted else "everybody was counted",
         remarks=exact_remarks(question, counted.holds, counted.findings),
         seconds=monotonic() - began,
         overall=_exact_overall(counted),

@@ -107,13 +107,13 @@ def _ways(question: PrincipalQuestion, finding: Finding, where: str) -> list[str
         bounds, where = [(effect, ends) for effect, ends in known if ends is not None], ""
     whom = "subgroup" if question.given else "population"
     clear = [
-        f"{head}{direction(question, effect, ends)}, by at least {_least(ends):.3g} of the {whom}{where} "
-        f"({effect_name(question, effect, normalised=False)})"
+        f"{head}{direction(question, effect, ends)}: the gap is at least {100 * _least(ends):.3g} percentage points of "
+        f"the {whom}{where} ({effect_name(question, effect, normalised=False)})"
         for effect, ends in bounds
         if _least(ends) > question.prop.within
     ]
     if lost and not clear:
-        return [f"{head}no fair world of which the assumptions are true produces data like these"]
+        return [f"{head}no fair world that meets the assumptions produces data like these"]
     return clear or [f"{head}the effects cannot all be fair at once{where}"]
 
 

@@ -59,7 +59,7 @@ from isonomia.spec.walk import nodes
 __all__ = ["check_rates", "never_happened"]
 
 
-EVERYBODY = "everybody was asked"
+EVERYBODY = "everybody was counted"
 NARROWEST = "the value is too near the threshold for floats to tell"
 
 MANY = 2**20
@@ -69,7 +69,7 @@ asked about and counted in parts, so that it is no question of memory."""
 ASKED_AGAIN = 1000
 """How many people are asked about again at most to find out what a model gives."""
 
-_PLANNED = "the number of people was fixed beforehand, and nobody looks at them besides the planned looks"
+_PLANNED = "the number of people was fixed beforehand, and nobody looks at them between the planned looks"
 
 
 def check_rates(check: Check[Property], observer: Observer) -> Verdict:
@@ -80,7 +80,7 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
         introduce(check.population, check.model, check.journal)
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = exact_truth(question.formula, {})
-        return _verdict(check, question, answer, method="exact", stopped="nothing to ask", remarks=(remark,))
+        return _verdict(check, question, answer, method="exact", stopped="nothing to sample", remarks=(remark,))
     try:
         proof = _proof(check, question, observer)
     except KeyboardInterrupt:  # nothing of a proof is kept before it is whole
@@ -240,7 +240,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
             *remarks_on_draws(check, work, outcome, leaves),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
-        stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
+        stopped=why_stopped(outcome.reason) if method != "exact" else EVERYBODY,
         seconds=monotonic() - began,
     )
 
@@ -359,7 +359,7 @@ def assumptions(check: Check[Property], question: Question, method: str = "") ->
     return (
         *check.population.assumptions,
         *proved,
-        *same_answers(check, "the model gives the same answer for the same person"),
+        *same_answers(check, "the model always gives the same answer for the same person"),
         *(no_other_values(name, values) for name, values in spoken_of.items()),
     )
 

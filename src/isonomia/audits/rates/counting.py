@@ -196,8 +196,8 @@ class Reader:
             row, term = index if chosen is None else int(np.flatnonzero(chosen)[index]), to_text(leaf.term)
             raise DataError(
                 f"expected a finite number for {term} of everybody in {to_text(leaf)}, but it is {column[index]:g} for "
-                f"{self.where(row)}, and then the mean is no number. Leave such people out with a condition, such as "
-                f"{term} < 1e300."
+                f"{self.where(row)}, and then the mean is not a number. Leave such people out with a condition, such "
+                f"as {term} < 1e300."
             )
 
 

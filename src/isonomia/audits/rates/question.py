@@ -288,7 +288,7 @@ class _KnownValues:
         hint = nearest(value, [item for item in known if isinstance(item, str)]) if isinstance(value, str) else ""
         return (
             f"expected a value that occurs in {name!r}, {listed or 'which has none'}, but got {value_text(value)}: "
-            f"nobody has it, and nothing can be said about nobody.{hint} If somebody could have it, declare it with "
+            f"nobody has it, and a claim about nobody says nothing.{hint} If somebody could have it, declare it with "
             f"the population: values={{{name!r}: [...]}}"
         )
 

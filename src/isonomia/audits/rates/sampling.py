@@ -103,7 +103,7 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
     if available == float("inf") and budget == Budget():
         if check.stop == "all":
-            raise UsageError("stop='all' asks everybody, but the population has no end: give a budget too")
+            raise UsageError("stop='all' counts everybody, but the population has no end: give a budget too")
         budget = Budget(samples=UNLIMITED)
     return Prepared(work, budget, _schedule(check, evidence), available)
 

@@ -53,12 +53,12 @@ class RepairClaim:
         return f"repair: {', '.join(map(called, self.props))}"
 
     def __str__(self) -> str:
-        shares = [f"share that violates {called(prop)} <= {prop.eps!r}" for prop in self.props]
+        shares = [f"share of cases that violate {called(prop)} <= {prop.eps!r}" for prop in self.props]
         return " and ".join([*shares, f"accuracy lost <= {self.lost!r}"])
 
     def explain(self) -> str:
         """The claim in plain English."""
-        shares = [f"at most {number(prop.eps)} of the cases break this: {prop.explain()}" for prop in self.props]
+        shares = [f"at most {number(prop.eps)} of the cases violate this: {prop.explain()}" for prop in self.props]
         return f"After the repair {'; '.join(shares)} At most {number(self.lost)} of the accuracy is lost by it."
 
 
@@ -214,7 +214,7 @@ def _share_of(prop: Safety, counts: Counts, delta: float) -> Expression:
     """The share of cases that violate, each end wrong with probability at most ``delta``."""
     low, high = share_limits(counts, delta)
     estimate = counts.violating / counts.tested if counts.tested else None
-    return Expression(f"share that violates {called(prop)}", "<=", prop.eps, estimate, low, high)
+    return Expression(f"share of cases that violate {called(prop)}", "<=", prop.eps, estimate, low, high)
 
 
 def _leaf(text: str, counts: Counts, delta: float) -> LeafRecord:

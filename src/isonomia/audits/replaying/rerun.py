@@ -191,7 +191,7 @@ def asked_again(each: StatedProperty, check: CheckEvidence, model: Model, permis
         prepared = new_check(each.prop, model, recorded_population(check.entries), **each.options)
         result = audit_for(each.prop).recheck(prepared, known, check.entries, permissions)
     except (IsonomiaError, TypeError, ValueError, LookupError, AttributeError) as error:
-        return replace(told, problem=f"they cannot be asked about: {error}")
+        return replace(told, problem=f"they cannot be checked: {error}")
     return replace(told, asked=result.asked, again=result.again, problem=result.problem)
 
 

@@ -63,7 +63,7 @@ def refused_applicants(
     id
         The column that tells people apart.
     leave_out
-        Columns that are no reason and nobody's to change, such as the outcome.
+        Columns that are not a reason and that nobody can change, such as the outcome.
     seed
         For the draws.
     """

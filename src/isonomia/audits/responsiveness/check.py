@@ -47,8 +47,8 @@ def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Ve
     try:
         if not len(setup.members.rows):
             # A condition that is misspelt must not pass for a success: like a rate of an empty group, it is undecided.
-            remark = f"nobody meets {check.prop.who}, so that nothing is claimed of anybody: is it what was meant?"
-            return _empty(check, "exact", "there is nobody to look at", remark, monotonic() - began)
+            remark = f"nobody meets {check.prop.who}, so the claim is about nobody: is this what you meant?"
+            return _empty(check, "exact", "there is nobody to check", remark, monotonic() - began)
         return _about_people(setup, observer, began)
     except KeyboardInterrupt:
         remark = "it was interrupted before anybody's points were counted"

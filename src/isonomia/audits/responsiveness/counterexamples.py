@@ -270,7 +270,7 @@ def recheck(model: Model, counterexamples: Sequence[Mapping[str, Any]]) -> Reche
     """Ask a model about the points of a record that decided it: it must answer as it did."""
     points = [item for item in counterexamples if item.get("point") is not None]
     silent = len(counterexamples) - len(points)
-    problem = f"{silent} say that a person reaches nothing, which no single answer shows: use --full"
+    problem = f"{silent} say that a person reaches nothing, which no single answer can show: use --full"
     if not points:
         return Recheck(problem=problem)
     scored, decided = any("score" in item for item in points), any("prediction" in item for item in points)

@@ -24,7 +24,7 @@ from isonomia.populations.columns import plain_value
 from isonomia.spec.responsiveness import Responsiveness, classes_named
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Value
-from isonomia.wording import chance
+from isonomia.wording import chance, plural
 
 __all__ = [
     "TARGET_UNKNOWN",
@@ -37,7 +37,7 @@ __all__ = [
     "why_stopped",
 ]
 
-TARGET_UNKNOWN = "nothing that was looked at has the target, which may be misspelt"
+TARGET_UNKNOWN = "no point that was checked has the target, which may be misspelt"
 _MODEL_BATCH = 10_000
 """People about whom the model is asked together."""
 _MAX_SHOWN = 8
@@ -112,8 +112,8 @@ def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
     if not sampled:
         if prop.draws is not None:
             raise UsageError(
-                f"draws={prop.draws:,} has no effect: of everybody all points in reach are listed, at most "
-                f"{prop.most_listed:,} (most_listed), so that nothing is drawn. Leave draws out, or "
+                f"draws={prop.draws:,} has no effect: every reachable point of each person is listed, at most "
+                f"{prop.most_listed:,} (most_listed), so nothing is drawn. Leave draws out, or "
                 "say most_listed=0 to draw"
             )
         return
@@ -131,8 +131,8 @@ def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
 
 def assumptions(check: Check[Responsiveness], counts: PersonCounts, approximate: bool) -> tuple[str, ...]:
     """What the guarantee rests on, in words."""
-    same = same_answers(check, "the model answers the same row alike every time")
-    result = ["the interventions say truly what people can change", *same]
+    same = same_answers(check, "the model always gives the same answer for the same row")
+    result = ["the interventions describe what people can really change", *same]
     if not counts.exact.all():
         result.append("draws are independent, and uniform over the actions open to a person")
     if approximate:
@@ -148,7 +148,7 @@ def why_stopped(prop: Responsiveness, outcome: Outcome[PersonCounts], answer: bo
         return _reason(prop, counts, reason)
     bad = int((counts.unresponsive if prop.at_least is not None else counts.responsive).sum())
     others = f"{left:,} {'other was' if left == 1 else 'others were'}"
-    violated = f"{bad:,} {'person breaks' if bad == 1 else 'people break'} it"
+    violated = f"{bad:,} {'person violates' if bad == 1 else 'people violate'} it"
     if reason == "budget":
         return f"{violated}; the budget was spent before {others} decided"
     draws = prop.most_draws if prop.draws is None else prop.draws
@@ -160,7 +160,7 @@ def _reason(prop: Responsiveness, counts: PersonCounts, reason: str) -> str:
         case "budget":
             return "the budget is spent"
         case "decided":
-            return "all was looked at" if counts.exact.all() else "everybody is decided"
+            return "every point was checked" if counts.exact.all() else "everybody is decided"
         case "exhausted" if prop.draws is None:
             return f"{prop.most_draws:,} draws did not decide it"
         case "exhausted":
@@ -180,17 +180,15 @@ def remarks(
 ) -> tuple[str, ...]:
     """What a reader should know about how the answer was reached, in words."""
     result = [doubt] if doubt else []
-    result.append(f"the model was asked about {distinct:,} different rows")
+    result.append(f"the model was asked about {plural(distinct, 'different row')}")
     if check.population.kind == "sample":
-        result.append("it is about the people in the table, and says nothing of others")
+        result.append("it is about the people in the table, and says nothing about others")
     if sampled and len(counts.n) > 1:
         result.append(_control(rule, sampled))
     if sampled:
         find = least_draws if rule.fixed else least_sequential_draws
         few = find(rule.delta / (sampled if rule.control == "family" else 1), rule.threshold)
-        result.append(
-            f"by draws, nobody can be called fixed before {few:,} of them: that is how many it takes at least"
-        )
+        result.append(f"calling a person fixed by draws takes at least {few:,} draws")
     if any(not item["every"] for item in shown):
         result.append(
             f"where points are not listed, the nearest with the target are looked for among {FURTHER_DRAWS:,} further "
@@ -198,7 +196,7 @@ def remarks(
         )
     if not doubt and not counts.successes.any() and counts.n.any():
         target = to_text(check.prop.condition)
-        what = "no point at all" if counts.exact.all() else "no point that was looked at"
+        what = "no point at all" if counts.exact.all() else "no point that was checked"
         result.append(f"{what} has {target}: is it spelled as the model gives it?")
     left = int(counts.undecided.sum())
     if left and not doubt:
@@ -209,9 +207,9 @@ def remarks(
 def _undecided(counts: PersonCounts, rule: DecisionRule, left: int) -> str:
     unseen = int((counts.undecided & (counts.n == 0)).sum())
     if unseen == left:
-        return f"{_people(left)} undecided: nothing was looked at that they can reach"
+        return f"{_people(left)} undecided: none of the points that they can reach was checked"
     why = f"{_people(left)} undecided: their shares are near {rule.threshold:g}, or draws were too few"
-    return f"{why}; of {unseen:,} nothing was looked at" if unseen else why
+    return f"{why}; no point of {unseen:,} was checked" if unseen else why
 
 
 def _people(count: int) -> str:

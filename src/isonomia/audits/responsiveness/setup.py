@@ -224,7 +224,7 @@ def _check_columns(prop: Responsiveness, table: Table) -> None:
         )
     for name in columns_of(prop.condition):
         if name not in (OWN, OWN_SCORE, *table.names):
-            message = f"the target speaks of {name!r}, which is no column.{nearest(name, table.names)}"
+            message = f"the target speaks of {name!r}, which is not a column.{nearest(name, table.names)}"
             raise SpecError(message, name=name)
     for name in (*prop.by, *(columns_of(prop.members) if prop.members is not None else ())):
         if name not in table.names:

@@ -19,19 +19,19 @@ from isonomia.records.display.view import (
 )
 from isonomia.records.display.words import compared_finding
 from isonomia.records.verdict import Verdict
-from isonomia.wording import brief, change, excerpt, value_text, visible
+from isonomia.wording import brief, change, excerpt, plural, value_text, visible
 
 __all__ = ["VIEW", "people_in_words", "people_kinds"]
 
 _MEANINGS = {
-    "holds": "The claim is true of everybody whom it speaks of.",
-    "violated": "The claim is not true of everybody: there are people for whom it fails.",
-    "undecided": f"{NOT_A_PASS} of some people it is not known on which side of the limit they are.",
+    "holds": "The claim is true for everybody it is about.",
+    "violated": "The claim is not true for everybody: it fails for some people.",
+    "undecided": f"{NOT_A_PASS} for some people it is not known on which side of the limit they are.",
 }
 
 _OPEN = PeopleKind("undecided", "undecided", "undecided")
 _AT_LEAST = (PeopleKind("responsive", "responsive", "holds"), PeopleKind("fixed", "fixed", "violated"), _OPEN)
-_AT_MOST = (PeopleKind("fixed", "keep it", "holds"), PeopleKind("responsive", "break it", "violated"), _OPEN)
+_AT_MOST = (PeopleKind("fixed", "meet it", "holds"), PeopleKind("responsive", "violate it", "violated"), _OPEN)
 
 
 def people_kinds(details: Mapping[str, Any]) -> tuple[PeopleKind, PeopleKind, PeopleKind]:
@@ -54,8 +54,9 @@ def _finding(verdict: Verdict, compact: bool) -> str:
     if verdict.expressions or not counts["people"]:
         return compared_finding(verdict, compact)
     bad = next(kind.key for kind in people_kinds(details) if kind.answer == "violated")
-    one, many = ("has no way", "have no way") if _no_way(details) else ("breaks it", "break it")
-    told = f"{counts[bad]:,} of {counts['people']:,} {one if counts[bad] == 1 else many}"
+    people = plural(counts["people"], "person", "people")
+    way = "has no way" if counts[bad] == 1 else "have no way"
+    told = f"{counts[bad]:,} of {people} {way}" if _no_way(details) else f"not met for {counts[bad]:,} of {people}"
     return f"{told}, {counts['undecided']:,} undecided" if counts["undecided"] else told
 
 
@@ -115,15 +116,15 @@ def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> Counterexample
     if "person" not in item or "point" not in item:
         return plain_counterexample(verdict, item)
     row, looked = f"row {item['person']}", _looked(item)
-    drawn = f"{item['looked_at']:,} {'points in reach' if item['every'] else 'draws'}"
+    drawn = plural(item["looked_at"], "option" if item["every"] else "draw")
     if item["point"] is None:
         return CounterexampleView(
-            title=f"{row}: none of {looked} reaches the target",
-            sentence=f"the person in {row}: none of {looked} reaches the target",
-            line=(row, f"none of {drawn} reaches the target"),
+            title=f"{row}: none of {looked} leads to the target",
+            sentence=f"the person in {row}: none of {looked} leads to the target",
+            line=(row, f"none of {drawn} leads to the target"),
         )
     changed = item["changed"]
-    notes = [] if changed else ["nothing needs to change: the target is reached as they are"]
+    notes = [] if changed else ["nothing needs to change: this person reaches the target already"]
     told = ", ".join(f"{name} {change(before, after)}" for name, (before, after) in changed.items()) or "as they are"
     if "prediction" in item:
         notes.append(f"the model said there: {visible(excerpt(brief(item['prediction']), 300))}")
@@ -131,7 +132,7 @@ def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> Counterexample
     return CounterexampleView(
         title=_title(item),
         records=(RecordView(row), RecordView("nearest", changes=changed)) if changed else (),
-        sentence=f"the person in {row} reaches the target at {item['reaching']:,} of {looked}",
+        sentence=f"the person in {row}: {item['reaching']:,} of {looked} {_leads(item)} to the target",
         notes=tuple(notes),
         line=(row, told),
     )
@@ -169,11 +170,16 @@ def _title(item: Mapping[str, Any]) -> str:
         for name, (before, after) in item["changed"].items()
     ]
     told = ", ".join(changes) or "as they are"
-    return f"row {item['person']}: {told}; the target is reached at {item['reaching']:,} of {_looked(item)}"
+    return f"row {item['person']}: {told}; {item['reaching']:,} of {_looked(item)} {_leads(item)} to the target"
+
+
+def _leads(item: Mapping[str, Any]) -> str:
+    return "leads" if item["reaching"] == 1 else "lead"
 
 
 def _looked(item: Mapping[str, Any]) -> str:
-    return f"{item['looked_at']:,} {'points in reach' if item['every'] else 'points drawn from those in reach'}"
+    options = plural(item["looked_at"], "option")
+    return f"this person's {options}" if item["every"] else f"{options} drawn at random for this person"
 
 
 VIEW = View(

@@ -108,7 +108,7 @@ def _atoms(form: Normal) -> Iterable[Atom]:
         case Some():
             raise SpecError(
                 "an assumption is one comparison or several joined by `and`: with `or` the possible worlds are not "
-                "convex, and bounds over them are no linear program. Take the union of the bounds of each case."
+                "convex, and bounds over them are not a linear program. Take the union of the bounds of each case."
             )
 
 

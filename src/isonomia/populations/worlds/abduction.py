@@ -264,7 +264,7 @@ def _check_explained(target: str, value: Array, noise: Array, frame: Frame) -> N
             )
         raise DataError(
             f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
-            "come from the equations; mend the equation, or leave the person out"
+            "come from the equations; fix the equation, or leave the person out"
         )
 
 
@@ -280,7 +280,7 @@ def _check_equal(target: str, value: Array, given: Array, origin: Array | None) 
         row = _row(first, origin)
         raise DataError(
             f"the equation of {target!r} gives {plain_value(expected[first])!r} for row {row}, but the table has "
-            f"{plain_value(value[first])!r}: give the equation noise, or mend the table"
+            f"{plain_value(value[first])!r}: give the equation noise, or fix the table"
         )
 
 

@@ -134,7 +134,7 @@ def _table(verdict: Verdict) -> str:
         return ""
     more = len(items) + len(verdict.leaves) - len(rows)
     rest = f"<p style='margin:.2em 0;{_QUIET}'>and {more:,} more, which the verdict has</p>" if more else ""
-    heads = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", "draws"))
+    heads = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", "samples"))
     return f"<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
 
 

@@ -48,7 +48,7 @@ _SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "po
 
 def answer_line(verdict: Verdict) -> str:
     """The answer and what it cost, and of a claim for every group the worst of them, in one line."""
-    how = "by proof" if verdict.proved else f"after {cost(verdict)}"
+    how = "by proof" if verdict.proved else f"after {plural(verdict.samples, 'sample')}"
     line = f"{verdict.answer} {how} ({verdict.stopped})"
     return f"{line}; {worst_group(verdict)}" if verdict.worst else line
 
@@ -97,7 +97,7 @@ def risk(verdict: Verdict) -> str:
 def guarantee(verdict: Verdict) -> str:
     """What the answer is worth, in one sentence."""
     if verdict.answer == "undecided" and verdict.method == "exact":
-        return "Nothing is claimed: what is known of everybody allows either answer."
+        return "Nothing is claimed: what is known about everybody allows both answers."
     if verdict.answer == "undecided":
         if verdict.looks != "any":
             return (
@@ -105,8 +105,8 @@ def guarantee(verdict: Verdict) -> str:
                 f"{chance(verdict.delta)}, {looks(verdict)}."
             )
         return (
-            f"Nothing is claimed. Each end of an interval is right, at all times together, except with probability "
-            f"{chance(verdict.delta)}."
+            f"Nothing is claimed. Each end of an interval is right at all times, with probability at least "
+            f"1 - {chance(verdict.delta)}."
         )
     if verdict.risk == 0:
         return "Exact: there is no risk of error."
@@ -117,11 +117,11 @@ def looks(verdict: Verdict) -> str:
     """At which looks the risk is what it says."""
     match verdict.looks:
         case "any":
-            return "however often one looked"
+            return "at every look"
         case "once" | 1:
-            return "for one look at a number of people that was fixed beforehand"
+            return "for one look at a number of samples that was fixed beforehand"
         case count:
-            return f"for {count} looks that were planned beforehand"
+            return f"for {count} looks planned beforehand"
 
 
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:

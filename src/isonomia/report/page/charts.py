@@ -415,7 +415,7 @@ def _bounds_row(place: int, item: SubgroupBounds, index: int, block: Subgroups) 
 
 
 def _bounds_key(block: Subgroups) -> str:
-    limit = "the upright line is no difference"
+    limit = "the upright line marks no difference"
     if block.margin:
         limit = f"the upright lines are the margin, {block.margin:g} either way"
     if block.exact:
@@ -424,7 +424,7 @@ def _bounds_key(block: Subgroups) -> str:
 
 
 _BINS = 20
-_WORDS = {"holds": "keep it", "violated": "break it", "undecided": "undecided"}
+_WORDS = {"holds": "meet it", "violated": "violate it", "undecided": "undecided"}
 """What people are called on the charts, whichever way the claim goes."""
 
 
@@ -451,13 +451,13 @@ def _kinds(block: PeopleCounts, limits: PageLimits) -> Drawing:
 
 
 def _kinds_key(relation: str) -> str:
-    """How to read the kinds: who can reach the target keeps one claim, and breaks another."""
+    """How to read the kinds: who can reach the target meets one claim, and violates another."""
     above, below = "proved to be above the limit", "proved to be below it"
     if relation == "<=":
-        key = f"Break it: the share that they reach is {above} (responsive). Keep it: {below} (fixed)."
+        key = f"Violate it: the share that they reach is {above} (responsive). Meet it: {below} (fixed)."
     else:
-        key = f"Keep it: the share that they reach is {above} (responsive). Break it: {below} (fixed)."
-    return f"{key} Exact: all that they can reach was looked at."
+        key = f"Meet it: the share that they reach is {above} (responsive). Violate it: {below} (fixed)."
+    return f"{key} Exact: every point that they can reach was checked."
 
 
 def _kind_rows(place: int, label: str, counts: Mapping[str, int], words: Mapping[str, str]) -> Iterable[dict[str, Any]]:

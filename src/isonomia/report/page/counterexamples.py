@@ -93,7 +93,7 @@ def _notes(view: CounterexampleView) -> Iterator[str]:
     if view.choices:
         yield f"Chosen at random: {', '.join(value_text(choice, 40) for choice in view.choices[:20])}"
     if view.minimal:
-        yield "No smaller change of this input was found to break the claim."
+        yield "No smaller change of this input was found that violates the claim."
 
 
 _AROUND = 60

@@ -190,7 +190,7 @@ def _next_steps(sections: Sequence[Section], audit: Audit) -> list[NextStep]:
     steps = []
     violated = [section for section in sections if section.answer == "violated"]
     for section in violated[:_ALOUD]:
-        shown = "the cases that break it are below" if section.cases else "the rates behind it are below"
+        shown = "the cases that violate it are below" if section.cases else "the rates behind it are below"
         steps.append(
             NextStep(
                 f"Find out why it is violated ({shown}), before anybody relies on it:", section.anchor, section.name
@@ -208,7 +208,7 @@ def _next_steps(sections: Sequence[Section], audit: Audit) -> list[NextStep]:
         )
     if audit.failures:
         steps.append(
-            NextStep("Mend what could not be checked, and run the audit again:", "failures", "without an answer")
+            NextStep("Fix what could not be checked, and run the audit again:", "failures", "without an answer")
         )
     if not steps and sections:
         steps.append(
@@ -299,8 +299,8 @@ METHODS = {
         "draws it, so nothing is left to chance."
     ),
     "tests": (
-        "Tests. Cases are drawn at random and put to the model. A case that breaks a claim about every case is proof "
-        "by itself; enough cases without any prove that breaking it is rare."
+        "Tests. Cases are drawn at random and put to the model. A case that violates a claim about every case is proof "
+        "by itself; enough cases without one prove that violations are rare."
     ),
     "binomial": "Exact binomial tests, with a number of draws that was fixed beforehand.",
 }
@@ -401,7 +401,7 @@ def certainty(verdict: Verdict) -> str:
         return "Everything was looked at, so the answer does not depend on chance."
     if verdict.risk == 0:
         return "A counterexample is proof by itself, so the answer does not depend on chance."
-    when = "however often one looked on the way" if verdict.looks == "any" else looks(verdict)
+    when = "no matter how often you look" if verdict.looks == "any" else looks(verdict)
     return f"The chance that this answer is wrong is at most {odds(verdict.risk)}, {when}."
 
 
@@ -428,7 +428,7 @@ def _known(verdict: Verdict) -> str:
 def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Counts, by what they count."""
     general = (
-        ("decided by", "proof") if verdict.proved else ("asked about", cost(verdict)),
+        ("decided by", "proof") if verdict.proved else ("samples", cost(verdict)),
         ("stopped because", short(verdict.stopped, 120)),
     )
     groups = (("groups", short(worst_group(verdict), 300)),) if verdict.worst else ()

@@ -18,7 +18,7 @@ _PLAIN = "abs(datum.value) < 1e-9 ? '0' : format(datum.value, '.3~g')"
 """A number beside an axis: a sum of rounded steps may miss zero by a hair, or come to minus zero."""
 
 _ANSWERS = ("holds", "violated", "undecided")
-_KINDS = {"keep it": "responsive", "break it": "fixed", "undecided": "undecided"}
+_KINDS = {"meet it": "responsive", "violate it": "fixed", "undecided": "undecided"}
 """What is known of the claim about people, and the name of the colour."""
 
 
@@ -126,7 +126,7 @@ def _intervals(alt: Any) -> Any:
 
 def _rates(alt: Any) -> Any:
     base = alt.Chart()
-    tips = _tips(alt, label="rate", told="known", size="people")
+    tips = _tips(alt, label="rate", told="known", size="samples")
     bar = base.mark_rule(strokeWidth=6, strokeCap="round", color="var(--accent)", opacity=0.45, yOffset=7)
     bar = bar.encode(y=_across(alt), x=_line(alt, "low"), x2="high:Q", tooltip=tips)
     dot = base.mark_point(filled=True, size=70, color="var(--accent)", opacity=1, yOffset=7)
@@ -212,7 +212,7 @@ def _kinds(alt: Any) -> Any:
         color=_kind_colour(alt),
         tooltip=[*_tips(alt, label="who", kind="is"), alt.Tooltip("count:Q", title="people", format=",")],
     )
-    once = base.transform_filter("datum.kind == 'keep it'")
+    once = base.transform_filter("datum.kind == 'meet it'")
     return alt.layer(bar, _label(alt, once, 110), _size(alt, once, "size")).properties(height=LINE)
 
 

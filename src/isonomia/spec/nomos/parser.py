@@ -351,7 +351,7 @@ def _check_expression(node: Expression, known: set[str], spec: Spec, where: str,
                 message += nearest(part.domain, spec.imports)
                 raise SpecError(message, part.place or spec.block.place, name=part.domain)
             if part.function in MODEL_CALLS and not asks:
-                message = f"the model is asked in the block only: set an output there, `d1 = {part.function}(...)`"
+                message = f"the model can only be asked in the block: set an output there, `d1 = {part.function}(...)`"
                 raise SpecError(message, part.place)
 
 

@@ -101,5 +101,5 @@ def test_bytes_that_are_no_text_are_refused(file: Path) -> None:
 def test_a_number_or_a_nesting_that_no_reader_takes_is_no_toml(tmp_path: Path, value: str) -> None:
     file = tmp_path / "audit.toml"
     file.write_text(f"budget = {value}\n[[property]]\ncheck = '1 < 2'\n")
-    with pytest.raises(SpecError, match="is no TOML"):
+    with pytest.raises(SpecError, match="is not valid TOML"):
         read_audit_file(file)

@@ -91,7 +91,7 @@ def test_seeds_of_noise_are_choices_that_can_be_repeated() -> None:
     assert verdict.answer == "violated"
     kept = json.loads(json.dumps(verdict.counterexamples))
     again = iso.check(iso.safety.property(SAME.format(change="noise(x1, 30)"), known=kept), bright, images, seed=9)
-    assert again.stopped == f"{len(kept)} of {len(kept)} known counterexamples violate it still"
+    assert again.stopped == f"{len(kept)} of {len(kept)} known counterexamples still violate it"
     assert [item["outputs"] for item in again.counterexamples] == [item["outputs"] for item in kept]
     # Without the images that violate, the stored ones are tried all the same; a damaged one is passed over.
     elsewhere = Images(grey([7]))

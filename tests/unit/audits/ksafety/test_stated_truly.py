@@ -63,7 +63,7 @@ def test_a_block_that_draws_under_another_name_is_not_taken_for_exact(imported: 
 
 def test_functions_that_were_brought_along_are_assumed_to_draw_nothing() -> None:
     text = "input x1;\nvar v := share(x1.a);\noutput d1;\n{ d1 = predict(x1) }\nensures v <= d1;\n"
-    told = "share gives the same whenever it is called with the same"
+    told = "share always gives the same result for the same arguments"
     assert told in check(text, one, FOUR, functions={"share": lambda a: a / 9, "other": lambda a: a}).assumptions
     assert told not in check(HEAD + "ensures d1 == 1;\n", one, FOUR, functions={"share": lambda a: a}).assumptions
 

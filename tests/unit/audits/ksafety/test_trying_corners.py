@@ -80,9 +80,9 @@ def test_the_verdict_says_that_corners_found_it_and_what_the_draws_show() -> Non
     verdict = check(ALONE, least, ranges())
     assert verdict.details["corners"] == {"tried": 8, "violating": 1, "failed": 0}
     assert verdict.remarks[0].startswith("8 corners (at the ends of ranges) tried before the draws: 1 violates it")
-    assert verdict.remarks[0].endswith("which is proof. No share rests on them")
+    assert verdict.remarks[0].endswith("which is proof. They do not enter any share")
     assert "2,995 random cases showed no violation: less than 0.001 of the cases violate it" in verdict.remarks[1]
-    assert finding(verdict) == "1 of 8 corners breaks it, none of 2,995 random cases"
+    assert finding(verdict) == "1 of 8 corners violates it, none of 2,995 random cases"
     assert "1 of 8 corners, which lie at the ends of ranges, violates it" in failure_text(verdict)
     assert verdict.expressions[0].threshold == 0
     assert verdict.samples == 8 + 2_995
@@ -283,7 +283,7 @@ def test_where_the_block_is_code_a_corner_that_violates_is_the_end() -> None:
     verdict = check(text, least, ranges(), allow_code=True)
     assert (verdict.answer, verdict.risk, verdict.samples) == ("violated", 0.0, 8)
     assert verdict.stopped == "a corner violates it"
-    assert finding(verdict) == "1 of 8 corners breaks it"
+    assert finding(verdict) == "1 of 8 corners violates it"
 
 
 def test_somebody_who_presses_ctrl_c_at_a_corner_gets_an_undecided_verdict_and_nothing_is_kept() -> None:
@@ -321,7 +321,7 @@ def test_a_known_corner_is_tried_first_and_is_not_said_to_come_from_other_data()
     found = check(ALONE, least, ranges()).counterexamples
     again = check(ALONE, least, ranges(), known=found)
     assert (again.answer, again.samples) == ("violated", 1)
-    assert finding(again) == again.stopped == "1 of 1 known counterexamples violate it still"
+    assert finding(again) == again.stopped == "1 of 1 known counterexamples still violate it"
     assert again.remarks[:1] == (again.stopped,)
     assert not any("other data" in remark for remark in again.remarks)
 

@@ -93,7 +93,7 @@ def test_a_census_is_exact() -> None:
 
 def test_a_census_that_is_drawn_ends_with_everybody_where_draws_do_not_decide() -> None:
     verdict = iso.check(fairness(), population=iso.Census(rows(FAIR, 300), exact=False), seed=0)
-    assert (verdict.method, verdict.samples, verdict.stopped) == ("exact", 600, "everybody was asked")
+    assert (verdict.method, verdict.samples, verdict.stopped) == ("exact", 600, "everybody was counted")
     quick = iso.check(fairness(), population=iso.Census(rows(UNFAIR, 3000), exact=False), seed=0)
     assert (quick.method, quick.answer) == ("bets", "violated")
     assert quick.samples < 3000

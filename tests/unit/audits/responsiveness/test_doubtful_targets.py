@@ -30,7 +30,7 @@ def ask(target: Any, model: Any = grants, actions: Any = STEPS, people: Any = PE
 def test_a_misspelt_target_leaves_either_claim_undecided(claim: Any, actions: Any) -> None:
     verdict = ask("grantd", actions=actions, **claim)
     assert (verdict.answer, verdict.risk, verdict.counterexamples) == ("undecided", 0.0, ())
-    assert verdict.stopped == "nothing that was looked at has the target, which may be misspelt"
+    assert verdict.stopped == "no point that was checked has the target, which may be misspelt"
     assert "These people get 'denied', 'granted'. Did you mean 'granted'?" in verdict.remarks[0]
     assert verdict.details["counts"]["undecided"] == 3
 

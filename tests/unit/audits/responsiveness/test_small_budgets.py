@@ -26,7 +26,7 @@ def test_who_can_be_listed_within_the_budget_is_decided() -> None:
     assert (verdict.answer, verdict.stopped, verdict.samples) == ("undecided", "the budget is spent", 300)
     assert verdict.details["people"]["exact"] == [True] * 30 + [False] * 20
     assert verdict.details["counts"] == {"people": 50, "responsive": 0, "fixed": 30, "undecided": 20, "exact": 30}
-    assert "20 people are undecided: nothing was looked at that they can reach" in verdict.remarks
+    assert "20 people are undecided: none of the points that they can reach was checked" in verdict.remarks
 
 
 def test_who_needs_more_than_is_left_does_not_keep_the_budget_from_others() -> None:
@@ -42,7 +42,7 @@ def test_a_violation_within_the_budget_is_found_and_told_with_those_who_are_left
     claim = iso.Responsiveness(STEPS, 1, at_least=0.1)
     verdict = iso.check(claim, old_only, iso.Census(PEOPLE), budget=255, seed=0)
     assert (verdict.answer, verdict.risk, verdict.samples) == ("violated", 0.0, 250)
-    assert verdict.stopped == "20 people break it; the budget was spent before 25 others were decided"
+    assert verdict.stopped == "20 people violate it; the budget was spent before 25 others were decided"
 
 
 def test_a_budget_for_part_of_a_round_is_spent_on_the_first_people() -> None:
@@ -95,7 +95,7 @@ def test_those_whom_draws_did_not_decide_are_told_apart_from_those_who_break_it(
     claim = iso.Responsiveness(REAL, 1, at_least=1 / 9, most_draws=400)
     verdict = iso.check(claim, old_only, iso.Census(people), seed=1, delta=1e-3)
     assert verdict.answer == "violated"
-    assert verdict.stopped == "1 person breaks it; 1 other was not decided by 400 draws each"
+    assert verdict.stopped == "1 person violates it; 1 other was not decided by 400 draws each"
 
 
 def test_draws_without_the_target_are_all_told() -> None:

@@ -278,17 +278,17 @@ def favourable_of(values: Sequence[Any], names: Sequence[str]) -> tuple[Any, str
     good = [value for value in values if spelled.get(value) in GOOD_VALUES or str(value).lstrip().startswith(">")]
     bad = [value for value in values if spelled.get(value) in BAD_VALUES or str(value).lstrip().startswith("<")]
     if len(good) == 1:
-        return good[0], "by its name the better one"
+        return good[0], "the better one by its name"
     others = [value for value in values if value not in bad]
     if bad and len(others) == 1:
-        return others[0], "the other one is by its name the worse"
+        return others[0], "the other one is worse by its name"
     ordered = _in_order(values)
     telling = next((name for name in names if _tone(name)), None)
     if len(values) == 2 and telling is not None and not spelled:
         if _tone(telling) < 0:
-            return ordered[0], f"{telling} is by its name something that harms, so that the smaller one is better"
-        return ordered[-1], f"{telling} is by its name something good, so that the larger one is better"
-    return ordered[-1], "the larger one; nothing else tells, so look at it first of all"
+            return ordered[0], f"{telling} sounds harmful by its name, so the smaller one is better"
+        return ordered[-1], f"{telling} sounds good by its name, so the larger one is better"
+    return ordered[-1], "the larger one; nothing else tells, so check this first"
 
 
 def _tone(name: str) -> int:
@@ -331,7 +331,7 @@ def _at_least(
     limit, why = _limit(numbers[np.isfinite(numbers)]) if wanted is None else (_limit_meant(wanted), "you said so")
     text = number_text(limit)
     if smaller:
-        why = why if wanted is not None else f"by its name it is what people pay, so that less is better; {why}"
+        why = why if wanted is not None else f"by its name it is what people pay, so less is better; {why}"
         return Decision(
             f"{spelled} <= {text}", f"{spelled} > {text}", None, (), why, spelled, score, -1 if score else 0
         )
@@ -343,10 +343,10 @@ def _limit(numbers: NDArray[np.float64]) -> tuple[float, str]:
     within = numbers.min() >= 0.0 and numbers.max() <= 1.0
     middle = float(f"{np.median(numbers):.2g}")
     if within and (middle == 0.5 or ((numbers >= 0.5).any() and (numbers < 0.5).any())):
-        return 0.5, "it answers with numbers between 0 and 1, of which the larger half is taken for the better"
+        return 0.5, "it answers with numbers between 0 and 1, the larger half of which is taken to be better"
     return middle, (
         f"it answers with numbers, {numbers.min():.4g} to {numbers.max():.4g}, and about half of them are "
-        "beyond this; put a limit here that matters to people, chosen without looking at them"
+        "beyond this; put a limit here that matters to people, chosen without looking at the answers"
     )
 
 

@@ -209,7 +209,7 @@ def _tried(claims: Sequence[Suggestion], basis: Basis, actions: Interventions | 
         return tried
     last = _trial(fallback(basis), basis, rows, actions)
     if not last.active:
-        raise DataError(f"nothing that a draft could ask can be checked. {last.doubt}")
+        raise DataError(f"nothing that a draft could claim can be checked. {last.doubt}")
     return [last, *tried]
 
 

@@ -61,7 +61,7 @@ def _head(basis: Basis, files: Files) -> list[str]:
         "A first draft of an audit. Everything here was guessed from names and values: read it, correct it, and delete "
         f"what you do not mean. What is commented out was too risky a guess. Run it with: isonomia run FILE{flag}",
         "",
-        f"What the columns were taken for ({basis.table.rows:,} rows{' were looked at' if basis.long else ''}):",
+        f"What the columns were taken for ({basis.table.rows:,} rows{' were read' if basis.long else ''}):",
     ]
     names = list(basis.columns)
     paragraphs += [f"- {name}: {_role(basis, name)}" for name in names[:_MAX_LISTED]]
@@ -79,7 +79,7 @@ def _role(basis: Basis, name: str) -> str:
         parts.append("the answers that are audited")
     parts += [f"protected: {attribute.kind}" for attribute in basis.attributes if attribute.column == name]
     if basis.columns[name].identifier:
-        parts.append("tells people apart, and is no group")
+        parts.append("tells people apart, and is not a group")
     if basis.answers is not None and basis.answers.reads is not None:
         parts.append("read by the model" if name in basis.answers.reads else "not read by the model")
     return "; ".join([*parts, basis.columns[name].words()])
@@ -132,7 +132,7 @@ def _model(decision: Decision, answers: ModelAnswers, files: Files) -> list[str]
 
 def _population(basis: Basis, files: Files) -> list[str]:
     if files.census:
-        meaning = "The rows are everybody whom it is about; where they are a sample of more people, say sample."
+        meaning = "The rows are everybody it is about; where they are a sample of more people, say sample."
     else:
         meaning = (
             "The rows are taken for independent draws from the people whom it is about, so that verdicts are about "
@@ -143,7 +143,7 @@ def _population(basis: Basis, files: Files) -> list[str]:
         lines += comment_lines(f"The favourable answer is taken to be {basis.decision.event}: {basis.decision.why}.")
     lines += ["[population]", f"{'census' if files.census else 'sample'} = {toml_value(files.data)}"]
     if basis.long and not files.census:
-        lines += comment_lines("It is read in its order, which must then be random: it is too long to be held.")
+        lines += comment_lines("It is read in its order, which must then be random: it is too long for memory.")
         lines.append("shuffle = false")
     return lines
 
