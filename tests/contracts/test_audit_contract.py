@@ -30,7 +30,7 @@ from isonomia.audits.check import run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import AUDITS, audit_for
 from isonomia.audits.replaying.recompute import Rebuilt, Recomputed, rebuilt, recomputed
-from isonomia.audits.replaying.rerun import AskedAgain, asked_again, run_anew
+from isonomia.audits.replaying.rerun import CounterexampleRecheck, recheck, rerun
 from isonomia.cli.app import app
 from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.observer import Progress, Silent
@@ -310,14 +310,14 @@ def test_a_run_that_is_interrupted_and_resumed_comes_to_the_same_verdicts(run: R
 
 
 def test_everything_done_anew_is_the_same(run: Run) -> None:
-    found = run_anew(run.evidence, run.folder, Permissions(allow_code=True), {}, lambda _: Silent())
+    found = rerun(run.evidence, run.folder, Permissions(allow_code=True), {}, lambda _: Silent())
     assert all(each.same for each in found)
 
 
-def _asked(run: Run, function: str) -> list[AskedAgain]:
+def _asked(run: Run, function: str) -> list[CounterexampleRecheck]:
     model = load_model(f"{run.module}:{function}")
     pairs = zip(rebuilt(run.evidence).stated, run.evidence.checks, strict=True)
-    return [asked_again(each, check, model, Permissions()) for each, check in pairs]
+    return [recheck(each, check, model, Permissions()) for each, check in pairs]
 
 
 def test_counterexamples_occur_again_in_the_model_and_not_in_another(run: Run) -> None:
@@ -337,7 +337,7 @@ def test_strange_counterexamples_are_a_problem_and_no_crash(run: Run) -> None:
     for each, check in zip(rebuilt(run.evidence).stated, run.evidence.checks, strict=True):
         for strange in STRANGE:
             changed = replace(check, verdict={**(check.verdict or {}), "counterexamples": [strange]})
-            assert asked_again(each, changed, model, Permissions()).again == 0
+            assert recheck(each, changed, model, Permissions()).again == 0
 
 
 # ------------------------------------------------------------------------------------------------------------ tampering

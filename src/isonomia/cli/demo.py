@@ -80,8 +80,6 @@ def _show_briefly(entry: Entry, finding: Callable[[Verdict], str], console: Cons
     violated = verdict.answer == "violated"
     after = plural(verdict.samples, "sample")
     first = finding(verdict) if violated else f"{verdict.answer.capitalize()} after {after}."
-        finding(verdict) if violated else f"{verdict.answer.capitalize()} after {plural(verdict.samples, 'sample')}."
-    )
     content = Text.assemble((f"{entry.explanation}\n", "italic"), first)
     title, colour = title_of(entry.verdict.answer, entry.name, console), COLOURS[entry.verdict.answer]
     console.print(Panel(content, title=title, title_align="left", border_style=colour, padding=(0, 1)))

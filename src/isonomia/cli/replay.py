@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.protocol import Permissions
     from isonomia.audits.replaying.recompute import Rebuilt, Recomputed
-    from isonomia.audits.replaying.rerun import Anew
+    from isonomia.audits.replaying.rerun import Rerun
     from isonomia.models.protocol import Model
     from isonomia.records.evidence import EvidenceFile
     from isonomia.records.verdict import Verdict
@@ -160,7 +160,7 @@ def _replay_watch(
         anew = read_anew(watch, beside, permissions, opened)
         console.print(f"{plural(anew.rows, 'row')} read again")
         _list("source", anew.differences, console)
-        sound = _show_anew(anew.properties, console) and not anew.differences
+        sound = _show_reruns(anew.properties, console) and not anew.differences
     if not sound:
         _end_broken(console)
     if not full:
@@ -177,7 +177,7 @@ def _replay_watch(
 
 
 def _end_broken(console: Console) -> NoReturn:
-    console.print(Text("this evidence does not hold together: see above", style="bold red"))
+    console.print(Text("this evidence is inconsistent: see above", style="bold red"))
     raise typer.Exit(2)
 
 
@@ -272,14 +272,14 @@ def _recheck(
     evidence: EvidenceFile, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
 ) -> bool:
     from isonomia.audits.audit_file.reader import DEFAULT
-    from isonomia.audits.replaying.rerun import asked_again
+    from isonomia.audits.replaying.rerun import recheck
 
     asked, again, left, sound = 0, 0, 0, True
     for each, check in zip(audit.stated, evidence.checks, strict=True):
         model = models.get(each.entry.get("model") or DEFAULT)
         if model is None:
             continue
-        result = asked_again(each, check, model, permissions)
+        result = recheck(each, check, model, permissions)
         asked, again = asked + result.asked, again + result.again
         left += result.counterexamples - result.asked
         if result.same is False:
@@ -302,17 +302,17 @@ def _recheck(
 def _rerun(
     evidence: EvidenceFile, folder: Path, permissions: Permissions, models: Mapping[str, Model], console: Console
 ) -> bool:
-    from isonomia.audits.replaying.rerun import run_anew
+    from isonomia.audits.replaying.rerun import rerun
     from isonomia.report import LiveProgress
 
     if permissions.allow_code:
         sys.path.insert(0, str(folder.resolve()))  # modules beside the audit file are found, as they were
     observe = new_console(stderr=True)
-    return _show_anew(run_anew(evidence, folder, permissions, models, lambda _: LiveProgress(observe)), console)
+    return _show_reruns(rerun(evidence, folder, permissions, models, lambda _: LiveProgress(observe)), console)
 
 
-def _show_anew(properties: Iterable[Anew], console: Console) -> bool:
-    """Tell what came of every property anew; gives whether all is as it was."""
+def _show_reruns(properties: Iterable[Rerun], console: Console) -> bool:
+    """Tell what came of every property run again; gives whether all is as it was."""
     same = True
     for each in properties:
         same = same and each.sound

@@ -119,10 +119,10 @@ def read_interventions(text: str, file: str, make: Callable[..., Made]) -> Made:
     try:
         return make(features, constraints, effects)
     except UsageError as error:
-        raise toml.error(str(error), *_misfit(make, features, constraints, effects)) from error
+        raise toml.error(str(error), *_mismatch(make, features, constraints, effects)) from error
 
 
-def _misfit(
+def _mismatch(
     make: Callable[..., Any], features: Sequence[Feature], constraints: Sequence[Constraint], effects: Sequence[Effect]
 ) -> KeyPath:
     """The first part that does not fit with those before it."""

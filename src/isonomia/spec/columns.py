@@ -304,7 +304,7 @@ def _with_value(relation: str, values: NDArray[Any], value: Value, term: Row, li
     if not fits and missing(values).all():
         return np.zeros(values.shape, np.bool_)
     if not fits:
-        raise SpecError(_misfit(term, values, kind, value, literal), place_of(literal) or place_of(term))
+        raise SpecError(_mismatch(term, values, kind, value, literal), place_of(literal) or place_of(term))
     if kind == "time" and isinstance(value, str):
         return _relate(relation, values, _moment(value, place_of(literal)))
     if isinstance(value, str):
@@ -381,7 +381,7 @@ def _ordered_text(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.b
 def _two_columns(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
     kinds = {kind_of(left), kind_of(right)}
     if len(kinds) > 1 and kinds != {"number", "truth"}:
-        return _nowhere_or_misfit(node, left, right)
+        return _nowhere_or_mismatch(node, left, right)
     if kinds == {"text"}:
         left, right = left.astype(object), right.astype(object)
         there = ~(missing(left) | missing(right))
@@ -396,7 +396,7 @@ def _two_columns(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDAr
     return result & ~(missing(left) | missing(right)) if node.relation == "!=" else result
 
 
-def _nowhere_or_misfit(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+def _nowhere_or_mismatch(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
     """A column that is missing throughout a batch has no kind, and is equal to nothing."""
     if missing(left).all() or missing(right).all():
         return np.zeros(np.broadcast_shapes(left.shape, right.shape), np.bool_)
@@ -422,7 +422,7 @@ def _moment(value: str, place: Place | None) -> np.datetime64:
     return time
 
 
-def _misfit(term: Row, values: NDArray[Any], kind: Kind, value: Value, literal: Row) -> str:
+def _mismatch(term: Row, values: NDArray[Any], kind: Kind, value: Value, literal: Row) -> str:
     name = to_text(term)
     shown = f"`{name}` is {kind} (for example {example(values)}), but {value_text(value)} is "
     if isinstance(value, str):

@@ -352,7 +352,7 @@ def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None
 def _unseen(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
     """Groups that nobody was in, and events that nobody had: more often misspelled than impossible."""
     nobody = [
-        f"no sample so far informs {leaf.text}, so nothing is said of it: is it spelled as the stream has it?"
+        f"no sample so far informs {leaf.text}, so nothing is said about it: is it spelled as in the stream?"
         for leaf in leaves
         if not leaf.n
     ]

@@ -18,7 +18,7 @@ from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.recompute import ROUNDING, Recomputed, attempt, plain_verdict
-from isonomia.audits.replaying.rerun import Anew
+from isonomia.audits.replaying.rerun import Rerun
 from isonomia.audits.verdicts import recorded_model
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.protocol import Model
@@ -179,7 +179,7 @@ class ReadAnew:
 
     rows: int
     differences: tuple[object, ...]
-    properties: tuple[Anew, ...]
+    properties: tuple[Rerun, ...]
 
 
 def read_anew(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: Mapping[str, Model]) -> ReadAnew:
@@ -220,7 +220,7 @@ def read_anew(watch: RebuiltWatch, folder: Path, permissions: Permissions, model
     then = evidence.checks[0].entries.get("model", {}).get("fingerprint")
     others = ("model",) if fresh.model_record.get("fingerprint") != then else ()
     properties = tuple(
-        Anew(check.name, verdict, others, tuple(_differences(watch, number, again)))
+        Rerun(check.name, verdict, others, tuple(_differences(watch, number, again)))
         for number, (check, verdict) in enumerate(zip(evidence.checks, again.verdicts, strict=True))
     )
     return ReadAnew(rows, (*found, *counted), properties)

@@ -157,15 +157,15 @@ def run_checks(
         outcomes[number] = outcome
         tell(number, outcome)
 
-    carrier = CheckRunner(store, started.run, planned, observe, known_first)
+    runner = CheckRunner(store, started.run, planned, observe, known_first)
     left = [number for number, outcome in enumerate(outcomes) if outcome is None]
     found = lanes(planned, left)
     threads = min(_cores() if jobs is None else jobs, len(found))
     with store.kept_open():
         if threads <= 1:
-            run_in_order(left, carrier, done)
+            run_in_order(left, runner, done)
         else:
-            run_in_lanes(found, threads, carrier, done, carrier.stop, stopping)
+            run_in_lanes(found, threads, runner, done, runner.stop, stopping)
         if not cut_off(outcomes):
             store.end(started.run)
     return outcomes

@@ -24,7 +24,7 @@ from isonomia.executors import Pool
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 
-__all__ = ["PrincipalCensus", "count_everybody", "in_order", "nobody_with"]
+__all__ = ["PrincipalCensus", "count_census", "in_order", "nobody_with"]
 
 KEY = "everybody"
 """Under which the counts of everybody are kept in a journal."""
@@ -47,7 +47,7 @@ class PrincipalCensus:
         return False if False in answers else True if answers == {True} else None
 
 
-def count_everybody(
+def count_census(
     question: PrincipalQuestion,
     asker: Asker | None,
     census: Population,
@@ -62,7 +62,7 @@ def count_everybody(
     """
     kept = journal.recall(KEY)
     if kept is None:
-        people, counts, interrupted = _counts_of_everybody(question, asker, census, observer, journal, pool)
+        people, counts, interrupted = _census_counts(question, asker, census, observer, journal, pool)
         if interrupted:
             return PrincipalCensus((), people, interrupted=True)
         journal.keep(KEY, lambda: _packed(people, counts))
@@ -72,7 +72,7 @@ def count_everybody(
     return PrincipalCensus(tuple(_finding(question, key, counts) for key in keys), people, interrupted=False)
 
 
-def _counts_of_everybody(
+def _census_counts(
     question: PrincipalQuestion,
     asker: Asker | None,
     census: Population,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.principal.census import PrincipalCensus, count_everybody
+from isonomia.audits.principal.census import PrincipalCensus, count_census
 from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
 from isonomia.audits.principal.programs import ProvedTables, prove_tables
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
@@ -129,7 +129,7 @@ def _exact(
     observer.begin(str(check.prop))
     asker = None if check.model is None else Asker(check.model, check.journal)
     try:
-        counted = count_everybody(question, asker, check.population, observer, check.journal, check.pool)
+        counted = count_census(question, asker, check.population, observer, check.journal, check.pool)
     finally:
         observer.end()
         if asker is not None:

@@ -35,7 +35,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["CensusCounts", "batch_size", "count_everybody", "exact_groups"]
+__all__ = ["CensusCounts", "batch_size", "count_census", "exact_groups"]
 
 
 AT_ONCE = 2**18
@@ -48,7 +48,7 @@ def batch_size(population: Population) -> int:
     return LONG_AT_ONCE if census is not None and isinstance(census.rows, LongTable) else AT_ONCE
 
 
-def everybody(question: Question, asker: Asks | None, whole: Population) -> Iterator[tuple[int, Batch]]:
+def census_batches(question: Question, asker: Asks | None, whole: Population) -> Iterator[tuple[int, Batch]]:
     """Go through a census: the number of the first person or pair, and a batch.
 
     The model is asked about each person once, also where everybody is paired with everybody, themselves included: a
@@ -134,7 +134,7 @@ class CensusCounts:
     interrupted: bool
 
 
-def count_everybody(
+def count_census(
     question: Question,
     asker: Asks | None,
     census: Population,
@@ -149,7 +149,7 @@ def count_everybody(
     """
     kept = journal.recall(KEY)
     if kept is None:
-        counts = _counts_of_everybody(question, asker, census, observer, journal, pool)
+        counts = _census_counts(question, asker, census, observer, journal, pool)
         if not counts.interrupted:
             journal.keep(KEY, counts.pack)
     else:
@@ -157,7 +157,7 @@ def count_everybody(
     return _counted(question, counts)
 
 
-def _counts_of_everybody(
+def _census_counts(
     question: Question, asker: Asks | None, census: Population, observer: Observer, journal: Journal, pool: Pool | None
 ) -> _Counts:
     totals = tuple(_Total() for _ in question.leaves)
@@ -196,7 +196,7 @@ def _counted_rows(
     if pieces is not None:
         yield from pieces
         return
-    for start, batch in everybody(question, asker, census):
+    for start, batch in census_batches(question, asker, census):
         reader = Reader(batch, _row_from(start))
         yield batch.rows, [reader.exact(leaf) for leaf in question.leaves]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.census import CensusCounts, count_everybody, exact_groups
+from isonomia.audits.rates.census import CensusCounts, count_census, exact_groups
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table
@@ -179,7 +179,7 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
     memory = check.sharing.memory if check.sharing is not None and alike else None
     asker = None if check.model is None else Asker(check.model, check.journal, memory)
     try:
-        counted = count_everybody(question, asker, check.population, observer, check.journal, check.pool)
+        counted = count_census(question, asker, check.population, observer, check.journal, check.pool)
     finally:
         observer.end()
         if asker is not None:
@@ -195,7 +195,7 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
         leaves=counted.leaves,
         expressions=counted.expressions,
         groups=counted.groups,
-        remarks=remarks_on_everybody(question, counted),
+        remarks=census_remarks(question, counted),
         stopped=why_counting_stopped(counted),
         seconds=monotonic() - began,
     )
@@ -371,7 +371,7 @@ def why_counting_stopped(counted: CensusCounts) -> str:
     return EVERYBODY if counted.answer is not None else "a group is empty"
 
 
-def remarks_on_everybody(question: Question, counted: CensusCounts) -> tuple[str, ...]:
+def census_remarks(question: Question, counted: CensusCounts) -> tuple[str, ...]:
     """What a reader should know of a census; nothing where it was interrupted."""
     if counted.interrupted:
         return ()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.check import checked_population, checked_property
-from isonomia.audits.rates.census import everybody
+from isonomia.audits.rates.census import census_batches
 from isonomia.audits.rates.intervals import compared
 from isonomia.audits.rates.question import Asked, Question, refuse_classes
 from isonomia.errors import SpecError, UsageError, nearest
@@ -382,7 +382,7 @@ def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model:
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
     events: list[NDArray[np.bool_]] = []
     try:
-        for _, batch in everybody(question, asker, Census(people.rows)):
+        for _, batch in census_batches(question, asker, Census(people.rows)):
             chosen = np.ones(batch.rows, dtype=bool) if claim.given is None else truth(claim.given, batch)
             events.append(truth(claim.event, batch)[chosen])
             for name in names:

@@ -27,11 +27,11 @@ from isonomia.records.compare import ValueDifference
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 
-__all__ = ["Anew", "AskedAgain", "asked_again", "opened_models", "run_anew"]
+__all__ = ["CounterexampleRecheck", "Rerun", "opened_models", "recheck", "rerun"]
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class Rerun:
     """One property, checked anew.
 
     Attributes
@@ -69,13 +69,13 @@ class Anew:
         return self.sound and self.devices is None
 
 
-def run_anew(
+def rerun(
     evidence: EvidenceFile,
     folder: Path,
     permissions: Permissions,
     models: Mapping[str, Model],
     observe: Callable[[PlannedCheck], Observer],
-) -> Iterator[Anew]:
+) -> Iterator[Rerun]:
     """Check every property anew, with the seed of the record.
 
     Parameters
@@ -97,31 +97,31 @@ def run_anew(
     for planned, check in zip(
         plan_audit(file, evidence.run["seed"], permissions, given=models), evidence.checks, strict=True
     ):
-        yield _anew(evidence, check, _with_known(planned, check), observe)
+        yield _rerun_one(evidence, check, _with_known(planned, check), observe)
 
 
 _ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"
 
 
-def _anew(
+def _rerun_one(
     evidence: EvidenceFile, check: CheckEvidence, planned: PlannedCheck, observe: Callable[[PlannedCheck], Observer]
-) -> Anew:
+) -> Rerun:
     try:
         verdict = run_check(planned.check, observe(planned))
     except IsonomiaError as error:
-        return Anew(check.name, None, failure=None if check.verdict is None else str(error))
+        return Rerun(check.name, None, failure=None if check.verdict is None else str(error))
     if check.verdict is None:
-        return Anew(check.name, verdict, failure="it could not be checked then, and can be now")
+        return Rerun(check.name, verdict, failure="it could not be checked then, and can be now")
     found = list(compared(evidence, _without_cache(check), planned, verdict))
     others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in found))
     rest = tuple(each for each in found if each.path not in map(_fingerprint, others))
     then, now = (people.get("device", NUMPY) for people in (check.verdict["population"], verdict.population))
     if then == now:
-        return Anew(check.name, verdict, others, rest)
+        return Rerun(check.name, verdict, others, rest)
     known = tuple(each for each in rest if _known_before(each.path))
     contradicted = {check.verdict["answer"], verdict.answer} == {"holds", "violated"}
     answers = (ValueDifference("answer", check.verdict["answer"], verdict.answer),) if contradicted else ()
-    return Anew(check.name, verdict, others, (*known, *answers), devices=(then, now))
+    return Rerun(check.name, verdict, others, (*known, *answers), devices=(then, now))
 
 
 NUMPY = "NumPy"
@@ -156,7 +156,7 @@ def _without_cache(check: CheckEvidence) -> CheckEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class CounterexampleRecheck:
     """What came of the counterexamples of one property.
 
     Attributes
@@ -179,10 +179,12 @@ class AskedAgain:
     problem: str | None = None
 
 
-def asked_again(each: StatedProperty, check: CheckEvidence, model: Model, permissions: Permissions) -> AskedAgain:
+def recheck(
+    each: StatedProperty, check: CheckEvidence, model: Model, permissions: Permissions
+) -> CounterexampleRecheck:
     """Ask a model about every counterexample of a check."""
     recorded = check.entries.get("model", {}).get("fingerprint")
-    told = AskedAgain(check.name, None if recorded is None else recorded == model.fingerprint())
+    told = CounterexampleRecheck(check.name, None if recorded is None else recorded == model.fingerprint())
     known: Sequence[Mapping[str, Any]] = () if check.verdict is None else check.verdict["counterexamples"]
     if not known:
         return told

@@ -16,7 +16,7 @@ from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_fi
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.recompute import rebuilt
-from isonomia.audits.replaying.rerun import Anew, AskedAgain, asked_again, opened_models, run_anew
+from isonomia.audits.replaying.rerun import CounterexampleRecheck, Rerun, opened_models, recheck, rerun
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.models.loader import load_model
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 ALLOWED = Permissions(allow_code=True)
 
 
-def _asked(run: Run, function: str, permissions: Permissions = Permissions()) -> dict[str, AskedAgain]:  # noqa: B008
+def _asked(run: Run, function: str, permissions: Permissions = Permissions()) -> dict[str, CounterexampleRecheck]:  # noqa: B008
     model = load_model(f"{run.module}:{function}")
     stated = rebuilt(run.evidence).stated
     pairs = zip(stated, run.evidence.checks, strict=True)
-    return {each.name: asked_again(each, check, model, permissions) for each, check in pairs}
+    return {each.name: recheck(each, check, model, permissions) for each, check in pairs}
 
 
 def test_the_counterexamples_of_the_model_occur_again(run: Run) -> None:
@@ -61,7 +61,7 @@ def test_a_person_who_reaches_nothing_cannot_be_asked_about(run: Run) -> None:
     first, *rest = check.verdict["counterexamples"]
     silent = {**first, "point": None, "distance": None, "changed": {}}
     changed = replace(check, verdict={**check.verdict, "counterexamples": [silent, *rest]})
-    found = asked_again(each, changed, load_model(f"{run.module}:model"), Permissions())
+    found = recheck(each, changed, load_model(f"{run.module}:model"), Permissions())
     assert found.asked == found.again == len(rest)
     assert "1 say that a person reaches nothing" in str(found.problem)
 
@@ -80,7 +80,7 @@ def test_strange_counterexamples_are_a_problem_and_no_crash(run: Run, strange: A
     for number in (3, 4):
         check = run.evidence.checks[number]
         changed = replace(check, verdict={**(check.verdict or {}), "counterexamples": [strange]})
-        found = asked_again(rebuilt(run.evidence).stated[number], changed, model, Permissions())
+        found = recheck(rebuilt(run.evidence).stated[number], changed, model, Permissions())
         assert found.again == 0
 
 
@@ -88,24 +88,24 @@ def test_inputs_of_a_domain_cannot_be_rebuilt(run: Run) -> None:
     check = run.evidence.checks[3]
     entries = {**check.entries, "population": {**check.entries["population"], "kind": "domain"}}
     stated = rebuilt(run.evidence).stated[3]
-    found = asked_again(stated, replace(check, entries=entries), load_model(f"{run.module}:model"), Permissions())
+    found = recheck(stated, replace(check, entries=entries), load_model(f"{run.module}:model"), Permissions())
     assert "domain that the record does not hold" in str(found.problem)
 
 
-def _anew(run: Run, evidence: EvidenceFile, folder: Path, permissions: Permissions, **models: str) -> list[Anew]:
+def _rerun(run: Run, evidence: EvidenceFile, folder: Path, permissions: Permissions, **models: str) -> list[Rerun]:
     opened = {name: load_model(f"{run.module}:{function}") for name, function in models.items()}
-    return list(run_anew(evidence, folder, permissions, opened, lambda _: Silent()))
+    return list(rerun(evidence, folder, permissions, opened, lambda _: Silent()))
 
 
 def test_everything_done_anew_is_the_same_in_every_number(run: Run) -> None:
-    found = _anew(run, run.evidence, run.folder, ALLOWED)
+    found = _rerun(run, run.evidence, run.folder, ALLOWED)
     assert [(each.name, each.same) for each in found] == [(check.name, True) for check in run.evidence.checks]
 
 
 def test_other_data_and_another_model_are_noticed(run: Run, tmp_path: Path) -> None:
     people = (run.folder / "people.csv").read_text()
     (tmp_path / "people.csv").write_text(people.replace("F,", "M,", 1))
-    found = _anew(run, run.evidence, tmp_path, Permissions(), default="changed")
+    found = _rerun(run, run.evidence, tmp_path, Permissions(), default="changed")
     assert all(each.others == ("model", "population") for each in found)
     assert not any(each.same for each in found)
     assert any(each.differences for each in found)
@@ -115,12 +115,12 @@ def test_the_texts_of_the_record_are_used_and_not_those_on_disk(run: Run, tmp_pa
     (tmp_path / "people.csv").write_text((run.folder / "people.csv").read_text())
     (tmp_path / "priors.nom").write_text("this is no specification")
     (tmp_path / "audit.toml").write_text("this is no audit")
-    assert all(each.same for each in _anew(run, run.evidence, tmp_path, Permissions(), default="model"))
+    assert all(each.same for each in _rerun(run, run.evidence, tmp_path, Permissions(), default="model"))
 
 
 def test_data_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> None:
     with pytest.raises(IsonomiaError, match=r"people\.csv"):
-        _anew(run, run.evidence, tmp_path, Permissions(), default="model")
+        _rerun(run, run.evidence, tmp_path, Permissions(), default="model")
 
 
 PEOPLE = '[population]\nsample = "people.csv"\n'
@@ -263,26 +263,26 @@ def of_another_kind(evidence: EvidenceFile, **changed: Any) -> EvidenceFile:
 
 def test_a_record_of_the_same_kind_of_device_comes_out_the_same(on_a_device: tuple[Path, EvidenceFile]) -> None:
     folder, evidence = on_a_device
-    (anew,) = run_anew(evidence, folder, Permissions(), {}, lambda _: Silent())
-    assert anew.same
-    assert anew.devices is None
+    (again,) = rerun(evidence, folder, Permissions(), {}, lambda _: Silent())
+    assert again.same
+    assert again.devices is None
 
 
 def test_another_kind_of_device_is_told_and_is_no_sign_of_tampering(on_a_device: tuple[Path, EvidenceFile]) -> None:
     folder, evidence = on_a_device
-    (anew,) = run_anew(of_another_kind(evidence), folder, Permissions(), {}, lambda _: Silent())
-    assert anew.verdict is not None
-    assert anew.devices == ("torch on cuda (NVIDIA H200)", anew.verdict.population["device"])
-    assert anew.sound
-    assert not anew.same
+    (again,) = rerun(of_another_kind(evidence), folder, Permissions(), {}, lambda _: Silent())
+    assert again.verdict is not None
+    assert again.devices == ("torch on cuda (NVIDIA H200)", again.verdict.population["device"])
+    assert again.sound
+    assert not again.same
 
 
 def test_what_does_not_hang_on_the_draws_is_still_compared(on_a_device: tuple[Path, EvidenceFile]) -> None:
     folder, evidence = on_a_device
     for changed in ({"answer": "violated"}, {"delta": 0.5}):
-        (anew,) = run_anew(of_another_kind(evidence, **changed), folder, Permissions(), {}, lambda _: Silent())
-        assert [each.path for each in anew.differences] == list(changed)
-        assert not anew.sound
+        (again,) = rerun(of_another_kind(evidence, **changed), folder, Permissions(), {}, lambda _: Silent())
+        assert [each.path for each in again.differences] == list(changed)
+        assert not again.sound
 
 
 def test_a_run_does_not_go_on_with_draws_of_another_device(on_a_device: tuple[Path, EvidenceFile]) -> None:
