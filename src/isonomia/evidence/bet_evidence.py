@@ -46,7 +46,8 @@ Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 AnyWealth: TypeAlias = DividedWealth | SlicedWealth
 
 MAX_SLICED = 64
-"""Polytopes that are sliced: with more of them a batch would take more than a second, and draws get tickets instead."""
+"""Polytopes that are sliced: with more of them a batch would take more than a second, and draws get tickets instead.
+Changes power and cost only."""
 
 FEW = 3
 """Up to so many e-processes bet one after the other, unless they are about yes/no leaves. Changes cost only."""

@@ -57,11 +57,12 @@ END_TOLERANCE = 1e-12
 """How near an interval's end is searched, relative to the range. The far side is returned, so it only widens."""
 
 WALL = 1.0 - 1e-15
-"""How near a bet may come to the one that could lose everything: next to nothing is lost by it, and no factor is 0."""
+"""How near a bet may come to the one that could lose everything: next to nothing is lost by it, and no factor is 0.
+Below the best bet, so it only widens."""
 
 MAX_BET = 1e6
 """The largest bet, for a mean at the very end of its range, where any bet is safe but rounding must not look like
-evidence: see ``MAX_SPREAD`` of :mod:`isonomia.evidence.stakes`."""
+evidence. So it *can* change a verdict: see ``MAX_SPREAD`` of :mod:`isonomia.evidence.stakes`."""
 
 BET_TOLERANCE = 1e-11
 """Where the gain of another step, in nats, is no longer worth it. Below the best bet, so it only widens."""

@@ -42,23 +42,28 @@ ALARM_SHARES = np.asarray([0.02, 0.03, 0.05, 0.14, 0.19, 0.19, 0.19, 0.19])
 between false alarms is not worth much. Validity needs only that they add up to 1."""
 
 ALWAYS_SHARES = np.asarray([0.125] * 8)
-"""The same for the test whether the claim has always held, which has all the time there is."""
+"""The same for the test whether the claim has always held, which has all the time there is. Validity needs
+only that they add up to 1."""
 
 LEAST_IN_BLOCK = 2
-"""Draws of each group in a block of several groups. More of them make a block more even, and the alarm later."""
+"""Draws of each group in a block of several groups. More of them make a block more even, and the alarm later.
+Changes power only."""
 
 MOST_IN_BLOCK = 64
 """Draws of one group that a block uses at most: beyond, the scarcest group decides what can be seen, and memory would
-grow with its scarcity."""
+grow with its scarcity. Changes power and cost only."""
 
 MEMORY = 2_000.0
-"""Draws of a group after which what was seen weighs half as much in the estimate that the stakes go by."""
+"""Draws of a group after which what was seen weighs half as much in the estimate that the stakes go by.
+Changes power only: the estimate is made of earlier draws."""
 
 SAFETY = 0.9
-"""The most that one draw may lose of a wealth; below 1, so that factors are positive."""
+"""The most that one draw may lose of a wealth; below 1, so that factors are positive. Any such value is valid: power
+only."""
 
 EDGES_AN_OCTAVE = 32
-"""How many moments are remembered among those that are between so long and twice as long ago."""
+"""How many moments are remembered among those that are between so long and twice as long ago. It changes how exactly
+the onset of an alarm is known, never an alarm."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,11 +46,12 @@ SCAN = np.asarray([-0.5, 0.0, 0.4, 0.7, 0.9, 1.1, 1.3, 1.6, 2.1, 3.0, 6.0, 20.0]
 approximation would be refuted. Which values are looked at changes width and cost only."""
 
 COARSE_SCAN = np.asarray([0.0, 0.7, 1.1, 1.6, 3.0, 20.0])
-"""The same where there are very many quantities."""
+"""The same where there are very many quantities. Changes width and cost only."""
 
 SHARPEN = np.asarray([0.2, 0.1, 0.04, 0.01, -0.02, -0.06, -0.14])
 """Where the second scan looks, around the value at which the root of the log wealth would reach what is needed, were it
-linear: as shares of the way from the last value that is not refuted to the next one, from outside inwards."""
+linear: as shares of the way from the last value that is not refuted to the next one, from outside inwards. An end is
+always a refuted value, so it changes width and cost only."""
 
 MAX_PIECES = 64
 """How many half-spaces the hypotheses of one threshold may have, each a bet of its own on every batch; a quantity with
@@ -60,7 +61,7 @@ TOLERANCE = 1e-8
 """Nats per draw that the search for a stake may lose. Changes width and cost only."""
 
 ROOM = 2**22
-"""How many numbers are held at once, which bounds the memory."""
+"""How many numbers are held at once, which bounds the memory. Cost only."""
 
 COARSE = 4
 """Every how manieth node of a long grid is kept here: a coarser grid is as valid, and costs a little width."""
@@ -182,7 +183,8 @@ def inversion_for(
 
 
 PROBES = (0.0873, -0.0731, 0.7193, 1.3719)
-"""Thresholds at which no coefficient is likely to vanish; they show which channels a quantity's bets are made on."""
+"""Thresholds at which no coefficient is likely to vanish; they show which channels a quantity's bets are made on.
+A threshold with another channel counts as not refuted, so they change width only."""
 
 
 def _evidence(paths: Paths, above: bool, need: float, *, now: bool = False) -> Callable[[Floats], Floats]:

@@ -58,7 +58,8 @@ MAX_RATES = 8
 """Rates of one quantity; with more, bets are the better method. Changes power only."""
 
 MAX_CASES = 64
-"""Quantities that the ``min``, ``max`` and ``abs`` of one comparison may be made of: each has its own limits."""
+"""Quantities that the ``min``, ``max`` and ``abs`` of one comparison may be made of: each has its own limits.
+With more, bets decide. Changes power only."""
 
 
 class NoLookError(Exception):

@@ -28,8 +28,9 @@ _PI = Fraction(
 )
 _ROOT_TWO_PI = isqrt(int(2 * _PI * _ONE) << _BITS)  # at most the root, and more than the root less 3 units
 _FAR = 12 * _ONE
-"""Beyond so many standard deviations a tail is below ``2**-108``, and no more is said of it."""
-_FAR_TAIL = (0, 1 << (_BITS - 108))
+"""Beyond so many standard deviations a tail is below ``2**-108``, and no more is said of it.
+Its enclosure is wider then, and as valid."""
+_FAR_TAIL = (0, 1 << (_BITS - 108))  # proven, so it cannot make an answer wrong
 
 
 @cache
@@ -94,14 +95,16 @@ def _series(first: int, square: int, divisor: int, step: int, *, up: bool) -> in
 # ---------------------------------------------------------------------------- many arguments at once
 
 _STEPS, _END, _DEGREE = 8, 9, 12
-"""Table points a unit, the last point, and the degree of the expansions: the remainder is below 1e-18 with these."""
+"""Table points a unit, the last point, and the degree of the expansions: the remainder is below 1e-18 with these.
+``CDF_ERROR`` covers it, so others would change its size and the cost only."""
 
 CDF_ERROR = 5e-15
 """No value of the distribution function is off by more: ``2 * 12`` roundings of at most ``1.2e-16`` of at most 1.1,
-the table's own rounding, the remainder, and ``1e-18`` beyond the end of the table. It widens enclosures."""
+the table's own rounding, the remainder, and ``1e-18`` beyond the end of the table. It widens enclosures, and it
+*can* change an answer: without it, they could miss the truth by rounding."""
 
 DENSITY_ERROR = 5e-15
-"""The same for the density, whose expansion is the derivative of the other."""
+"""The same for the density, whose expansion is the derivative of the other. It *can* change an answer, too."""
 
 
 @cache

@@ -37,7 +37,8 @@ __all__ = ["Atom", "Every", "Normal", "Occurrence", "Some", "as_chosen", "compar
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
 MAX_CASES = 100_000
-"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make; one with more is refused."""
+"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make; one with more is refused,
+so no verdict depends on it."""
 
 
 @dataclass(frozen=True, slots=True)

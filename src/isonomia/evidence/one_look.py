@@ -56,7 +56,7 @@ NUISANCE_SHARE = 1.0 / 50.0
 by one part in a hundred."""
 
 FIRST_CELLS = 8
-"""The cells that C is cut into at first."""
+"""The cells that C is cut into at first. More of them only narrow the limit. Width and cost only."""
 
 SPLIT = 4
 """The parts into which a cell is cut whose corner is too likely. Cost only."""
@@ -73,7 +73,8 @@ NEAR = 0.01
 
 SLACK = 1e-7
 """The part of the risk set aside for rounding and for counts so far from their mean that they are left out of a sum: a
-part ``SLACK`` of the level for each. Rounding in a sum of a million terms is far below it."""
+part ``SLACK`` of the level for each. Rounding in a sum of a million terms is far below it. It *can* change a
+verdict: without it, rounding could turn a limit that is right into one that is not."""
 
 
 @dataclass(frozen=True, slots=True)

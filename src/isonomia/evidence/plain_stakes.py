@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 MAX_ROUNDS = 40
-"""Rounds of Newton's method at most; fewer than ten are usual."""
+"""Rounds of Newton's method at most; fewer than ten are usual. Cut short, stakes are worse and as valid: power only."""
 
 MAX_SPREAD = 1e6
 """How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
@@ -30,10 +30,10 @@ of 1, asks for unbounded stakes; there a bound that rounding moved beyond the ed
 up to some 1e9 draws, with and without replacement."""
 
 MIN_SHARE = 1e-100
-"""No share of a yes/no estimate is taken to be smaller, so that no factor is 0."""
+"""No share of a yes/no estimate is taken to be smaller, so that no factor is 0. Changes power only."""
 
 TINY = 1e-300
-"""Keeps a divisor away from 0 where every payoff is 0 and nothing can be won."""
+"""Keeps a divisor away from 0 where every payoff is 0 and nothing can be won. It changes no verdict."""
 
 
 def best_gain(

@@ -36,13 +36,15 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MIN_PROBABILITY = 1e-12
-"""The least probability of a corner in a forecast, so that a guess at the end of a range has a finite distance."""
+"""The least probability of a corner in a forecast, so that a guess at the end of a range has a finite distance.
+Changes plans only, never a verdict."""
 
 MIN_SHARE_OF_EVEN = 0.02
-"""No stream gets less than this share of an even split's draws: an estimate that is wrong must be able to recover."""
+"""No stream gets less than this share of an even split's draws: an estimate that is wrong must be able to recover.
+Changes cost only: the bets are valid for any split."""
 
 FIRST_BATCH = 8
-"""The smallest batch of a simulated run."""
+"""The smallest batch of a simulated run. Changes plans only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ Monomial: TypeAlias = tuple[Leaf, ...]
 Polynomial: TypeAlias = Mapping[Monomial, float]
 
 MAX_TERMS = 10_000
-"""How many terms a quantity may have when it is multiplied out; a property with more is refused."""
+"""How many terms a quantity may have when it is multiplied out; a property with more is refused, so no
+verdict depends on it."""
 
 MAX_EXPONENT = 16
-"""The largest power of a quantity that is multiplied out; a larger one is refused."""
+"""The largest power of a quantity that is multiplied out; a larger one is refused, so no verdict depends on it."""
 
 
 @dataclass(frozen=True, slots=True)

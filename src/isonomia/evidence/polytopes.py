@@ -32,9 +32,10 @@ Floats = NDArray[np.float64]
 Row: TypeAlias = tuple[int, ...]
 """A constraint in whole numbers: coefficients, then the bound that their sum does not exceed."""
 
-_UNIT_ROUND_OFF = 2.0**-52
+_UNIT_ROUND_OFF = 2.0**-52  # twice that of a double: it widens enclosures, and never makes an answer wrong
 _GRID = 2.0**-60
-"""Coefficients are rounded to this part of the largest one. It widens enclosures by about as much."""
+"""Coefficients are rounded to this part of the largest one. It widens enclosures by about as much, so it can leave a
+claim undecided, and never make an answer wrong."""
 
 _PEAK = 1 / sqrt(2 * pi)
 
@@ -42,7 +43,8 @@ CUT = 2**10
 """As many points of integration take as long as one cut of a polytope. It changes what is tried, never an answer."""
 
 _SUMMING = 2e-14
-"""What a rule's weights and adding up may be off by, for each variable: some 90 roundings. It widens enclosures."""
+"""What a rule's weights and adding up may be off by, for each variable: some 90 roundings. It widens enclosures.
+It *can* change an answer: without it, rounding could put a probability outside its enclosure."""
 
 
 @dataclass(frozen=True, slots=True)

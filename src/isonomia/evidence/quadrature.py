@@ -34,6 +34,8 @@ class TooManyCellsError(ArithmeticError):
 _NODES = np.asarray([4, 6, 8, 10, 12, 16, 20, 24, 32, 48])
 _PANELS = (np.asarray([1, 2, 3, 4, 6, 8, 12, 16]), np.unique(np.geomspace(20, 20_000, 40).astype(int)))
 _ELLIPSES = np.geomspace(1.1, 1000, 24)
+"""The rules that are tried: points, panels, and the ellipses on which an integrand is bounded. The error of whichever
+is taken is proven, so they change cost only."""
 _TOO_MANY = np.iinfo(np.int64).max
 
 
@@ -59,7 +61,8 @@ def cheapest_rule(
 
 
 _BITS = 128
-"""Binary digits in which the points of a rule are found, so that only rounding them to floats is left."""
+"""Binary digits in which the points of a rule are found, so that only rounding them to floats is left.
+It changes no answer: the rounding is part of the proven error."""
 
 
 @cache

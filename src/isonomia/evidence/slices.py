@@ -38,20 +38,23 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 FIRST_SLICES = 8
-"""Slices at the start: few, since they are split as draws come in."""
+"""Slices at the start: few, since they are split as draws come in. Any cutting is valid, so it changes power and
+cost only."""
 
 MAX_SLICES = 512
-"""Slices at any time, which bounds the cost of a batch; when there are as many, they are no longer split."""
+"""Slices at any time, which bounds the cost of a batch; when there are as many, they are no longer split.
+Power and cost only."""
 
 SLICES_TOGETHER = 8_192
-"""Slices of all e-processes of one claim together: a batch takes less than a second with them. Each has its part."""
+"""Slices of all e-processes of one claim together: a batch takes less than a second with them. Each has its part.
+Power and cost only."""
 
 SPLIT_WIDTH = 0.1
 """A slice is split while it is wider than this share of the range over the root of the draws that inform it: a tenth of
-a standard error or so, at which the width of a slice costs little evidence."""
+a standard error or so, at which the width of a slice costs little evidence. Power and cost only."""
 
 NEGLIGIBLE_LOSS = 1e-5
-"""Nats that a coarser search for stakes may lose over a batch."""
+"""Nats that a coarser search for stakes may lose over a batch. Power and cost only."""
 
 
 @dataclass(frozen=True, slots=True)

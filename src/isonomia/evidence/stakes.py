@@ -47,16 +47,20 @@ Point = tuple[Floats, Floats, Floats]
 """Stakes, intercepts and the factors that follow from them."""
 
 MAX_HALVINGS = 40
-"""How often a step that gains nothing is halved before it is given up: then it is below rounding."""
+"""How often a step that gains nothing is halved before it is given up: then it is below rounding. Any stakes are
+valid, so it changes power and cost only."""
 
 TOLERANCE = 1e-11
-"""Where the expected gain of another round, in nats per draw, is no longer worth it: a billion draws lose 0.01."""
+"""Where the expected gain of another round, in nats per draw, is no longer worth it: a billion draws lose 0.01.
+Power and cost only."""
 
 STUCK = 1e-9
-"""Nats per draw that a round must promise for a failed step to count as stuck at a wall, not as stopped by rounding."""
+"""Nats per draw that a round must promise for a failed step to count as stuck at a wall, not as stopped by rounding.
+Power and cost only."""
 
 RIDGE = 1e-9
-"""Added to the curvature, relative to its largest entry, so that half-spaces that say the same can be told apart."""
+"""Added to the curvature, relative to its largest entry, so that half-spaces that say the same can be told apart.
+Power only."""
 
 
 @dataclass(frozen=True, slots=True)

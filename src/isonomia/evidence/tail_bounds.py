@@ -34,16 +34,19 @@ Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
 STEP = 0.015
-"""How long the steps of cells are, in standard deviations of ``s . p``: with four rates 0.045 of them are lost."""
+"""How long the steps of cells are, in standard deviations of ``s . p``: with four rates 0.045 of them are lost.
+Every cell's corner bounds it, so shorter steps only narrow the limit. Width and cost only."""
 
 WORK = 2e8
 """How many products of corners and terms there are at most; with more, steps are longer. Width and cost only."""
 
 NARROW = 0.004
-"""The standard deviation of the normal distribution that smooths, in those of T."""
+"""The standard deviation of the normal distribution that smooths, in those of T. Width and cost only: the smoothed
+function lies above the step for any of them."""
 
 EDGE = 3.3
-"""How far the edge lies below ``t``, in those of the smoothing: 0.1% of it is beyond, by which the bound is larger."""
+"""How far the edge lies below ``t``, in those of the smoothing: 0.1% of it is beyond, by which the bound is larger.
+Width only."""
 
 MAX_TERMS = 250
 """With more terms the smoothing is twice as wide. Width and cost only."""
@@ -53,10 +56,10 @@ LEFT_OUT = 1e-4
 added to the bound, so it is valid for any part."""
 
 ROUGH_CELLS = 8
-"""Cells of a rate where a bound is only guessed."""
+"""Cells of a rate where a bound is only guessed: it says where to look. Cost only."""
 
 TINY = 1e-200
-"""The least distance of the hyperplane from the lowest corner: keeps a divisor away from 0."""
+"""The least distance of the hyperplane from the lowest corner: keeps a divisor away from 0. It changes no verdict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,22 +32,25 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MAX_PAIRS = 2048
-"""Numbers in the table of the products of all rows; a larger one is slower than multiplying row by row."""
+"""Numbers in the table of the products of all rows; a larger one is slower than multiplying row by row. Cost only."""
 
 MAX_ROUNDS = 60
-"""Newton steps at most; seven to twelve are usual."""
+"""Newton steps at most; seven to twelve are usual. Cut short, the bet is worse and as valid. Changes power only."""
 
 MAX_STALLED = 4
-"""Steps without progress after which a search ends: rounding has eaten what was left to gain."""
+"""Steps without progress after which a search ends: rounding has eaten what was left to gain. Any point where it ends
+makes a valid bet, so it changes power and cost only."""
 
 MAX_TOGETHER = 128
-"""Repetitions solved together at most: enough to spread the cost of a call, few enough to stay in a core's cache."""
+"""Repetitions solved together at most: enough to spread the cost of a call, few enough to stay in a core's cache.
+Cost only."""
 
 MAX_NUMBERS = 2**21
-"""Numbers in the largest array of repetitions solved together: 16 MiB of doubles."""
+"""Numbers in the largest array of repetitions solved together: 16 MiB of doubles. Cost only."""
 
 STEP_SHARE = 0.995
-"""The share of the way to the boundary that a step may go; customary for interior-point methods."""
+"""The share of the way to the boundary that a step may go; customary for interior-point methods. Power and cost
+only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ OBJECTIVES: dict[str, str] = {
 """What a repair may minimise."""
 
 NEGLIGIBLE_CHANGE = 1e-12
-"""A probability of change that is no larger is rounding, and counts as none: a thousandth of the programs' accuracy."""
+"""A probability of change that is no larger is rounding, and counts as none: a thousandth of the programs' accuracy.
+It changes a repair by as much, and no verdict."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
