@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 def renewed(text: str) -> str:
-    """The text of a page with its tables made anew."""
+    """The text of a page with its tables made again."""
     return MADE.sub(lambda found: f"{found['begin']}\n{TABLES[found['name']]()}\n\n{found['end']}", text)
 
 
@@ -65,20 +66,36 @@ def _short(name: str) -> str:
     return f"{first}.{rest}" if first in {"fairness", "responsiveness", "safety"} else name.rpartition(".")[2]
 
 
+SHARED = 3
+"""From so many commands on, an option that means the same in all of them is described once."""
+
+
 def commands() -> str:
-    """A section for each command: what it is for, and its arguments and options."""
+    """The options that several commands share, then a section for each command with its own."""
     from typer.main import get_command
 
     from isonomia.cli.app import app
 
     found: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
-    return "\n\n".join(_command(name, command) for name, command in found.items())
+    rows = {name: [_row(each) for each in command.params] for name, command in found.items()}
+    counts = Counter(row for own in rows.values() for row in own)
+    shared = [row for row, count in counts.items() if count >= SHARED and row[0].startswith("`--")]
+    first = "\n\n".join(["## Options that several commands share", table(("option", "meaning"), sorted(shared))])
+    return "\n\n".join([first, *(_command(name, command, rows[name], shared) for name, command in found.items())])
 
 
-def _command(name: str, command: Any) -> str:
+def _row(parameter: Any) -> tuple[str, str]:
+    return _spelled(parameter), f"{_escaped(parameter.help)}{_default(parameter)}"
+
+
+def _command(name: str, command: Any, rows: list[tuple[str, str]], shared: list[tuple[str, str]]) -> str:
     about = [_about(paragraph) for paragraph in command.help.replace("\\[", "[").split("\n\n")]
-    rows = [(_spelled(each), f"{_escaped(each.help)}{_default(each)}") for each in command.params]
-    return "\n\n".join([f"## `isonomia {name}`", *about, table(("argument or option", "meaning"), rows)])
+    own, others = [row for row in rows if row not in shared], [row[0] for row in rows if row in shared]
+    parts = [f"## `isonomia {name}`", *about]
+    parts += [table(("argument or option", "meaning"), own)] if own else []
+    if others:
+        parts.append(f"[Shared](#options-that-several-commands-share): {', '.join(others)}.")
+    return "\n\n".join(parts)
 
 
 def _about(paragraph: str) -> str:

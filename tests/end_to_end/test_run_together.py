@@ -139,7 +139,7 @@ def test_a_mistake_in_the_file_stops_before_anything_runs(folder: Path) -> None:
 def test_jobs_must_be_one_or_more(folder: Path) -> None:
     done = _isonomia(folder, "run", "audit.toml", "--allow-code", "--jobs", "0")
     assert done.returncode == 2
-    assert "expected jobs, the properties to check side by side, as 1 or more, but got 0" in done.stderr
+    assert "expected jobs, the properties to check at once, as 1 or more, but got 0" in done.stderr
     (folder / "audit.toml").write_text("jobs = -1\n" + AUDIT)
     done = _isonomia(folder, "run", "audit.toml", "--allow-code")
     assert done.returncode == 2

@@ -59,7 +59,7 @@ COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
         check: "Check properties of a model and a table.",
         principal: "Check principal fairness: like people, treated alike.",
         responsiveness: "Check what people can do about a prediction.",
-        plan: "Say how many people a check will take.",
+        plan: "Say how many samples a check will take.",
         repair: "Train a model again on its violations.",
     },
     "Records of earlier runs": {

@@ -69,7 +69,7 @@ def check(
     ] = "auto",
     looks: Annotated[
         str,
-        typer.Option(metavar="any|once|N", help="How often people are looked at: any time, once at the end, N times."),
+        typer.Option(metavar="any|once|N", help="How many looks: any number, once at the end, or N."),
     ] = "any",
     stop: Annotated[
         str,

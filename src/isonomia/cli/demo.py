@@ -30,7 +30,7 @@ PAGE = Path("isonomia-demo.html")
 
 
 def demo(
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The same seed, the same answers.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The same seed gives the same answers.")] = 1,
     report: Annotated[Path, typer.Option(metavar="FILE", help="Write the HTML report to this file.")] = PAGE,
     no_report: Annotated[bool, typer.Option("--no-report", metavar=FLAG, help="Write no report.")] = False,
     show_it: Open = False,

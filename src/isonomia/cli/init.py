@@ -38,7 +38,7 @@ def init(
         ),
     ],
     outcome: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column with what turned out; guessed unless given.")
+        str | None, typer.Option(metavar="COLUMN", help="The column with the true outcome; guessed unless given.")
     ] = None,
     protected: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A protected attribute; guessed unless given.")
@@ -60,7 +60,7 @@ def init(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Write over files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Overwrite existing files.")] = False,
     interventions: Annotated[
         bool,
         typer.Option("--interventions", metavar=FLAG, help="Draft only what people can change, from a table."),

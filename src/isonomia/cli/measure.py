@@ -38,7 +38,7 @@ def measure(
     by: NeededBy,
     decision: DecisionColumn = None,
     outcome: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What turned out.", rich_help_panel=GROUPS)
+        str | None, typer.Option(metavar="COLUMN", help="The column with the true outcome.", rich_help_panel=GROUPS)
     ] = None,
     score: ScoreColumn = None,
     model: Annotated[
@@ -70,7 +70,7 @@ def measure(
     delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.", parser=as_risk)] = 0.05,
     looks: Annotated[
         str,
-        typer.Option(metavar="any|once|N", help="How often people are looked at: any time, once at the end, N times."),
+        typer.Option(metavar="any|once|N", help="How many looks: any number, once at the end, or N."),
     ] = "once",
     ranges: Annotated[
         list[str] | None,

@@ -105,9 +105,11 @@ def as_risk(text: str | float) -> float:
 
 Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.", parser=as_risk)]
 Budget = Annotated[
-    str | None, typer.Option(metavar="COST", help="The most to ask about, time or both: 1e6, 30s, '1e6, 5min'.")
+    str | None, typer.Option(metavar="COST", help="The most samples, time or both: 1e6, 30s, '1e6, 5min'.")
 ]
-Seed = Annotated[int | None, typer.Option(metavar="NUMBER", help="The same seed, the same answers; new unless given.")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="NUMBER", help="The same seed gives the same answers; new unless given.")
+]
 AllowCode = Annotated[
     bool,
     typer.Option(
@@ -133,7 +135,7 @@ AllowOutside = Annotated[
     typer.Option(
         "--allow-outside",
         metavar=FLAG,
-        help="Let the audit file read and write outside of its folder.",
+        help="Let the audit file read and write outside its folder.",
         rich_help_panel=TRUST,
     ),
 ]
@@ -147,7 +149,9 @@ Remember = Annotated[
     ),
 ]
 Explain = Annotated[bool, typer.Option("--explain", metavar=FLAG, help="Also say in plain English what is claimed.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=FLAG, help="Print one line a property, and no progress.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar=FLAG, help="Print one line per property, and no progress.")
+]
 Key = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A file with the key of the seal, of at least 16 bytes.")
 ]
@@ -292,7 +296,7 @@ Executor = Annotated[
     typer.Option(
         "--executor",
         metavar="WHERE",
-        help="Where the model is asked: threads:8, processes, dask:tcp://host:8786, ray, mpi. The answer is the same.",
+        help="Where the model runs: threads:8, processes, dask:tcp://host:8786, ray, mpi. The answer is the same.",
         rich_help_panel=MODEL,
     ),
 ]

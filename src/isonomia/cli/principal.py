@@ -46,7 +46,7 @@ def principal(
         str, typer.Option(metavar="COLUMN", help="The column with the protected attribute.", show_default=False)
     ],
     outcome: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column with what turned out.", show_default=False)
+        str, typer.Option(metavar="COLUMN", help="The column with the true outcome.", show_default=False)
     ],
     prediction: Annotated[
         str, typer.Option(metavar="COLUMN", help="The column with the prediction or decision.")

@@ -154,13 +154,15 @@ def runs(
         typer.Option(
             "--prune",
             metavar=FLAG,
-            help="Delete old runs, those that --older-than and --keep-latest say, and give the room back to the disk.",
+            help="Delete old runs, as --older-than and --keep-latest say, and free the disk space.",
         ),
     ] = False,
     older_than: Annotated[
         str | None, typer.Option(metavar="AGE", help="Delete runs begun longer ago than this: 90d, 12h, 2w.")
     ] = None,
-    keep_latest: Annotated[int | None, typer.Option(metavar="NUMBER", help="Keep so many of the latest runs.")] = None,
+    keep_latest: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Keep this many of the latest runs.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", metavar=FLAG, help="Say what --prune would delete, and delete nothing.")
     ] = False,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResponsivenessClaim", "parse_target", "responsiveness"]
 
-PEOPLE, DRAWS = "Whom it is about", "How people are looked at"
+PEOPLE, DRAWS = "Whom it is about", "How people are sampled"
 
 
 @with_model_reading

@@ -67,16 +67,16 @@ def run(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="The same seed, the same answers; the file's unless given."),
+        typer.Option(metavar="NUMBER", help="The same seed gives the same answers; the file's unless given."),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="Properties to check side by side; one for each core unless given."),
+        typer.Option(metavar="NUMBER", help="Properties to check at once; one for each core unless given."),
     ] = None,
     executor: Executor = None,
     known_first: Annotated[
         bool,
-        typer.Option("--known-first", metavar=FLAG, help="Try the counterexamples first that earlier runs found."),
+        typer.Option("--known-first", metavar=FLAG, help="Try the counterexamples of earlier runs first."),
     ] = False,
     quiet: Quiet = False,
     cache: CacheFile = None,
@@ -190,7 +190,7 @@ def _says_yes(error: NotAllowedError) -> bool:
 def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
     wanted = audit.content.get("jobs") if jobs is None else jobs
     if wanted is not None and wanted < 1:
-        message = f"expected jobs, the properties to check side by side, as 1 or more, but got {wanted}"
+        message = f"expected jobs, the properties to check at once, as 1 or more, but got {wanted}"
         raise UsageError(message) if jobs is not None else audit.error(message, "jobs")
     return None if wanted is None else int(wanted)
 

@@ -53,7 +53,7 @@ class Budget:
         if isinstance(value, str):
             return cls._from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or not value >= 1:
-            raise UsageError(f"expected budget as a number of people, at least 1, but got budget={value!r}")
+            raise UsageError(f"expected budget as a number of samples, at least 1, but got budget={value!r}")
         return cls(samples=float(value))
 
     @classmethod
@@ -66,7 +66,7 @@ class Budget:
             again = found is not None and isfinite(seconds if found.group(2) else samples)
             if found is None or again or not amount >= (0 if found.group(2) else 1) or amount == 0:
                 raise UsageError(
-                    "expected budget as a number of people (100000, 1e6), a time (30s, 5min, 1h) or both, "
+                    "expected budget as a number of samples (100000, 1e6), a time (30s, 5min, 1h) or both, "
                     f"but got {text!r}"
                 )
             if found.group(2):

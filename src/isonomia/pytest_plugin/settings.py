@@ -35,7 +35,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("isonomia", "properties of machine-learning models")
     for name, metavar, what in (
         ("seed", "N", "seed of every check that states none"),
-        ("budget", "TEXT", "budget of every check that states none: people (1e5), a time (30s), or both"),
+        ("budget", "TEXT", "budget of every check that states none: samples (1e5), a time (30s), or both"),
         ("records", "FOLDER", f"where counterexamples are kept for the next time; {FOLDER} in the root folder"),
     ):
         group.addoption(f"--isonomia-{name}", metavar=metavar, default=None, help=what)

@@ -92,7 +92,7 @@ def _title(source: str) -> str:
 
 def _settings(basis: Basis, files: Files) -> list[str]:
     about = _title(files.model) if files.model is not None else f"{basis.decided} in {_title(files.data)}"
-    people, cost = 1_000_000, "The most people, cases or points that each property may cost."
+    people, cost = 1_000_000, "The most samples (people, cases or points) for each property."
     if basis.answers is not None:
         speed = basis.answers.speed
         people = next((size for size in (1_000_000, 100_000, 10_000) if size <= speed * _SECONDS), 1_000)
