@@ -144,11 +144,11 @@ _RANDOM = (
     "the model may answer at random, as you said: its answers are independent of each other, and rates are over that "
     "randomness too"
 )
-_FINITE = "of a finite population, the verdict speaks of the answers that the model happened to give this time"
+_FINITE = "for a finite population, the verdict is about the answers that the model happened to give this time"
 
 _ANY_TIME = (
-    "looks={looks!r} has no method for this kind of property: it was decided as if one looked at any time, which holds "
-    "for any number of looks"
+    "looks={looks!r} has no method for this kind of property: it was decided by a method for any number of "
+    "looks"
 )
 
 ANSWERS: Mapping[bool | None, OneOf["holds", "violated", "undecided"]] = {

@@ -181,7 +181,7 @@ def test_a_plan_knows_both_and_one_look_takes_fewer() -> None:
     guesses = {"P[hired | sex == 'F']": 0.3, "P[hired | sex == 'M']": 0.3}
     plan = iso.plan(RATIO, guesses)
     assert 0.3 * plan.samples < plan.once < plan.samples
-    assert "looked at once" in str(plan)
+    assert "with one look" in str(plan)
     people = round(plan.once)
     rng, decided = np.random.default_rng(5), 0
     for seed in range(24):

@@ -71,8 +71,8 @@ def looks_of(check: Check[Property], question: Question, people: float) -> tuple
 def no_look_remark(looks: str | int, reason: str) -> str:
     """Why a verdict was reached as if one looked whenever one likes, although less was asked for."""
     return (
-        f"looks={looks!r} has no method for this property, since {reason}: it was decided as if one looked at any "
-        "time, which takes more people and holds for any number of looks"
+        f"looks={looks!r} has no method for this property, since {reason}: it was decided by a method for any "
+        "number of looks, which takes more samples"
     )
 
 
@@ -93,8 +93,8 @@ def next_table(
     if not people <= MOST_TIMES * samples:
         return ()
     return (
-        f"if the rates are as estimated here, another table of about {_rounded(people):,} {question.counted}, looked "
-        f"at once (looks='once'), decides it with probability {POWER:.0%}",
+        f"if the rates are as estimated here, another table of about {_rounded(people):,} {question.counted}, with "
+        f"one look (looks='once'), decides it with probability {POWER:.0%}",
     )
 
 

@@ -63,14 +63,14 @@ class RatesPlan:
             return f"{self.text}\n  the guesses lie exactly on the boundary: no number of samples decides it"
         cost = (
             f"{self.text}\n  if the guesses are right the answer is {self.answer!r} after about {self.samples:,.0f} "
-            f"people (8 runs in 10: {self.early:,.0f} to {self.late:,.0f})"
+            f"samples (8 runs in 10: {self.early:,.0f} to {self.late:,.0f})"
         )
         if isnan(self.limit):
             return f"{cost} with tickets; where overlapping groups can be bet on slice by slice it takes less"
         least = f"{cost}; no method with risk {self.delta:g} could do with fewer than {self.limit:,.0f} on average"
         if isnan(self.once):
             return least
-        return f"{least}\n  looked at once, {self.once:,.0f} people decide it in 8 tables of 10 (looks='once')"
+        return f"{least}\n  with one look, {self.once:,.0f} samples decide it in 8 tables of 10 (looks='once')"
 
 
 def plan_rates(

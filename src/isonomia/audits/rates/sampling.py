@@ -460,7 +460,7 @@ class RatesSampling(Generic[S]):
     def closing_in(self, state: SamplingState[S]) -> str:
         """The first compared quantity with its interval and threshold."""
         known = self.compared(state)
-        return "not looked at before the planned look" if known is None else closing_in(known)
+        return "no look before the planned one" if known is None else closing_in(known)
 
     def compared(self, state: SamplingState[S]) -> Expression | None:
         """What is known of the first compared quantity, or of the worst of many groups; ``None`` between planned looks.

@@ -235,7 +235,7 @@ def test_draws_without_the_target_do_not_say_that_no_point_has_it() -> None:
         claim, lambda table: (np.asarray(table["x"]) == 599).astype(int), iso.Census({"x": [0]}), seed=0
     )
     assert verdict.details["people"]["reaching"] == [0]
-    assert any("no point that was looked at has prediction == 1" in remark for remark in verdict.remarks)
+    assert any("no point that was checked has prediction == 1" in remark for remark in verdict.remarks)
     assert not any("no point at all" in remark for remark in verdict.remarks)
 
 
