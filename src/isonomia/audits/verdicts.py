@@ -147,8 +147,7 @@ _RANDOM = (
 _FINITE = "for a finite population, the verdict is about the answers that the model happened to give this time"
 
 _ANY_TIME = (
-    "looks={looks!r} has no method for this kind of property: it was decided by a method for any number of "
-    "looks"
+    "looks={looks!r} has no method for this kind of property: it was decided by a method for any number of looks"
 )
 
 ANSWERS: Mapping[bool | None, OneOf["holds", "violated", "undecided"]] = {

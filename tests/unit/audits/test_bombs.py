@@ -62,7 +62,7 @@ def test_a_text_of_the_model_is_not_multiplied_or_formatted():
 def test_texts_of_a_whole_batch_are_bounded():
     table = {"word": np.array(["x" * 30_000] * 6_000, dtype=object)}
     prop = iso.safety.property(_specification("a = getFeat(x1, 'word') + getFeat(x1, 'word')", "a != ''"))
-    with pytest.raises(SpecError, match=r"characters in all for .* cases"):
+    with pytest.raises(SpecError, match=r"characters in total for .* cases"):
         iso.check(prop, lambda table: [1] * len(table["word"]), iso.Census(table), seed=1)
 
 

@@ -51,9 +51,9 @@ def test_a_quantity_is_one_fraction(text: str, numerator: object, denominator: o
     ("text", "message"),
     [
         ("1 / (P[a] - P[a])", "always 0"),
-        ("(P[a] - P[a]) ** -1", "no number"),
+        ("(P[a] - P[a]) ** -1", "not a number"),
         ("P[a] ** 17", "at most 16"),
-        ("(0 - 0.5) ** 0.5", "no real number"),
+        ("(0 - 0.5) ** 0.5", "not a real number"),
     ],
 )
 def test_what_is_no_number_is_refused(text: str, message: str) -> None:

@@ -402,7 +402,7 @@ def test_an_interruption_does_not_show_the_token(service, monkeypatch):
         ({"rate": -1}, "rate should be a number above 0"),
         ({"retries": True}, "retries should be a whole number"),
         ({"prediction": None}, "a prediction or a score"),
-        ({"prediction": "a..b"}, "no path into an answer"),
+        ({"prediction": "a..b"}, "not a path into an answer"),
         ({"classes": ["a", "a"]}, "distinct labels"),
         ({"score_range": (1, 0)}, "score_range should be"),
         ({"features": "x"}, "features should be"),

@@ -139,7 +139,7 @@ def test_what_nobody_could_have_written_is_refused_in_words(tmp_path: Path, what
 def test_no_property_of_an_evidence_file_hides_another(store: Store, tmp_path: Path) -> None:
     evidence, file = evidence_of(store), tmp_path / "evidence.json"
     file.write_text(evidence_text(replace(evidence, checks=(*evidence.checks, evidence.checks[0]))))
-    with pytest.raises(RecordError, match="'one' comes twice"):
+    with pytest.raises(RecordError, match="'one' occurs twice"):
         run_in_file(file)
 
 

@@ -138,7 +138,7 @@ def _changed(store: Store, change: Any) -> bytes:
 
 
 REFUSED = [
-    (lambda content: content.update(format="something"), "is none"),
+    (lambda content: content.update(format="something"), "is not one"),
     (lambda content: content.update(version=1), "has version 1: replay it with the version of Isonomia that wrote it"),
     (lambda content: content.update(more=1), "more is not known"),
     (lambda content: content["run"].pop("seed"), "run should have 'seed'"),

@@ -126,7 +126,7 @@ def test_something_else_in_the_place_of_the_store_is_left_alone(tmp_path: Path) 
     place = tmp_path / ".isonomia"
     place.mkdir()
     (place / "runs.sqlite").write_bytes(b"a diary, not a database " * 100)
-    with pytest.raises(RecordError, match="no store of records"):
+    with pytest.raises(RecordError, match="not a store of records"):
         Store(place)
     assert (place / "runs.sqlite").read_bytes().startswith(b"a diary")
 

@@ -27,8 +27,8 @@ def test_what_python_writes_is_read_unchanged_to_the_last_bit(value: Any) -> Non
 
 
 REFUSED = [
-    (b'{"a": 1, "a": 1}', "'a' comes twice"),
-    (b'{"b": {"a": 1, "c": 2, "a": 3}}', "'a' comes twice"),
+    (b'{"a": 1, "a": 1}', "'a' occurs twice"),
+    (b'{"b": {"a": 1, "c": 2, "a": 3}}', "'a' occurs twice"),
     (b"0.10000000000000001", "not written as isonomia writes it, 0.1"),
     (b"[1E5]", "not written as isonomia writes it, 100000.0"),
     (b"1.50", "not written as isonomia writes it, 1.5"),

@@ -120,16 +120,17 @@ def test_progress_is_one_line_of_80_columns() -> None:
     ("counted", "samples", "told"),
     [("people", 10, "10 people"), ("pairs", 1, "1 pair"), ("cases", 2, "2 cases"), ("points", 1, "1 point")],
 )
-def test_what_was_counted_is_told_everywhere(counted: str, samples: int, told: str) -> None:
+def test_one_word_for_what_is_counted_and_tables_say_what_a_sample_is(counted: str, samples: int, told: str) -> None:
     verdict = replace(_verdict(), counted=counted, samples=samples)
+    words = "1 sample" if samples == 1 else f"{samples} samples"
     console = _console(terminal=False)
     show(verdict, console)
-    assert f"Violated after {told} (decided)" in _output(console)
+    assert f"Violated after {words} (decided)" in _output(console)
     console = _console(terminal=False)
     print_lines([Entry("a name", verdict)], console)
     assert told in _output(console)
-    assert f"violated after {told} (decided)" in str(verdict)
-    assert told in verdict._repr_html_()
+    assert f"violated after {words} (decided)" in str(verdict)
+    assert words in verdict._repr_html_()
     assert Verdict.from_dict(verdict.to_dict()) == verdict
 
 

@@ -161,7 +161,7 @@ def test_an_empty_batch_gives_empty_answers():
         ("sex == true", 7, ["but true is a truth value; expected text, such as 'F'"]),
         ("age in {10, 'x'}", 12, ["'x' is text"]),
         ("day > 3", 6, ["`day` is time", "a date in quotes"]),
-        ("day > 'soon'", 6, ["'soon' is no date or time", "'2024-03-31'"]),
+        ("day > 'soon'", 6, ["'soon' is not a date or time", "'2024-03-31'"]),
         ("age == sex", 0, ["`age` is number and `sex` is text", "cannot be compared"]),
         ("sex + 1 > 2", 0, ["`sex` is text; expected a number"]),
         ("'a' * 2 > age", 0, ["'a' is text; expected a number"]),

@@ -85,5 +85,5 @@ def test_what_cannot_be_seen_is_written_with_a_backslash_and_read_back(value, wr
 
 
 def test_a_number_beyond_the_last_character_is_refused():
-    with pytest.raises(SpecError, match=r"\\Uffffffff is no character"):
+    with pytest.raises(SpecError, match=r"\\Uffffffff is not a character"):
         parse_formula(r"P[a == '\Uffffffff'] > 0")

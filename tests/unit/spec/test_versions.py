@@ -66,7 +66,7 @@ def test_what_text_cannot_say_of_versions_python_cannot_either(wrong, message):
         (lambda: pair_function(max, 3), "columns must be a list of names, but it is 3"),
         (lambda: pair_function(max, []), "at least one"),
         (lambda: pair_function(max, [3]), "[3]"),
-        (lambda: pair_function(max, ["age"], name="in"), "no reserved word, but it is 'in'"),
+        (lambda: pair_function(max, ["age"], name="in"), "not a reserved word, but it is 'in'"),
         (lambda: pair_function(max, ["age"], name="a b"), "it is 'a b'"),
     ],
 )

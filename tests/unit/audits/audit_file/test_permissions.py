@@ -108,7 +108,7 @@ def test_nobody_waits_for_a_pipe(folder):
         os.mkfifo(folder / name)
     text = f'[model]\nload = "m.onnx"\n[models.b]\nload = "s.toml"\n{PEOPLE}[[property]]\nnomos = "x.nom"\n'
     assert _wants(folder, text) == []
-    with pytest.raises(SpecError, match="no model that is understood"):
+    with pytest.raises(SpecError, match="not a model of a known kind"):
         plan_audit(read_audit_file("audit.toml"), 1, Permissions())
 
 

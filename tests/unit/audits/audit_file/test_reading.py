@@ -62,7 +62,7 @@ MISTAKES = [
     ('name = "four fifths"', 'nmae = "four fifths"', 14, "property 1 has no key 'nmae'. Did you mean 'name'?"),
     ("principal = true", "", 17, "expected property 2 to have one of check, .* but it has none of them"),
     ("principal = true", 'principal = true\ncheck = "P[x] > 0"', 17, "but it has check and principal"),
-    ("[[property]]\nname", "[property]\nname", None, "no TOML|two brackets"),
+    ("[[property]]\nname", "[property]\nname", None, "not valid TOML|two brackets"),
 ]
 
 

@@ -120,7 +120,7 @@ def test_code_and_a_plain_block_say_the_same() -> None:
     ],
 )
 def test_games_are_played_in_the_block_only(text: str) -> None:
-    with pytest.raises(SpecError, match=r"`play` asks the model, which is done in the block only") as caught:
+    with pytest.raises(SpecError, match=r"`play` asks the model, which only the block can do") as caught:
         check(text, games(3))
     assert caught.value.place is not None
 

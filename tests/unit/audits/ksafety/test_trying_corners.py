@@ -259,7 +259,7 @@ def test_a_violation_that_does_not_occur_again_refutes_nothing() -> None:
 
     verdict = iso.check(iso.safety.property(ALONE), once, ranges(), seed=1, random_model=True)
     assert verdict.answer == "holds"
-    assert any("did not when computed once more" in remark for remark in verdict.remarks)
+    assert any("but not when computed again" in remark for remark in verdict.remarks)
 
 
 def test_two_inputs_are_at_corners_independently() -> None:

@@ -104,6 +104,6 @@ def test_draws_without_the_target_are_all_told() -> None:
     (found,) = verdict.counterexamples
     (draws,) = verdict.details["people"]["n"]
     assert (found["point"], found["reaching"], found["looked_at"]) == (None, 0, draws + 500)
-    least = next(remark for remark in verdict.remarks if "nobody can be called fixed before" in remark)
-    assert int(least.split("before ")[1].split(" ")[0].replace(",", "")) <= draws
+    least = next(remark for remark in verdict.remarks if "calling a person fixed by draws takes" in remark)
+    assert int(least.split("at least ")[1].split(" ")[0].replace(",", "")) <= draws
     assert any("among 500 further draws" in remark for remark in verdict.remarks)
