@@ -123,7 +123,7 @@ class SpecError(IsonomiaError):
 
 
 class ModelError(IsonomiaError):
-    """The model raised, or answered with something that is no prediction."""
+    """The model raised, or answered with something that is not a prediction."""
 
 
 class UnreliableModelError(ModelError):

@@ -46,7 +46,7 @@ class TomlText:
 
     @classmethod
     def parse(cls, text: str, file: str) -> TomlText:
-        """Read a text; a ``SpecError`` says where it is no TOML."""
+        """Read a text; a ``SpecError`` says where it is not TOML."""
         try:
             content = tomllib.loads(text)
             long = _has_long_integer(content)
@@ -68,7 +68,7 @@ class TomlText:
         return SpecError(f"{self.file}: {message}", self.place(*path))
 
     def check_table(self, table: Any, keys: Collection[str], what: str, *path: str | int) -> None:
-        """Refuse what is no table, and a table with an unknown key."""
+        """Refuse what is not a table, and a table with an unknown key."""
         if not isinstance(table, Mapping):
             raise self.error(f"expected {what} to be a table, but it is {table!r}", *path)
         for key in table:

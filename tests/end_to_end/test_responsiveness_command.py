@@ -257,7 +257,7 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
     assert near < reached
     assert f"near.csv: {len(points)} points" in done.stdout
     assert f"each.parquet: {each.rows} people" in done.stdout
-    assert "break it" in done.stdout.splitlines()[-1]
+    assert "not met for" in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

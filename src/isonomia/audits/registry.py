@@ -32,7 +32,7 @@ def audit_for(prop: Any) -> Audit:
     Raises
     ------
     UsageError
-        Where it is no property that is known.
+        Where it is not a property that is known.
     """
     for audit in AUDITS:
         if isinstance(prop, audit.property_type):

@@ -28,7 +28,7 @@ def new_console(*, stderr: bool = False, wrap: bool = True) -> Console:
 class _ShieldedConsole(Console):
     """A console in whose text every control character is made visible.
 
-    Rich has no other place through which everything passes, the lines of a progress bar among it. Colours are no text
+    Rich has no other place through which everything passes, the lines of a progress bar among it. Colours are not text
     there yet, and what moves the cursor of a progress bar is marked as control.
     """
 

@@ -46,7 +46,7 @@ def demo(
     from isonomia.engine.seeds import root
     from isonomia.report import LiveProgress, show
 
-    root(seed)  # refuses what is no seed before anything is printed
+    root(seed)  # refuses what is not a seed before anything is printed
     console = new_console()
     console.print(Rule("Isonomia: an audit of a hiring model", style="cyan"))
     console.print(

@@ -191,7 +191,7 @@ def _genuine(verdicts: Sequence[Verdict], failures: int, code: int) -> str:
 
 
 def _say(console: Console, text: str) -> None:
-    """Print what may have come from a stranger, as it is: brackets in it are no markup."""
+    """Print what may have come from a stranger, as it is: brackets in it are not markup."""
     console.print(text, markup=False)
 
 

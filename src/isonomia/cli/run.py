@@ -201,7 +201,7 @@ def _seed(audit: AuditFile, earlier: RunRecord | None, seed: int | None) -> int:
     if earlier is not None and seed is not None:
         raise RecordError("expected no --seed with --resume: the run goes on with its own")
     if seed is not None:
-        root(seed)  # refuses what is no seed; later, a property of the file would be blamed
+        root(seed)  # refuses what is not a seed; later, a property of the file would be blamed
     wanted = [earlier.request["seed"] if earlier else seed, audit.content.get("seed")]
     chosen = next((each for each in wanted if each is not None), None)
     return fresh_seed() if chosen is None else int(chosen)

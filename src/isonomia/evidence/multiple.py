@@ -154,7 +154,7 @@ def average_wealth(log_wealths: ArrayLike) -> float:
 
     Guarantee: as for the product, and however the subgroups' draws depend on each other, since expectations add. It
     grows fast when one subgroup is very unfair, and costs ``log`` of the number of subgroups. That number must be fixed
-    before the draws are seen: a mean over more and more of them is no supermartingale.
+    before the draws are seen: a mean over more and more of them is not a supermartingale.
     """
     logs = np.asarray(log_wealths, dtype=float)
     return float(logsumexp(logs) - np.log(len(logs)))

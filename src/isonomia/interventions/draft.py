@@ -207,7 +207,7 @@ def likely_outcome(names: Sequence[str]) -> str | None:
 
 
 def _left_out(table: Table, leave_out: str | Sequence[str] | Mapping[str, str], outcome: str | None) -> dict[str, str]:
-    """The columns that are no features from the start, each with the reason."""
+    """The columns that are not features from the start, each with the reason."""
     if isinstance(leave_out, Mapping):
         return dict(leave_out)
     given = [*([leave_out] if isinstance(leave_out, str) else leave_out), *([outcome] if outcome else [])]

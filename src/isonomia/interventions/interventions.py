@@ -72,7 +72,7 @@ class Interventions:
         Kinds and bounds are those that occur. What varies is actionable, unless its name is that of a protected
         attribute, of the past or of a model's answer; what counts time or learning only rises. Dummies that look like
         one-hot or thermometer encodings are taken for them, and columns that always go together are kept together.
-        Columns that look like the outcome, a date or a name are no features, and stay as they are.
+        Columns that look like the outcome, a date or a name are not features, and stay as they are.
         :class:`isonomia.interventions.Draft` also says what was guessed and why.
 
         Parameters
@@ -274,7 +274,7 @@ class Draft:
     rules
         For each constraint, what speaks for it.
     left_out
-        Columns that are no features, which stay as they are, each with the reason; people can be audited with a draft
+        Columns that are not features, which stay as they are, each with the reason; people can be audited with a draft
         of their own table at once, because a column with a missing value is one of them.
     rows
         How many people the table has.
@@ -301,7 +301,7 @@ class Draft:
         table
             The people.
         leave_out
-            Columns that are no features: a name, a list, or a pattern; or each with the reason, as the end of a
+            Columns that are not features: a name, a list, or a pattern; or each with the reason, as the end of a
             sentence that begins with its name, and then these are all.
         outcome
             What is predicted; a column that looks like it unless given, or unless reasons are.

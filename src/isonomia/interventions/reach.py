@@ -65,7 +65,7 @@ class Points:
         return len(self.owner)
 
     def table(self) -> Table:
-        """The points as a table of the people's kind, for a model; what is no feature is the person's own."""
+        """The points as a table of the people's kind, for a model; what is not a feature is the person's own."""
         if self.people.kind == "columns":
             return self.columns()
         changed = {feature.name: decoded(feature, self.values[:, j]) for j, feature in enumerate(self.features)}

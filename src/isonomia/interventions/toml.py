@@ -106,7 +106,7 @@ def read_interventions(text: str, file: str, make: Callable[..., Made]) -> Made:
     Raises
     ------
     SpecError
-        Where the text is no TOML, a key is unknown, a value is not what its key takes, or the parts do not fit.
+        Where the text is not TOML, a key is unknown, a value is not what its key takes, or the parts do not fit.
     """
     toml = TomlText.parse(text, file)
     toml.check_table(toml.content, _SECTIONS, "the file")

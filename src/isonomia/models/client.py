@@ -243,7 +243,7 @@ def _advice(reply: _Reply, url: str, token: Token | None) -> str:
 
 
 def _joined_address(url: str, location: str) -> str:
-    """Where a redirect leads, as :func:`shown_address` has it; what is no address, as it is."""
+    """Where a redirect leads, as :func:`shown_address` has it; what is not an address, as it is."""
     try:
         return shown_address(urljoin(url, location))
     except ValueError:

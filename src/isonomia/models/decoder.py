@@ -186,12 +186,12 @@ class VectorAnswers:
 
     @property
     def score_range(self) -> tuple[float, float] | None:
-        """``None``: actions are no scores."""
+        """``None``: actions are not scores."""
         return None
 
     @property
     def classes(self) -> tuple[Value, ...]:
-        """Empty: actions are no classes."""
+        """Empty: actions are not classes."""
         return ()
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:

@@ -83,7 +83,7 @@ def input_for(estimator: Any, table: Table) -> Any:
 
     Fitted with names: a pandas or polars frame as it is, any other kind as a pandas frame where pandas is installed.
     Fitted without: a two-dimensional array. An estimator that says neither gets the table as its owner has it. A batch
-    of arrays that is no table goes to an estimator that was fitted on as many numbers with each array as one row.
+    of arrays that is not a table goes to an estimator that was fitted on as many numbers with each array as one row.
     """
     if table.kind == RECORDS:
         return _flattened(estimator, table)

@@ -294,7 +294,7 @@ def load(spec: str, features: Sequence[str] | None = None) -> Model:
     Raises
     ------
     UsageError
-        When the text has another form, or names a module or an object that does not exist or is no model.
+        When the text has another form, or names a module or an object that does not exist or is not a model.
     ModelError
         When the module raises while it is imported.
     """

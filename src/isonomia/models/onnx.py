@@ -242,7 +242,7 @@ def _contents(origin: Path | bytes) -> tuple[list[tuple[Value, ...]], tuple[Path
             model = onnx.load_model_from_string(origin, format="protobuf")
         class_lists = [labels for labels in dict.fromkeys(_class_lists(onnx, model.graph)) if labels]
         external = [entry for tensor in _tensors(onnx, model) for entry in tensor.external_data]
-    except Exception as error:  # of protobuf where the bytes are no message, of NumPy where a tensor is damaged
+    except Exception as error:  # of protobuf where the bytes are not a message, of NumPy where a tensor is damaged
         where = origin if isinstance(origin, Path) else "the bytes"
         raise ModelError(f"{where} is not an ONNX model: {error}") from error
     locations = sorted({entry.value for entry in external if entry.key == "location"})

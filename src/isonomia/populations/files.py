@@ -195,7 +195,7 @@ def long_files(path: str) -> LongTable:
     """Make one table of all files of a folder, or of all that a pattern fits, in the order of their paths.
 
     Folders inside it that are named ``key=value`` give a column ``key``, as Hive and Spark write them. Files and
-    folders whose name begins with ``_`` or ``.`` are passed over, and so are those that by their ending are no rows.
+    folders whose name begins with ``_`` or ``.`` are passed over, and so are those that by their ending are not rows.
     No rows are passed over: where there are files of two formats, nothing is read.
     """
     base = Path(path) if Path(path).is_dir() else _fixed_part(path)

@@ -47,7 +47,7 @@ class Sample:
     Raises
     ------
     DataError
-        When the data cannot be read or is no table, or when it would have to be held and does not fit into memory.
+        When the data cannot be read or is not a table, or when it would have to be held and does not fit into memory.
 
     Notes
     -----
@@ -152,7 +152,7 @@ class Census:
     Raises
     ------
     DataError
-        When the data cannot be read or is no table, or when it would have to be held and does not fit into memory.
+        When the data cannot be read or is not a table, or when it would have to be held and does not fit into memory.
 
     Notes
     -----

@@ -104,7 +104,7 @@ def _own(native: Any) -> Any:
 def frame_store(data: object) -> FrameStore | None:
     """Hold a data frame; a lazy one is collected, which gives what its library gives: a relation of DuckDB pyarrow.
 
-    ``None`` for what is no data frame.
+    ``None`` for what is not a data frame.
     """
     import narwhals as nw
 

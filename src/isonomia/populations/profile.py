@@ -21,7 +21,7 @@ __all__ = ["ColumnProfile", "profile_of"]
 _MAX_CHOICES = 12
 """Up to so many different values are taken for a list of choices."""
 _MAX_COUNTED = 1000
-"""More different values than this are no groups of anybody."""
+"""More different values than this are not groups of anybody."""
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
 
 Kind: TypeAlias = Literal["truth", "whole", "number", "text", "date", "other", "nothing"]
@@ -39,7 +39,7 @@ class ColumnProfile:
     rows, missing
         How many rows there are, and in how many of them it is missing; infinite numbers count as missing.
     numbers
-        The numbers that are there, truth values as 0 and 1; empty for what are no numbers.
+        The numbers that are there, truth values as 0 and 1; empty for what are not numbers.
     counts
         How often each value occurs, in the order of the categories where the column has one, else sorted; empty where
         there are very many.
@@ -60,17 +60,17 @@ class ColumnProfile:
 
     @property
     def low(self) -> float:
-        """The least number; NaN for what are no numbers."""
+        """The least number; NaN for what are not numbers."""
         return float(self.numbers.min()) if len(self.numbers) else nan
 
     @property
     def high(self) -> float:
-        """The greatest number; NaN for what are no numbers."""
+        """The greatest number; NaN for what are not numbers."""
         return float(self.numbers.max()) if len(self.numbers) else nan
 
     @property
     def numeric(self) -> bool:
-        """Whether it holds numbers that are no truth values."""
+        """Whether it holds numbers that are not truth values."""
         return self.kind in ("whole", "number")
 
     @property

@@ -55,7 +55,7 @@ class Program:
     DataError
         When the file cannot be read.
     SpecError
-        When it is no program of the language, with the line and the reason.
+        When it is not a program of the language, with the line and the reason.
 
     Notes
     -----

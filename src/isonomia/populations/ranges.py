@@ -37,7 +37,7 @@ class Ranges:
     Raises
     ------
     UsageError
-        Where something is no range and no list of values.
+        Where something is neither a range nor a list of values.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class LongTable:
     _computed: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)  # each with the stamp it is for
 
     def __post_init__(self) -> None:
-        """Refuse what is no table of people."""
+        """Refuse what is not a table of people."""
         check_columns(self.names, self.rows)
 
     @property

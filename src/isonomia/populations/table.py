@@ -86,7 +86,7 @@ class Table:
         Raises
         ------
         DataError
-            When it is no table, has no rows or no columns, when columns differ in length, or when a column's
+            When it is not a table, has no rows or no columns, when columns differ in length, or when a column's
             name is not text or occurs twice.
         """
         if isinstance(data, Table):

@@ -41,7 +41,7 @@ _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BLOCK = 2**23  # bytes that are parsed at once; a line may not be longer
 _NUMBER_MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null")
 _TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
-_CODE = "^-?0[0-9xX]"  # how a cell begins that is no number although pyarrow would take it for one
+_CODE = "^-?0[0-9xX]"  # how a cell begins that is not a number although pyarrow would take it for one
 _UNUSUAL = rf"{_CODE}|^[+\s]|\s$"  # such a cell, or one that must be trimmed
 _HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -412,7 +412,7 @@ def _parsed(block: bytes, schema: Any, times: set[str]) -> pa.Table:
     if taken:
         times.update(taken)
         return _parsed(block, schema, times).select(table.column_names)
-    table.validate(full=True)  # which finds bytes that are no text
+    table.validate(full=True)  # which finds bytes that are not text
     return table
 
 

@@ -149,7 +149,7 @@ def _rates(items: Sequence[LeafRecord]) -> Padding:
         table.add_column(heading, justify="right", no_wrap=True)
     for leaf in items:
         cells = (leaf.text, number(leaf.estimate), interval(leaf), draws(leaf))
-        # A column's name may hold square brackets, which are no markup here.
+        # A column's name may hold square brackets, which are not markup here.
         table.add_row(*map(Text, cells))
     return Padding(table, (1, 0, 0, 0))
 

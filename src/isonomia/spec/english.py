@@ -260,8 +260,8 @@ def _phrase(row: Row, *, event: bool) -> str:
         case _ if versions_of(row):
             return f"{'whose' if _sameness(row) else 'for whom'} {_clause(row)}"
         case Column() | Output() | RowNot(Column() | Output()) if not event:
-            inner, truth = (row.operand, "false") if isinstance(row, RowNot) else (row, "true")
-            return f"where `{_term(inner)}` is {truth}"
+            column, truth = (row.operand, "false") if isinstance(row, RowNot) else (row, "true")
+            return f"where `{_term(column)}` is {truth}"
         case _:
             return f"{lead} {_test(row, event=event)}"
 

@@ -84,7 +84,7 @@ def parse_formula(text: str) -> Formula:
     Raises
     ------
     SpecError
-        Where the text is no formula; the error says what was given, what was expected, and where.
+        Where the text is not a formula; the error says what was given, what was expected, and where.
 
     Examples
     --------

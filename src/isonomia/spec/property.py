@@ -94,7 +94,7 @@ def parse(text: str) -> Property:
     Raises
     ------
     SpecError
-        Where the text is no property; the error points at the place.
+        Where the text is not a property; the error points at the place.
 
     Examples
     --------

@@ -374,7 +374,7 @@ class Watch:
         Raises
         ------
         RecordError
-            When it is no state, or one of a watch over something else.
+            When it is not a state, or one of a watch over something else.
         """
         try:
             content = json.loads(state)

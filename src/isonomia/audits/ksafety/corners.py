@@ -91,7 +91,7 @@ class Corners:
         return {"tried": self.tried, "violating": self.violating, "failed": self.failed}
 
     def remarks(self) -> list[str]:
-        """What they came to; that they are no random cases, a reader must know who sees a share beside them."""
+        """What they came to. They are not random cases, as a reader who sees a share beside them must know."""
         if not self.tried:
             return []
         result = "no violation"

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 MAX_GROUPS = 1_000
-"""Groups of one attribute or combination: more are no groups that a person can read, and a number was forgotten."""
+"""Groups of one attribute or combination: more are not groups that a person can read, and a number was forgotten."""
 
 YES, NO, MISSING = 1, 0, 2
 """What is known of an event of one person."""

@@ -71,7 +71,7 @@ class GroupClaim:
 
 
 def groups_of(formula: Formula, values: Callable[[Column], tuple[Value, ...]]) -> tuple[GroupClaim, ...]:
-    """The groups of a claim, in order; none where it is no conjunction of comparisons over groups.
+    """The groups of a claim, in order; none where it is not a conjunction of comparisons over groups.
 
     A group that is compared with itself is left out, as long as that comparison is true of itself: it says nothing.
     """

@@ -85,7 +85,7 @@ def next_table(
     """
     if check.looks != "any" or check.population.kind != "sample" or any(not tally.n for tally in tallies.values()):
         return ()
-    # A rate that was 0 or 1 is no guess: half a draw at either end of the range keeps it away from there.
+    # A rate that was 0 or 1 is not a guess: half a draw at either end of the range keeps it away from there.
     middles = {leaf: 0.5 * (tally.nodes[0] + tally.nodes[-1]) for leaf, tally in tallies.items()}
     means = {leaf: (tally.n * tally.mean + middles[leaf]) / (tally.n + 1.0) for leaf, tally in tallies.items()}
     shares = {leaf: tally.n / samples for leaf, tally in tallies.items()}

@@ -142,7 +142,7 @@ class _ReadInTime:
 
 
 def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
-    """Refuse counts that are negative, are no whole numbers, or do not add up: the arithmetic takes them as they are.
+    """Refuse counts that are negative, are not whole numbers, or do not add up: the arithmetic takes them as they are.
 
     Whoever changes counts with more care, and the seal too, is found only by asking the model again.
     """

@@ -46,7 +46,7 @@ class TargetTest:
     own
         The model's answer for each of them as they are, as columns by the names that a target uses.
     profile
-        A number for each person, the same for people who agree in everything that is no feature.
+        A number for each person, the same for people who agree in everything that is not a feature.
     distinct
         About how many rows the model was asked.
     alike

@@ -219,7 +219,7 @@ def one_of_boxes(
 class Codes:
     """Codes that features have together, one a row, and whether each can be reached from each other one in one step.
 
-    ``stray`` says what becomes of a person whose values are no code: with it they stay where they are, without it they
+    ``stray`` says what becomes of a person whose values are not a code: with it they stay where they are, without it they
     are refused.
     """
 

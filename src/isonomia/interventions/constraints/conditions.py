@@ -27,7 +27,7 @@ _RELATIONS = ("==", "!=", ">=", "<=", ">", "<", "in")
 
 
 def check_conditions(kind: str, when: object, then: object) -> None:
-    """Refuse what is no pair of conditions on two different features."""
+    """Refuse what is not a pair of conditions on two different features."""
     for role, given in (("when", when), ("then", then)):
         if not isinstance(given, Condition):
             written = _TEXT.fullmatch(given) if isinstance(given, str) else None

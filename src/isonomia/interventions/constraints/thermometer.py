@@ -30,7 +30,7 @@ __all__ = ["Thermometer"]
 class Thermometer:
     """The features are dummies of rising thresholds, so that ones come before zeros.
 
-    With direction ``"up"`` dummies only turn on, with ``"down"`` only off. A person whose values are no such code is
+    With direction ``"up"`` dummies only turn on, with ``"down"`` only off. A person whose values are not such a code is
     refused, or with ``keep_invalid`` stays where they are.
 
     Attributes

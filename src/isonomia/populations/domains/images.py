@@ -61,7 +61,7 @@ def Images(  # noqa: N802  (it reads like the populations, which are classes)
     Raises
     ------
     DataError
-        Where they are no images, or a pixel is missing or out of range.
+        Where they are not images, or a pixel is missing or out of range.
     UsageError
         Where a range is needed.
 

@@ -71,7 +71,7 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
     Raises
     ------
     DataError
-        Where they are no sounds, or a sample is missing or out of range.
+        Where they are not sounds, or a sample is missing or out of range.
     UsageError
         Where the rate is none, or a range is needed.
     """

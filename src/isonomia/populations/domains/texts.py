@@ -70,7 +70,7 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
     Raises
     ------
     DataError
-        Where a section is no text, or there are more or fewer labels than texts.
+        Where a section is not a text, or there are more or fewer labels than texts.
     UsageError
         Where an option makes no sense.
     """

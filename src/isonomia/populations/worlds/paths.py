@@ -371,7 +371,7 @@ def _around(mean: LinearForm, variance: Fraction, site: Site, cell: DrawCell) ->
 
 
 _ROOT_BITS = 72
-"""Binary digits of a root that is no fraction: what is cut off is far below the rounding of floats."""
+"""Binary digits of a root that is not a fraction: what is cut off is far below the rounding of floats."""
 
 
 def _root(square: Fraction) -> Fraction:

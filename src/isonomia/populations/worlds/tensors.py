@@ -456,4 +456,4 @@ class _TensorRun:
                 join = operator.and_ if connective == "and" else operator.or_
                 return reduce(join, [self._truth(operand, values, taken) for operand in operands])
             case _:
-                raise AssertionError(f"{type(expression).__name__} is no condition")
+                raise AssertionError(f"{type(expression).__name__} is not a condition")

@@ -89,9 +89,9 @@ class World:
 
     @contextmanager
     def _overflow_refused(self) -> Iterator[None]:
-        """Refuse numbers that overflow, since whatever is compared with what is no number counts as false.
+        """Refuse numbers that overflow, since whatever is compared with what is not a number counts as false.
 
-        Functions of the user's may well go through what is no number, so a model that has one is not watched.
+        Functions of the user's may well go through what is not a number, so a model that has one is not watched.
         """
         own = any(isinstance(item, Mechanism) for item in self.statements)
         try:

@@ -179,7 +179,7 @@ def _unary(node: ast.UnaryOp, context: Context, levels: int) -> Expression:
         case _ if isinstance(operand, Number):
             return Number(operand.value, place=place)
         case _:
-            # The same value exactly, and an operand that is no number is still found out.
+            # The same value exactly, and an operand that is not a number is still found out.
             return UnaryMinus(UnaryMinus(operand, place=place), place=place)
 
 

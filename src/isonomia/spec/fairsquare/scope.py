@@ -37,7 +37,7 @@ __all__ = ["Variables", "assignments_of", "kind_of", "outline_of", "variables_af
 class Outline:
     """What a whole program sets, for messages: each variable and where it is set first, in the order of a run.
 
-    ``marks`` are the columns that marks set. One that is no variable as well cannot be read.
+    ``marks`` are the columns that marks set. One that is not a variable as well cannot be read.
     """
 
     first_set: Mapping[str, Place | None]

@@ -135,13 +135,13 @@ def property(  # noqa: A001  (the word of the glossary)
         current folder.
     corners
         Whether some cases at the ends of ranges are tried before any is drawn. One that violates what must always be
-        true is proof. They are no random cases: no share, and no *holds*, rests on them. None are tried where every
+        true is proof. They are not random cases: no share, and no *holds*, rests on them. None are tried where every
         case is, or where violations are counted (``stop_early=False``).
 
     Raises
     ------
     SpecError
-        Where the text is no specification.
+        Where the text is not a specification.
     UsageError
         Where the file cannot be read, or an option makes no sense.
     """

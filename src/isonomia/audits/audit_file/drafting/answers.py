@@ -42,7 +42,7 @@ __all__ = [
 _ROWS = 400
 """About so many people a model is asked about for a draft."""
 _MAX_CLASSES = 20
-"""More different whole numbers than this are no classes."""
+"""More different whole numbers than this are not classes."""
 _MAX_DECISIONS = 50
 
 

@@ -111,7 +111,7 @@ def writable_profiles(table: Table) -> dict[str, ColumnProfile]:
 
 
 def _is_writable(value: Any) -> bool:
-    """Whether a value is no text, or one that a file can hold: half a character, as JSON allows, is not."""
+    """Whether a value is not a text, or one that a file can hold: half a character, as JSON allows, is not."""
     if not isinstance(value, str):
         return True
     try:
