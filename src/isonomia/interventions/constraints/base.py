@@ -219,8 +219,8 @@ def one_of_boxes(
 class Codes:
     """Codes that features have together, one a row, and whether each can be reached from each other one in one step.
 
-    ``stray`` says what becomes of a person whose values are not a code: with it they stay where they are, without it they
-    are refused.
+    ``stray`` says what becomes of a person whose values are not a code: with it they stay where they are,
+    without it they are refused.
     """
 
     codes: Floats
