@@ -150,9 +150,13 @@ def _audit(text: str, folder: Path) -> Use:
 def _evidence(text: str, folder: Path) -> Use:
     from isonomia.audits.replaying.recompute import rebuilt, recomputed
     from isonomia.records.evidence import read_evidence
+    from isonomia.watch.replaying import rebuilt_watch, recomputed_watch
 
     (folder / "evidence.json").write_text(text, encoding="utf-8", errors="replace")
     evidence = read_evidence(folder / "evidence.json")
+    if evidence.watch is not None:
+        watch = rebuilt_watch(evidence)
+        return lambda: (list(recomputed_watch(watch)), watch.contradictions)
     audit = rebuilt(evidence)
     return lambda: list(recomputed(evidence, audit, seconds=5.0))
 
@@ -185,12 +189,13 @@ ROWS = 6
 
 
 def _evidence_texts() -> Make:
-    """Mutations of the evidence of a small audit; most are sealed anew, and half keep its shape, to get further in."""
+    """Mutations of the evidence of an audit or a watch; most are sealed anew, and half keep its shape."""
     from isonomia.records.evidence import sealed
 
-    whole = _small_evidence()
+    both = _small_evidence(), _watch_evidence()
 
     def make(draw: random.Random) -> str:
+        whole = both[draw.random() < 0.3]
         if draw.random() < 0.1:
             return inputs.mutated(json.dumps(whole), draw)
         change = inputs.nudged_tree if draw.random() < 0.6 else inputs.mutated_tree
@@ -224,6 +229,19 @@ def _small_evidence() -> dict[str, Any]:
         run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: Silent(), lambda *_: None)
         content: dict[str, Any] = json.loads(evidence_text(evidence_of(store)))
         return content
+
+
+def _watch_evidence() -> dict[str, Any]:
+    """The content of an evidence file about a small watch, with an alarm that was acknowledged and one that is open."""
+    import isonomia as iso
+
+    properties = ["for g in sex: P[prediction == 1 | sex == g] >= 0.9", "E[income] >= 40"]
+    watch = iso.Watch(properties, alpha=0.05, window=20, ranges={"income": (0, 100)}, values={"sex": ["F", "M"]})
+    watch.update({name: 3 * values for name, values in PEOPLE.items()})
+    watch.acknowledge()
+    watch.update({name: 3 * values for name, values in PEOPLE.items()})
+    content: dict[str, Any] = json.loads(watch.evidence())
+    return content
 
 
 def _write_people(folder: Path) -> None:

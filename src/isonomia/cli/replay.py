@@ -164,9 +164,10 @@ def _replay_watch(
     if not sound:
         _end_broken(console)
     if not full:
+        rest = "only reading them again shows: --full." if watch.lost is None else f"nobody can show: {watch.lost}."
         console.print(
             "Alarms, verdicts and intervals follow from the statistics in the file. That these are of the decisions "
-            "which it names, only reading them again shows: --full."
+            f"that were made, {rest}"
         )
     count = len(watch.open_alarms)
     code = 1 if count else 0

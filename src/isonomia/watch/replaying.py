@@ -76,6 +76,16 @@ class RebuiltWatch:
         """The statistics; a ``RecordError`` where they are not of this watch."""
         return statistics_in(self.watch, self.terms)
 
+    @property
+    def lost(self) -> str | None:
+        """Why nothing can be read again, in words; ``None`` where it can, as long as the source is there."""
+        source = self.file.content.get("source")
+        if source is None:
+            return "the samples of this watch came from Python"
+        if "lines" in source and not source.get("again", False):
+            return "this watch read standard input, of which nothing is kept"
+        return None
+
     @cached_property
     def again(self) -> _Again:
         """What follows from them."""
@@ -203,7 +213,12 @@ def read_anew(watch: RebuiltWatch, folder: Path, permissions: Permissions, model
     """
     evidence = watch.evidence
     file = recorded_watch_file(folder / evidence.audit["name"], evidence.audit["text"])
-    _need_source(file)
+    if watch.lost is not None:
+        raise UsageError(
+            f"expected a source to read again, but {watch.lost}: --full cannot do more than replay does without it. "
+            "A folder, SQLite and PostgreSQL can be read again, and standard input with again = true, where the sender "
+            "begins with the first line each time"
+        )
     check_allowed(file, permissions, _ADVICE, given=models, quiet=True)
     fresh = watch_of(file, permissions, models.get(DEFAULT))
     log = [
@@ -227,22 +242,6 @@ def read_anew(watch: RebuiltWatch, folder: Path, permissions: Permissions, model
 
 
 _ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"
-
-
-def _need_source(file: AuditFile) -> None:
-    """Refuse what cannot be read again."""
-    source = file.content.get("source")
-    if source is None:
-        raise UsageError(
-            "expected a source to read again, but the samples of this watch came from Python: --full cannot do more "
-            "than replay does without it"
-        )
-    if "lines" in source and not source.get("again", False):
-        raise UsageError(
-            "expected a source to read again, but this watch has read standard input, of which nothing is kept: --full "
-            "cannot do more than replay does without it. A folder, SQLite and PostgreSQL can be read again, and "
-            "standard input with again = true, where the sender begins with the first line each time"
-        )
 
 
 def replayed(
