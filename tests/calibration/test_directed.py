@@ -121,7 +121,8 @@ def test_directed_people_would_have_been_like_those_who_were_waited_for():
 @pytest.mark.parametrize("direction", [">", "<"])
 def test_a_check_of_directed_groups_errs_no_more_often_than_promised(direction):
     claim = f"P[z > 0.5 | sex < 1] - P[z > 5 | y > 4] {direction} {TRUE_WOMEN - TRUE_HIGH!r}"
-    verdicts = [iso.check(claim, population=PROGRAM, delta=0.02, seed=seed, budget=300) for seed in range(12)]
+    asked = {"population": PROGRAM, "delta": 0.02, "budget": 300, "method": "bets"}
+    verdicts = [iso.check(claim, **asked, seed=seed) for seed in range(12)]
     assert sum(verdict.answer == "holds" for verdict in verdicts) <= most_errors(12, 0.02)
     assert any("drawn directly" in line for line in verdicts[0].remarks)
 
