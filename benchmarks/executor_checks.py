@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import isonomia as iso
-from isonomia.interventions import Feature, Interventions
+from isonomia.interventions import Feature, Interventions, Linear
 from isonomia.populations.domains import Function
 
 __all__ = ["CHECKS", "FEW", "Arguments", "plain", "run"]
@@ -46,6 +46,11 @@ def steps(table: Any) -> Any:
 def rises(table: Any) -> Any:
     """A decision that only rises with age."""
     return (np.asarray(table["age"]) >= 40).astype(int)
+
+
+def climbs(table: Any) -> Any:
+    """A decision about four steps."""
+    return (sum((number + 1) * np.asarray(table[f"step{number}"]) for number in range(4)) > 24).astype(int)
 
 
 PEOPLE = draw(3000, np.random.default_rng(7))
@@ -182,7 +187,23 @@ def _responsiveness() -> dict[str, Callable[[], Arguments]]:
     whole = Interventions((Feature("age", "integer", 18, 80), Feature("income", "real", -3, 3, actionable=False)))
     real = Interventions((Feature("income", "real", -3, 3), Feature("age", "integer", 18, 80, actionable=False)))
     few = {name: SMALL[name][:8] for name in ("age", "income")}
-    made: dict[str, Callable[[], Arguments]] = {}
+    steps_of = {f"step{number}": np.arange(9) % (number + 2) for number in range(4)}
+    bound = Linear(tuple(steps_of), (1.0,) * 4, "<=", 14.0)
+    coupled = Interventions(tuple(Feature(name, "integer", 0, 5) for name in steps_of), (bound,))
+    made: dict[str, Callable[[], Arguments]] = {
+        "coupled, listed": lambda: (
+            iso.Responsiveness(coupled, 1, at_least=0.2, most_listed=2000),
+            climbs,
+            iso.Census(steps_of),
+            {},
+        ),
+        "coupled, drawn": lambda: (
+            iso.Responsiveness(coupled, 1, at_least=0.5, most_listed=0),
+            climbs,
+            iso.Census(steps_of),
+            {"budget": 3000},
+        ),
+    }
     for at_least in (0.2, 0.4):
         made[f"listed, at least {at_least}"] = lambda a=at_least: (
             iso.Responsiveness(whole, 1, at_least=a),
@@ -239,6 +260,7 @@ FEW = (
     "k-safety: monotone, steps, drawn",
     "k-safety: functions, drawn",
     "responsiveness: drawn, at least 0.2",
+    "responsiveness: coupled, listed",
     "principal: definition 1, drawn",
 )
 """Some of each audit, for a quick test."""

@@ -1,13 +1,16 @@
 """Executors: the same verdict wherever a check runs, and what more workers are worth.
 
-    python -m benchmarks.executors [--only equality kills efficiency files slow] [--engines threads processes dask ray]
+    python -m benchmarks.executors [--only equality kills efficiency computed files slow]
+        [--engines threads processes dask ray]
         [--workers 1 2 5] [--processes 1 2 4 8 16] [--samples 6400000] [--rows 10000000] [--json FILE]
 
-- **equality**: forty-five checks over the four audits (``benchmarks.executor_checks``) with each engine and number of
+- **equality**: forty-seven checks over the four audits (``benchmarks.executor_checks``) with each engine and number of
   workers, compared bit for bit with the check that has no executor.
 - **kills**: a worker is killed (SIGKILL) in the middle of a check, ten times for each engine that has processes.
 - **efficiency**: a model that computes for 10 ms a thousand rows. Overhead is what one process takes longer than no
   executor; the share of linear is the time of one process, divided by the number of processes and by their time.
+- **computed**: what the caller and the workers compute, in seconds of processors, of a k-safety check whose function
+  takes 1 ms a case, and of people who can reach two million points.
 - **files**: an exact check of a folder of Parquet files, whose row groups the workers read for themselves.
 - **slow**: a model of one second a call, by eight threads, for 20 s: about how many people it was asked.
 
@@ -32,11 +35,13 @@ from typing import Any
 import numpy as np
 
 import isonomia as iso
-from benchmarks.executor_checks import CHECKS, lends, plain, run
+from benchmarks.executor_checks import CHECKS, FUNCTIONS, PEOPLE, SPEC, climbs, lends, plain, rises, run
 from isonomia.executors import Shared, close_pools, pool_for
+from isonomia.interventions import Feature, Interventions, Linear, Predicate
 from isonomia.models.protocol import Answer
+from isonomia.populations.domains import Function
 
-PARTS = ("equality", "kills", "efficiency", "files", "slow")
+PARTS = ("equality", "kills", "efficiency", "computed", "files", "slow")
 NEEDED = {"dask": "distributed", "ray": "ray", "loky": "loky"}
 RATIO = "P[prediction == 1 | woman == 1] / P[prediction == 1 | woman == 0] >= 0.8"
 KILLS = 10
@@ -183,6 +188,60 @@ def shares(rows: Sequence[Row]) -> None:
             row["overhead"] = row["processes"] * row["seconds"] / alone - 1.0
 
 
+# ------------------------------------------------------------------------------------------------------------- computed
+
+
+def busy(row: Any) -> int:
+    """A function of one case that computes for a millisecond."""
+    until = time.thread_time() + 1e-3
+    while time.thread_time() < until:
+        pass
+    return int(row["age"])
+
+
+def computed(processes: Sequence[int]) -> Iterator[Row]:
+    """Who computes how long: this process, and its workers."""
+    spec = iso.safety.property(
+        SPEC.format(before="var extra := busy(x1);", more=" && extra >= 18"),
+        functions={**FUNCTIONS, "busy": Function(busy, 1, "number", single=True)},
+        enumerate=False,
+    )
+    names = tuple(f"step{number}" for number in range(6))
+    rules = (
+        Linear(names, (1.0,) * 6, "<=", 17.0),
+        Predicate("step0 * step1 + step2 * step3 + step4 * step5 <= 40"),
+        Predicate("(step0 - step5) * (step0 - step5) + (step1 - step4) * (step1 - step4) <= 36"),
+    )
+    coupled = Interventions(tuple(Feature(name, "integer", 0, 5) for name in names), rules)
+    people = {name: np.random.default_rng(0).integers(0, 3, 60) for name in names}
+    work: dict[str, tuple[Any, ...]] = {
+        "cases": (spec, rises, iso.Census(PEOPLE)),
+        "people": (iso.Responsiveness(coupled, 1, at_least=0.05, most_listed=10**6), climbs, iso.Census(people)),
+    }
+    for name, arguments in work.items():
+        expected: Any = None
+        for count in (0, *processes):
+            executor = f"processes:{count}" if count else None
+            warm(executor, count)
+            began, own, theirs = time.perf_counter(), time.process_time(), _of_workers(executor)
+            found = iso.check(*arguments, seed=1, executor=executor)
+            row = {"what": name, "processes": count, "samples": found.samples}
+            row |= {"seconds": time.perf_counter() - began, "caller": time.process_time() - own}
+            row["workers"] = [after - before for before, after in zip(theirs, _of_workers(executor), strict=True)]
+            close_pools()
+            expected = expected or plain(found)
+            yield {**row, "same": plain(found) == expected}
+
+
+def _of_workers(executor: str | None) -> list[float]:
+    """The processor time of each process of a pool so far; only where the system tells it."""
+    pool = pool_for(executor)
+    processes: Any = getattr(getattr(pool, "_executor", None), "_processes", None) or {}
+    files = [Path(f"/proc/{number}/stat") for number in sorted(processes)]
+    ticks = [file.read_text().rpartition(")")[2].split()[11:13] for file in files if file.exists()]
+    return [sum(map(int, pair)) / os.sysconf("SC_CLK_TCK") for pair in ticks]
+
+
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
@@ -276,6 +335,7 @@ def main() -> int:
         "equality": lambda: equality(engines, options.workers),
         "kills": lambda: kills(engines),
         "efficiency": lambda: efficiency(options.processes, options.samples),
+        "computed": lambda: computed(options.processes),
         "files": lambda: files(options.processes, options.rows),
         "slow": slow,
     }

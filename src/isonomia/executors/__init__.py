@@ -6,7 +6,7 @@ often: what a lost worker had is done again, and results are joined in the order
 
 from __future__ import annotations
 
-from isonomia.executors.pool import Executing, Pool, Shared, Tasks
+from isonomia.executors.pool import Executing, ExecutorWarning, Pool, Shared, Tasks, pickler
 from isonomia.executors.words import close_pools, pool_for
 
-__all__ = ["Executing", "Pool", "Shared", "Tasks", "close_pools", "pool_for"]
+__all__ = ["Executing", "ExecutorWarning", "Pool", "Shared", "Tasks", "close_pools", "pickler", "pool_for"]

@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -30,7 +31,7 @@ from isonomia.errors import LostWorkerError, UsageError
 from isonomia.executors.worker import Reply, done, work
 from isonomia.wording import words_of
 
-__all__ = ["Executing", "Pool", "Shared", "Tasks"]
+__all__ = ["Executing", "ExecutorWarning", "Pool", "Shared", "Tasks", "pickler"]
 
 Function = Callable[[Any, Any], Any]
 """What is done with what is shared and one item; a function of a module, so that every worker can import it."""
@@ -54,6 +55,10 @@ LEAST = 0.005
 
 _GUESSED = 8
 """How many workers an executor is thought to have that does not say."""
+
+
+class ExecutorWarning(UserWarning):
+    """Something cannot be sent to the workers of an executor, so that this process computes it."""
 
 
 @dataclass(slots=True)
@@ -163,6 +168,11 @@ class Pool:
             self._send(task, tasks, whole=self._is_new(shared))
         self._seen.add(shared)
         return tasks
+
+    def stay_here(self, what: str, error: UsageError) -> None:
+        """Say that something is computed by this process, since it cannot be sent."""
+        message = f"{what} by this process, and only the model is asked in {self.executing.name}: {error}"
+        warnings.warn(message, ExecutorWarning, stacklevel=3)
 
     def _is_new(self, shared: Shared) -> bool:
         """Whether no worker can have what is shared, and it is so small that asking first would take longer."""

@@ -6,7 +6,7 @@ polytopes. :class:`Memory` keeps lists for other people, other models and other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TypeAlias
@@ -155,9 +155,12 @@ class Memory:
     ----------
     known
         The moves of each start, by the block's fingerprint; empty at first.
+    enumerate
+        Lists the moves of starts that were not met before.
     """
 
     known: dict[str, dict[bytes, Floats]] = field(default_factory=dict)
+    enumerate: Callable[[FeatureBlock, Floats, int], Enumerated] = field(default=enumerate_moves, repr=False)
 
     def moves(self, block: FeatureBlock, starts: Floats, most: int) -> Enumerated:
         """The moves of each start, each of them distinct; those not met before are enumerated, and kept."""
@@ -165,7 +168,7 @@ class Memory:
         keys = [row.tobytes() for row in np.ascontiguousarray(starts)]
         new = np.asarray([j for j, key in enumerate(keys) if key not in stored], dtype=np.intp)
         if len(new):
-            moves = enumerate_moves(block, starts[new], most)
+            moves = self.enumerate(block, starts[new], most)
             for j, acted in zip(new, np.split(moves.acted, np.cumsum(moves.counts)[:-1]), strict=True):
                 stored[keys[j]] = acted
         parts = [stored[key] for key in keys]

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.executor_checks import CHECKS, FEW, FUNCTIONS, SMALL, SPEC, age, lends, plain, rises, run, steps
+from benchmarks.executor_checks import (
+    CHECKS,
+    FEW,
+    FUNCTIONS,
+    SMALL,
+    SPEC,
+    Arguments,
+    age,
+    lends,
+    plain,
+    rises,
+    run,
+    steps,
+)
 
 import isonomia as iso
 from isonomia.audits.audit_file.permissions import check_allowed
@@ -27,11 +40,12 @@ from isonomia.audits.ksafety.cases import draw_choices, prepare
 from isonomia.audits.ksafety.choices import RandomChoices
 from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.workers import ExecutorWarning
 from isonomia.audits.protocol import Permissions
+from isonomia.audits.responsiveness import workers
 from isonomia.engine.observer import Progress
 from isonomia.errors import ChangingModelError, ModelError, NotAllowedError, UsageError
-from isonomia.executors import Shared, close_pools, pool_for
+from isonomia.executors import ExecutorWarning, Shared, close_pools, pool_for
+from isonomia.interventions import Predicate
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
 from isonomia.populations.domains.tables import table_domain
@@ -368,7 +382,7 @@ def test_a_function_that_cannot_be_sent_is_computed_here_and_that_is_said() -> N
             return int(row["age"])
 
     prop = _with(locked, "extra >= 18")
-    with pytest.warns(ExecutorWarning, match=r"cases are computed in this process.*cannot be sent"):
+    with pytest.warns(ExecutorWarning, match=r"cases are computed by this process.*cannot be sent"):
         there = iso.check(prop, steps, iso.Census(SMALL), seed=1, executor="processes:1")
     assert plain(there) == plain(iso.check(prop, steps, iso.Census(SMALL), seed=1))
 
@@ -437,6 +451,79 @@ def test_cases_are_drawn_ahead_and_what_is_not_used_is_counted() -> None:
     ahead = iso.check(prop, model, population, seed=11, executor=_Inline(), observer=Noting(), **own)
     assert plain(ahead) == alone("k-safety: functions, a rate")
     assert 0 < max(progress.unused for progress in seen) <= ahead.samples
+
+
+# --------------------------------------------------------------------------------------------- people and their points
+
+
+@pytest.fixture
+def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isonomia.audits.responsiveness.sampling._CHUNK", 50)
+    monkeypatch.setattr("isonomia.audits.responsiveness.workers.FEW_MOVES", 1.0)
+
+
+@pytest.mark.usefixtures("small_portions")
+@pytest.mark.parametrize("name", [name for name in CHECKS if name.startswith("responsiveness")])
+def test_points_that_workers_look_at_give_the_verdict_of_one_process(name: str) -> None:
+    assert run(name, _Inline()) == run(name, None)
+
+
+@dataclass(frozen=True)
+class _Allowed:
+    """Allows every change in other processes than the one that asks, or everywhere, but ends one of them first."""
+
+    mark: Path | None = None
+    main: int = field(default_factory=os.getpid)
+
+    def __call__(self, before: Any, after: Any) -> Any:
+        elsewhere = os.getpid() != self.main
+        if elsewhere and self.mark is not None and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return (before["step0"] == after["step0"]) | elsewhere | (self.mark is not None)
+
+
+def _coupled(allowed: _Allowed) -> Arguments:
+    prop, model, population, options = CHECKS["responsiveness: coupled, listed"]()
+    actions = prop.actions.constrain(Predicate(test=allowed, names=("step0", "step1")))
+    return replace(prop, interventions=actions), model, population, {"seed": 11, **options}
+
+
+def test_workers_list_what_people_can_reach() -> None:
+    prop, model, people, options = _coupled(_Allowed())
+    there = iso.check(prop, model, people, executor="processes:2", **options)
+    assert there.samples == alone("responsiveness: coupled, listed")["samples"]
+    assert iso.check(prop, model, people, **options).samples < there.samples
+
+
+def test_people_whom_a_lost_worker_had_are_looked_at_again(tmp_path: Path) -> None:
+    prop, model, people, options = _coupled(_Allowed(tmp_path / "mark"))
+    found = iso.check(prop, model, people, executor="processes:2", **options)
+    assert (tmp_path / "mark").exists()
+    assert plain(found) == plain(iso.check(prop, model, people, **options))
+
+
+@pytest.mark.usefixtures("small_portions")
+def test_workers_draw_the_portions_of_a_round() -> None:
+    drawn = []
+
+    def noted(told: Any, item: Any) -> Any:
+        drawn.append(item[1:])
+        return whole(told, item)
+
+    with pytest.MonkeyPatch.context() as patch:
+        whole = workers._draw_portion
+        patch.setattr(workers, "_draw_portion", noted)
+        name = "responsiveness: coupled, drawn"
+        assert run(name, _Local()) == run(name, None)
+    assert {part for _, _, part in drawn} >= {0, 1, 2, 3}
+
+
+class _Local(_Inline):
+    """The same with nothing packed."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        raise RuntimeError(f"{fn} of {len(args)} and {len(kwargs)} is lost at once, so that it is done here")
 
 
 # ------------------------------------------------------------------------------------------- journals and audit files

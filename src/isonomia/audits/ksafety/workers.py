@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import pickle
 import threading
-import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Mapping, Sequence
 from copy import deepcopy
@@ -36,8 +35,7 @@ from isonomia.audits.ksafety.functions import call_function
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.engine.seeds import root
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
-from isonomia.executors import Pool, Shared, Tasks
-from isonomia.executors.pool import pickler
+from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
@@ -45,17 +43,13 @@ from isonomia.models.wrappers import Steady
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
 
-__all__ = ["BegunCases", "CaseWorkers", "ExecutorWarning", "FreshDraw", "JudgedCases", "SpreadState", "ToldCases"]
+__all__ = ["BegunCases", "CaseWorkers", "FreshDraw", "JudgedCases", "SpreadState", "ToldCases"]
 
 DRAWN = 4
 """How many draws of fresh inputs a worker keeps; others are drawn again, and come out the same."""
 
 _lock = threading.RLock()
 """Functions of a user may not bear two threads: a process computes one slice at a time."""
-
-
-class ExecutorWarning(UserWarning):
-    """Something cannot be sent to the workers of an executor, so that this process computes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,12 +429,7 @@ class CaseWorkers:
 
     def _stay(self, error: UsageError) -> None:
         self.state.off = True
-        warnings.warn(
-            f"the cases are computed in this process, and only the model is asked by {self.pool.executing.name}: "
-            f"{error}",
-            ExecutorWarning,
-            stacklevel=2,
-        )
+        self.pool.stay_here("the cases are computed", error)
 
     def finish(self, begun: BegunCases, wanted: int | None = None) -> JudgedCases | None:
         """What came of cases, of those that are accepted no more than are wanted; ``None`` as :meth:`judge`."""

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, recalled_or_measured, unpacked
+from isonomia.audits.responsiveness.workers import DrawnPortion
 from isonomia.engine.journal import Clock, Entry
 from isonomia.engine.loop import Outcome, Steps, run_steps
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng
-from isonomia.errors import DataError
+from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
 from isonomia.interventions import Points
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
@@ -131,8 +132,7 @@ class ResponsivenessWork:
                 return StepCounts(step, [(who, self.sampler.listed(who))])
             case Round(who, number, size):
                 portions = self.budget.portions(who, np.full(len(self.setup.reach.counts), float(size)))
-                drawn = [(some, self.sampler.drawn(some, size, number, part)) for part, some in enumerate(portions)]
-                return StepCounts(step, drawn)
+                return StepCounts(step, list(self.sampler.drawn_portions(portions, size, number)))
 
     def absorb(self, counts: PersonCounts, reading: StepCounts) -> PersonCounts:
         """Add what was counted; after a round, decide whom the evidence allows."""
@@ -195,9 +195,9 @@ class PointBudget:
         left out, nobody is looked at for anything else. Where the time is limited, portions begin small: a portion
         takes hardly longer than all before it together.
         """
-        waiting = who[:0] if self.spent else who
+        waiting, before, planned = who[:0] if self.spent else who, self.sampler.points, 0
         while len(waiting):
-            left = self.samples - self.sampler.points
+            left = self.samples - before - planned
             enough = size[waiting] <= left
             self.spent |= not enough.all()
             waiting = waiting[enough]
@@ -207,6 +207,7 @@ class PointBudget:
             total = np.cumsum(size[waiting])
             together = max(1, int(np.searchsorted(total, self._at_once(), side="right")))
             count = min(together, int(np.searchsorted(total, left, side="right")))
+            planned += int(total[count - 1])
             yield waiting[:count]
             waiting = waiting[count:]
 
@@ -246,6 +247,10 @@ class PointCounts:
         return cls(n, successes, entry["distinct"], entry["alike"])
 
 
+def _round_key(number: int, part: int) -> str:
+    return f"round {number} part {part}"
+
+
 @dataclass(slots=True)
 class PointSampler:
     """Looks at points, and counts how many that were and about how many rows the model was asked."""
@@ -261,10 +266,45 @@ class PointSampler:
         number, self._listings = self._listings, self._listings + 1
         return self._counts(f"listing {number}", lambda: self._list(who), self.setup.reach.counts[who])
 
-    def drawn(self, who: Indices, size: int, number: int, part: int) -> PointCounts:
-        """Look at so many draws for each of some people, in a part of a numbered round."""
-        draw = partial(self._draw, who, size, number, part)
-        return self._counts(f"round {number} part {part}", draw, np.full(len(who), float(size)))
+    def drawn_portions(
+        self, portions: Iterator[Indices], size: int, number: int
+    ) -> Iterator[tuple[Indices, PointCounts]]:
+        """Look at so many draws for each person of a numbered round, portion by portion.
+
+        Where the time is not limited, workers draw all portions at once that are not in the journal.
+        """
+        journal, fresh = self.setup.check.journal, list[Iterator[DrawnPortion]]()
+        if isinf(self.setup.check.budget.seconds) and self.setup.check.pool is not None:
+            listed = list(portions)
+            portions, new = iter(listed), []
+            for part, who in enumerate(listed):
+                if journal.recall(_round_key(number, part)) is None:
+                    new.append((who, part))
+            if len(new) > 1 and self.setup.workers is not None:
+                begun = self.setup.workers.drawn(new, size, number)
+                fresh = [] if begun is None else [begun]
+        for part, who in enumerate(portions):
+            yield who, self._drawn(who, size, number, part, fresh)
+
+    def _drawn(
+        self, who: Indices, size: int, number: int, part: int, fresh: list[Iterator[DrawnPortion]]
+    ) -> PointCounts:
+        def draw() -> PointCounts:
+            try:
+                portion = next(fresh[0]) if fresh else None
+            except UnreliableModelError:
+                raise
+            except IsonomiaError:
+                portion = None  # where it is not the worker's own trouble, it happens again
+                fresh.clear()
+            if portion is None:
+                return self._draw(who, size, number, part)
+            # Once looking for points that are the same was not worth it, nobody looks again.
+            distinct = portion.distinct if self._alike else len(who) * size
+            alike = self._alike and portion.alike
+            return PointCounts(np.full(len(who), float(size)), portion.successes, distinct, alike)
+
+        return self._counts(_round_key(number, part), draw, np.full(len(who), float(size)))
 
     def _counts(self, key: str, measure: Callable[[], PointCounts], n: Floats) -> PointCounts:
         """What some people's points come to; a record that does not have ``n`` points of each of them is refused."""

@@ -10,7 +10,7 @@ import base64
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -21,9 +21,10 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import refuse_absent_values, refuse_class
 from isonomia.audits.responsiveness.points import TargetTest, own_answers, profiles
+from isonomia.audits.responsiveness.workers import PointWorkers, enumerate_by_workers
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
-from isonomia.interventions import ReachableSets
+from isonomia.interventions import Memory, ReachableSets
 from isonomia.interventions.features import PersonError, encoded
 from isonomia.models.protocol import Answer
 from isonomia.populations.columns import plain_value
@@ -71,10 +72,17 @@ class ResponsivenessSetup:
     @cached_property
     def sets(self) -> ReachableSets:
         """What they can reach."""
-        prop = self.check.prop
+        prop, pool, memory = self.check.prop, self.check.pool, self.check.prop.memory
+        if pool is not None and not pool.executing.here:
+            memory = replace(memory or Memory(), enumerate=partial(enumerate_by_workers, pool))
         with _errors_by_row_of_table(self.members.rows):
-            sets: ReachableSets = prop.actions.reach(self.people, prop.memory)
+            sets: ReachableSets = prop.actions.reach(self.people, memory)
         return sets
+
+    @cached_property
+    def workers(self) -> PointWorkers | None:
+        """Who draws points elsewhere."""
+        return PointWorkers.of(self.check.pool, self.asker(), self.sets, self.target, self.check.seed)
 
     @cached_property
     def target(self) -> TargetTest:

@@ -1,0 +1,147 @@
+"""What people can reach, listed and drawn by the workers of an executor.
+
+Each worker has the rules, the people and the model once. It lists the moves of some starts, or draws and looks at the
+points of a portion of people, and sends back counts. Both come out as they would in one process: moves are in an order
+that does not depend on who else was asked about, and every portion has randomness of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.audits.answers import Asker
+from isonomia.audits.responsiveness.points import TargetTest
+from isonomia.engine.seeds import batch_rng
+from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
+from isonomia.executors import Pool, Shared
+from isonomia.interventions import ReachableSets
+from isonomia.interventions.blocks import Boxes, FeatureBlock
+from isonomia.interventions.enumeration import Enumerated, enumerate_moves
+from isonomia.models.parallel import borders
+from isonomia.models.protocol import Model
+from isonomia.models.wrappers import watch
+
+__all__ = ["DrawnPortion", "PointWorkers", "enumerate_by_workers"]
+
+Indices: TypeAlias = NDArray[np.intp]
+Floats: TypeAlias = NDArray[np.float64]
+
+FEW_MOVES = 10_000.0
+"""Moves that are listed here in less time than it takes to ask somebody."""
+
+
+def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, most: int) -> Enumerated:
+    """The moves of each start, as :func:`enumerate_moves` lists them.
+
+    Whose moves are too many may depend on the order in which features are decided, and that on who else is there. So
+    workers get starts only where that cannot happen: where nobody's box has more than ``most`` points.
+    """
+    boxes = Boxes.of(block, starts)
+    sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
+    if len(starts) < 2 or sizes.max(initial=0.0) > most or sizes.sum() < FEW_MOVES:
+        return enumerate_moves(block, starts, most)
+    edges = list(pairwise(borders(len(starts))))
+    try:
+        tasks = pool.begin(
+            _list_moves,
+            Shared((block, most), "the interventions"),
+            [starts[first:last] for first, last in edges],
+            [int(sizes[first:last].sum()) for first, last in edges],
+        )
+        parts: list[Enumerated] = list(tasks.results())
+    except UsageError as error:
+        pool.stay_here("what people can reach is listed", error)
+        return enumerate_moves(block, starts, most)
+    except UnreliableModelError:
+        raise
+    except IsonomiaError:
+        return enumerate_moves(block, starts, most)  # where it is not the worker's own trouble, it happens again
+    return Enumerated(np.concatenate([part.acted for part in parts]), np.concatenate([part.counts for part in parts]))
+
+
+def _list_moves(told: tuple[FeatureBlock, int], starts: Floats) -> Enumerated:
+    """What a worker does with some starts."""
+    block, most = told
+    return enumerate_moves(block, starts, most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnPortion:
+    """What the points of a portion come to, if those that are the same are looked for.
+
+    Attributes
+    ----------
+    successes
+        How many points of each person have the target prediction.
+    distinct, alike
+        How many different points there were, and whether it is worth looking for that in the next portion.
+    """
+
+    successes: Floats
+    distinct: int
+    alike: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ToldPoints:
+    """What every worker is told once; the target without who is asked."""
+
+    sets: ReachableSets
+    target: TargetTest
+    model: Model
+    watched: bool
+    seed: int
+
+
+@dataclass(slots=True, eq=False)
+class PointWorkers:
+    """Lets workers draw points and look at them.
+
+    Attributes
+    ----------
+    pool, shared
+        The workers, and what they are told once.
+    """
+
+    pool: Pool
+    shared: Shared
+
+    @classmethod
+    def of(
+        cls, pool: Pool | None, asker: Asker, sets: ReachableSets, target: TargetTest, seed: int
+    ) -> PointWorkers | None:
+        """Workers; ``None`` where there are none, where they share this process, and where there is a cache."""
+        spread = asker.workers
+        if pool is None or pool.executing.here or spread is None:
+            return None
+        nobody: Any = None
+        told = _ToldPoints(sets, replace(target, asker=nobody), spread.model, asker.model is not spread, seed)
+        return cls(pool, Shared(told, spread.model.name))
+
+    def drawn(self, portions: Sequence[tuple[Indices, int]], size: int, number: int) -> Iterator[DrawnPortion] | None:
+        """So many draws for each person of some parts of a numbered round; ``None`` where they cannot be told."""
+        items = [(who, size, number, part) for who, part in portions]
+        try:
+            return self.pool.begin(
+                _draw_portion, self.shared, items, [len(who) * size for who, _ in portions]
+            ).results()
+        except UsageError as error:
+            self.pool.stay_here("points are drawn", error)
+            return None
+
+
+def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int]) -> DrawnPortion:
+    """What a worker does with one portion."""
+    who, size, number, part = item
+    asker = Asker(watch(told.model) if told.watched else told.model)
+    target = replace(told.target, asker=asker, distinct=0, alike=True)
+    points = told.sets.sample(size, batch_rng(told.seed, number, part), who.tolist())
+    hits = target(points)
+    successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)
+    return DrawnPortion(successes, target.distinct, target.alike)
