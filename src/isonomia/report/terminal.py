@@ -217,7 +217,7 @@ def _notes(verdict: Verdict) -> Padding:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", overflow="fold")
-    some = [f"the estimates are {early(verdict)}, which were enough: measure takes all"] if early(verdict) else []
+    some = [f"the estimates are of {early(verdict)}, which were enough: measure takes all"] if early(verdict) else []
     for kind, items in (("assumes", verdict.assumptions), ("note", [*some, *verdict.remarks])):
         for item in items:
             grid.add_row(kind, Text(item))

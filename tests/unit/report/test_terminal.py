@@ -59,7 +59,7 @@ def test_square_brackets_in_names_are_no_markup() -> None:
 
 
 def test_an_estimate_of_some_rows_is_not_taken_for_that_of_all() -> None:
-    told = "of 10 of the 5,000 rows"
+    told = "10 of the 5,000 rows"
     sample = {"kind": "sample", "size": 5_000}
     for verdict, said in (
         (replace(_verdict(), population=sample), True),

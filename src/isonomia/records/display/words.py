@@ -80,13 +80,13 @@ def cost(verdict: Verdict) -> str:
 
 
 def early(verdict: Verdict) -> str:
-    """Of how many rows of a table the estimates are, where these were enough to decide; empty elsewhere."""
+    """Of which part of a table the estimates are, where it was enough to decide; empty elsewhere."""
     size = verdict.population.get("size")
     if verdict.stopped != "decided" or verdict.counted != "people" or not isinstance(size, int):
         return ""
     if not verdict.leaves or verdict.samples >= size:
         return ""
-    return f"of {verdict.samples:,} of the {size:,} rows"
+    return f"{verdict.samples:,} of the {size:,} rows"
 
 
 def risk(verdict: Verdict) -> str:

@@ -94,13 +94,19 @@ def _verdicts(entries: Sequence[Entry]) -> PackTable:
         (
             entry.name,
             entry.verdict.answer,
-            ", ".join(filter(None, [view_of(entry.verdict).finding(entry.verdict, False), early(entry.verdict)])),
+            _known(entry.verdict),
             _risk(entry.verdict),
             entry.verdict.text,
         )
         for entry in entries
     )
     return PackTable(("Property", "Answer", "What is known", "Risk of a wrong answer", "As it was stated"), rows)
+
+
+def _known(verdict: Verdict) -> str:
+    """What is known, and from which part of the rows."""
+    some = early(verdict)
+    return f"{view_of(verdict).finding(verdict, False)}{f' ({some})' if some else ''}"
 
 
 def _risk(verdict: Verdict) -> str:

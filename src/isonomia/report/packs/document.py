@@ -233,8 +233,8 @@ def _html(blocks: Sequence[DocumentBlock]) -> Iterator[str]:
         yield "</ul>"
 
 
-_NARROW, _SHORT = 5, 40
-"""How many columns, and how long a text, still fit a phone side by side."""
+_NARROW, _SHORT, _WORD = 5, 40, 30
+"""How many columns, how long a text and how long a word still fit a phone side by side."""
 
 
 def _html_table(table: PackTable, cited: str) -> str:
@@ -253,11 +253,11 @@ def _html_table(table: PackTable, cited: str) -> str:
 
 def _html_cells(table: PackTable, row: Sequence[str]) -> Iterator[str]:
     for index, (heading, cell) in enumerate(zip(table.headings, row, strict=True)):
+        broken = ' class="long"' if any(len(word) > _WORD for word in cell.split()) else ""
         if not index:
-            yield f'<th scope="row">{escape(cell)}</th>'
+            yield f'<th scope="row"{broken}>{escape(cell)}</th>'
         else:
-            unbroken = ' class="long"' if len(cell) > _SHORT and " " not in cell else ""
-            yield f'<td{_right(table, index) or unbroken} data-label="{escape(heading)}">{escape(cell)}</td>'
+            yield f'<td{_right(table, index) or broken} data-label="{escape(heading)}">{escape(cell)}</td>'
 
 
 def _right(table: PackTable, index: int) -> str:

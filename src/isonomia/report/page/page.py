@@ -432,7 +432,7 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("stopped because", short(verdict.stopped, 120)),
     )
     groups = (("groups", short(worst_group(verdict), 300)),) if verdict.worst else ()
-    some = (("estimates", f"{early(verdict)}, which were enough: measure takes all"),) if early(verdict) else ()
+    some = (("estimates", f"of {early(verdict)}, which were enough: measure takes all"),) if early(verdict) else ()
     return (*general, *some, *groups, *view_of(verdict).facts(verdict))
 
 

@@ -105,7 +105,7 @@ def _row(by: tuple[str, ...], row: GroupRow, highest: GroupRow) -> tuple[str, ..
 
 def _p_value(value: float) -> str:
     """A p-value is never 0: below what a computer's numbers can tell, that is said."""
-    return f"{value:.3g}" if value > _SMALLEST else f"below {_SMALLEST:g}"
+    return f"{value:.3g}" if value > _SMALLEST else f"< {_SMALLEST:g}"
 
 
 def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> list[str]:
