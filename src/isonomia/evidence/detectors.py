@@ -65,6 +65,9 @@ EDGES_AN_OCTAVE = 32
 """How many moments are remembered among those that are between so long and twice as long ago. It changes how exactly
 the onset of an alarm is known, never an alarm."""
 
+MOMENTS_OF_ALARM = 64
+"""How many moments are kept of an alarm, those that decide among them. Changes what is shown only."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loan:
@@ -130,6 +133,19 @@ class Crossing:
         """The index of the most likely moment: the start of the bets that have won most."""
         return int(np.argmax(self.against))
 
+    def thinned(self, risk: float) -> Crossing:
+        """The same with few moments: those that decide at this risk, and some in between. The onset is the same."""
+        last = len(self.moments) - 1
+        possible = np.flatnonzero(self._possible(risk))
+        low = int(possible[0]) if len(possible) else 0
+        few = np.linspace(0, last, MOMENTS_OF_ALARM - 3).astype(np.int64)
+        kept = np.unique(np.append(few, [max(low - 1, 0), low, self.best]))
+        moments, against, opposite = (each[kept] for each in (self.moments, self.against, self.opposite))
+        return replace(self, moments=moments, against=against, opposite=opposite)
+
+    def _possible(self, risk: float) -> NDArray[np.bool_]:
+        return np.asarray(self.opposite < np.log(1.0 / risk))
+
     def onset(self, risk: float) -> Onset:
         """When the claim began to fail.
 
@@ -138,7 +154,7 @@ class Crossing:
         which it did are left out.
         """
         estimate = int(self.moments[self.best])
-        possible = self.moments[self.opposite < np.log(1.0 / risk)]
+        possible = self.moments[self._possible(risk)]
         means = tuple(float(total / count) if count else None for count, total in self.since)
         return Onset(estimate, min(int(possible[0]) if len(possible) else estimate, estimate), self.draws, means)
 

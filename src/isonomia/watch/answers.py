@@ -192,10 +192,15 @@ class WatchTerms:
             raise AssertionError("a watch has alpha or run_length")
         return log(count / self.alpha) + (epoch + 1) * log(2.0)
 
+    @property
+    def onset_risk(self) -> float:
+        """The risk of the earliest moment at which a comparison may have begun to fail."""
+        return self.delta if self.alpha is None else self.alpha
+
     def alarm(self, index: int, crossing: Crossing) -> Alarm:
         """The alarm that a half-space gave."""
         number, side = self.sides[index]
-        claim, onset = self.claims[number], crossing.onset(self.delta if self.alpha is None else self.alpha)
+        claim, onset = self.claims[number], crossing.onset(self.onset_risk)
         return Alarm(
             self.name(claim),
             claim.group,

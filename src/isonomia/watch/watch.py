@@ -239,7 +239,7 @@ class Watch:
         for index, crossed in sorted(crossings, key=lambda crossing: crossing[1][1]):
             number, side = self.terms.sides[index]
             if not self._is_open(self.terms.claims[number]):
-                crossing = side.detector.crossing(*crossed)
+                crossing = side.detector.crossing(*crossed).thinned(self.terms.onset_risk)
                 self._crossings = (*self._crossings, (index, crossing))
                 self.alarms = (*self.alarms, self.terms.alarm(index, crossing))
         return self.alarms[before:]

@@ -11,6 +11,7 @@ import pytest
 from isonomia.evidence.detectors import (
     DISTANCES,
     LEAST_IN_BLOCK,
+    MOMENTS_OF_ALARM,
     MOST_IN_BLOCK,
     Detector,
     DetectorState,
@@ -148,6 +149,25 @@ def test_a_change_is_found_soon_and_dated() -> None:
     assert onset.low <= 4_000 <= onset.high == sample
     assert 3_900 <= onset.estimate <= 4_150
     assert onset.means[0] == pytest.approx(0.5, abs=0.12)
+
+
+@pytest.mark.parametrize("detector", [RATE, RATIO])
+def test_the_few_moments_that_are_kept_of_an_alarm_give_the_same_onset(detector: Detector) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        groups = rng.integers(len(detector.lows), size=6_000)
+        changed = np.arange(6_000) >= 300 * seed
+        before, after = ((0.2,), (0.7,)) if detector is RATE else ((0.5, 0.3), (0.0, 0.3))
+        yes = rng.random(6_000) < np.where(changed, np.asarray(after)[groups], np.asarray(before)[groups])
+        _, alarm = detector.observe(detector.begin(), groups, _payoffs(detector, groups, yes), 9.0)
+        assert alarm is not None
+        whole = detector.crossing(*alarm)
+        for risk in (1e-6, 0.01, 0.5, 0.999):
+            few = whole.thinned(risk)
+            assert few.onset(risk) == whole.onset(risk)
+            assert len(few.moments) <= MOMENTS_OF_ALARM
+            assert (few.moments[0], few.moments[-1]) == (whole.moments[0], whole.moments[-1])
+    assert len(whole.moments) > MOMENTS_OF_ALARM
 
 
 def test_numbers_are_watched_within_their_range() -> None:
