@@ -100,10 +100,11 @@ def plan_audit(
     populations = populations_of(file)
     planned = []
     stated = stated_in(file, seed, permissions)
+    outcomes = _outcomes(stated)
     for each in stated:
         entry = each.entry
         model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
-        planned.append(planned_for(each, model, population, _outcomes(stated, entry.get("model")), where))
+        planned.append(planned_for(each, model, population, tuple(outcomes[entry.get("model")]), where))
         _check_names(entry, planned[-1].check)
     return shared_out(planned)
 
@@ -124,10 +125,12 @@ def _stating(table: FileTable) -> tuple[str, ...]:
     return tuple(key for key in file_keys() if key in table.content)
 
 
-def _outcomes(stated: Sequence[StatedProperty], model: str | None) -> tuple[str, ...]:
-    """What all properties of one model use as outcome: they may ask it together, and it is given the same each time."""
-    same = [outcomes_of(each.prop) for each in stated if each.entry.get("model") == model]
-    return tuple(dict.fromkeys(name for names in same for name in names))
+def _outcomes(stated: Sequence[StatedProperty]) -> dict[str | None, dict[str, None]]:
+    """What all properties of a model use as outcome: they may ask it together, and it is given the same each time."""
+    found: dict[str | None, dict[str, None]] = {}
+    for each in stated:
+        found.setdefault(each.entry.get("model"), {}).update(dict.fromkeys(outcomes_of(each.prop)))
+    return found
 
 
 def planned_for(
