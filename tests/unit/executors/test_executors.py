@@ -28,6 +28,7 @@ from benchmarks.executor_checks import (
     plain,
     rises,
     run,
+    scores,
     steps,
 )
 
@@ -40,6 +41,7 @@ from isonomia.audits.ksafety.cases import draw_choices, prepare
 from isonomia.audits.ksafety.choices import RandomChoices
 from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.functions import RANDOM
+from isonomia.audits.measure.one_pass import OnePass
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.responsiveness import workers
 from isonomia.engine.observer import Progress
@@ -49,6 +51,7 @@ from isonomia.interventions import Predicate
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
 from isonomia.populations.domains.tables import table_domain
+from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import parse_nomos
 
@@ -665,6 +668,28 @@ def test_workers_count_a_folder_of_files_and_send_no_rows(folder: Path, monkeypa
             for executor in (None, "threads:1", "threads:3", "processes:2")
         )
         assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2", _Inline()])
+@pytest.mark.parametrize("options", [{}, {"score": "score"}])
+def test_workers_read_a_folder_that_is_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, executor: Any, options: dict[str, Any]
+) -> None:
+    # Seven batches in two pieces, here; in other processes batches are large.
+    size = 2**16 if executor == "processes:2" else 300
+    monkeypatch.setattr("isonomia.audits.measure.one_pass.AT_ONCE", size)
+    monkeypatch.setattr(LongTable.batches, "__defaults__", (None, size, 0))
+    arguments: Any = {"by": ["sex", "age", ("sex", "repaid")], "outcome": "repaid", **options}
+    model = scores if options else lends
+    expected = iso.measure(folder, model=model, **arguments).to_dict()
+
+    def refused(_: Any) -> Any:
+        raise AssertionError("rows are read here")
+
+    monkeypatch.setattr(OnePass, "_batches", refused)
+    found = iso.measure(folder, model=model, executor=executor, **arguments).to_dict()
+    assert {**found, "seconds": 0.0} == {**expected, "seconds": 0.0}
+    assert found["size"] == 2001
 
 
 def test_pieces_begin_where_row_groups_do(folder: Path) -> None:

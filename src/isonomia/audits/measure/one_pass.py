@@ -13,7 +13,9 @@ from isonomia.audits.measure.counts import MISSING, PARTS, YES, Attributes, Even
 from isonomia.audits.measure.limits import GroupLimits
 from isonomia.audits.rates.question import read_by
 from isonomia.errors import UsageError, nearest
+from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
+from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.files import Rows
 from isonomia.populations.streaming import AT_ONCE, LongTable
@@ -62,6 +64,66 @@ def columns_for(
     return MeasuredColumns(decision, outcome, score, own)
 
 
+TOGETHER = 4
+"""Batches that a worker reads at one time; where they begin is where they begin in one process."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ToldPass:
+    """What every worker is told once who reads rows and asks the model about them.
+
+    Attributes
+    ----------
+    table, model
+        The rows, and the model.
+    read, given, measured
+        The columns that are read; those that the model is given, ``None`` for all; and those that are sent back.
+    want_score, want_prediction
+        What the model is asked for.
+    """
+
+    table: LongTable
+    model: Model
+    read: tuple[str, ...]
+    given: tuple[str, ...] | None
+    measured: tuple[str, ...]
+    want_score: bool
+    want_prediction: bool
+
+
+def _answered_batches(told: _ToldPass, piece: tuple[int, int]) -> list[tuple[Table, Answer]]:
+    """What a worker does with some rows."""
+    found, (start, stop) = [], piece
+    for table in told.table.batches(told.read, start=start):
+        given = table if told.given is None else table.select(told.given)
+        answer = ask(told.model, given, told.want_score, told.want_prediction)
+        found.append((table.select(told.measured), answer))
+        start += table.rows
+        if start >= stop:
+            break
+    return found
+
+
+def _in_order(pool: Pool, shared: Shared, rows: int) -> Iterator[tuple[Table, Answer]]:
+    """What workers say of all rows, in order; only some pieces are on their way at a time: a table may be long."""
+    step = TOGETHER * AT_ONCE
+    pieces = [(start, min(start + step, rows)) for start in range(0, rows, step)]
+    waves = [pieces[first : first + pool.workers] for first in range(0, len(pieces), pool.workers)]
+    begun: list[Tasks] = []
+    try:
+        for number in range(len(waves)):
+            begun += [
+                pool.begin(_answered_batches, shared, wave, [stop - start for start, stop in wave])
+                for wave in waves[number + len(begun) : number + 2]
+            ]
+            for batches in begun[0].results():
+                yield from batches
+            begun.pop(0)
+    finally:
+        for tasks in begun:
+            tasks.drop()
+
+
 @dataclass(slots=True)
 class OnePass:
     """One pass over the rows."""
@@ -97,8 +159,8 @@ class OnePass:
 
     def count(self) -> None:
         """Go through every row."""
-        for table in self._batches():
-            self._add(table, self._answer(table))
+        for table, answer in self._by_workers() or ((table, self._answer(table)) for table in self._batches()):
+            self._add(table, answer)
         for event in (self.decision, self.outcome):
             if event is not None:
                 event.close()
@@ -115,6 +177,28 @@ class OnePass:
                 yield self.rows.slice(start, start + AT_ONCE)
             return
         yield from self.rows.batches(self._read(), plain=self.model is None)
+
+    def _by_workers(self) -> Iterator[tuple[Table, Answer]] | None:
+        """The batches of a long table that is in files, which workers read and ask about; ``None`` elsewhere.
+
+        They send back what is measured, batch by batch, and none of what the model alone is given. Sums of numbers
+        depend on the order in which they are added, so that the counting stays here.
+        """
+        model = self.model
+        if not isinstance(model, Spread) or not isinstance(self.rows, LongTable) or not self.rows.in_files:
+            return None
+        columns = self.columns
+        wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
+        told = _ToldPass(
+            LongTable(self.rows.reader),
+            model.model,
+            self._read(),
+            self.sent if self.sent_blindly else None,
+            tuple(name for name in self.rows.names if name in wanted),
+            SCORE in columns.from_model,
+            PREDICTION in columns.from_model,
+        )
+        return _in_order(model.pool, Shared(told, model.name), self.rows.rows)
 
     def _read(self) -> tuple[str, ...]:
         """The columns that are read of a long table, in its order."""
