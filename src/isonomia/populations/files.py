@@ -66,13 +66,13 @@ def read_table(path: str | PathLike[str]) -> Table:
     if is_many(fspath(path)):
         return long_files(fspath(path)).table()
     file = Path(path)
+    _check_exists(file)
     ending = _ending(file)
     if ending not in _ENDINGS:
         raise DataError(
             f"a table's file should end in one of {', '.join(_ENDINGS)}, but this is {file.name!r}. "
             "Rename it, or read it with your own library and hand over the table."
         )
-    _check_exists(file)
     return _named_table(file, _read(file, ending))
 
 

@@ -179,6 +179,8 @@ def test_a_missing_file_is_named_with_the_nearest_one(tmp_path):
     write(tmp_path, "applicants.csv", CSV)
     with pytest.raises(DataError, match=r"aplicants.csv does not exist. Did you mean 'applicants.csv'\?"):
         read_table(tmp_path / "aplicants.csv")
+    with pytest.raises(DataError, match=r"applicants.data does not exist. Did you mean 'applicants.csv'\?"):
+        read_table(tmp_path / "applicants.data")  # whatever it ends in
     with pytest.raises(DataError, match="nor does the folder"):
         read_table(tmp_path / "none" / "a.csv")
     (tmp_path / "folder.csv").mkdir()
