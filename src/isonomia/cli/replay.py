@@ -134,7 +134,7 @@ def _replay_watch(
     console: Console,
 ) -> NoReturn:
     """The same for the evidence of a watch."""
-    from isonomia.watch.replaying import read_anew, rebuilt_watch, recomputed_watch
+    from isonomia.watch.replaying import rebuilt_watch, recomputed_watch, reread
 
     if models and not full:
         raise UsageError(
@@ -151,23 +151,25 @@ def _replay_watch(
         for alarm in watch.alarms:
             _say(console, f"{'open' if alarm in open_ones else 'acknowledged'}: {alarm}")
     if full and not sound:
-        console.print("nothing was read again: what this file says is not to be relied on")
+        console.print("nothing was read again: what this file says cannot be relied on")
     elif full:
         opened = _models(watch.file, models, permissions, trust)
         beside = folder or _folder(file, evidence)
         if permissions.allow_code:
             sys.path.insert(0, str(beside.resolve()))
-        anew = read_anew(watch, beside, permissions, opened)
-        console.print(f"{plural(anew.rows, 'row')} read again")
-        _list("source", anew.differences, console)
-        sound = _show_reruns(anew.properties, console) and not anew.differences
+        again = reread(watch, beside, permissions, opened)
+        console.print(f"{plural(again.rows, 'row')} read again")
+        _list("source", again.differences, console)
+        sound = _show_reruns(again.properties, console) and not again.differences
     if not sound:
         _end_broken(console)
     if not full:
-        rest = "only reading them again shows: --full." if watch.lost is None else f"nobody can show: {watch.lost}."
+        rest = "To check the decisions as well, use --full."
+        if watch.lost is not None:
+            rest = f"The decisions cannot be checked any more: {watch.lost}."
         console.print(
-            "Alarms, verdicts and intervals follow from the statistics in the file. That these are of the decisions "
-            f"that were made, {rest}"
+            "Alarms, verdicts and intervals follow from the statistics in the file. Replay checks the arithmetic. "
+            f"{rest}"
         )
     count = len(watch.open_alarms)
     code = 1 if count else 0

@@ -35,7 +35,7 @@ from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 from isonomia.watch.watch import Watch
 from isonomia.wording import visible
 
-__all__ = ["ReadAnew", "RebuiltWatch", "read_anew", "rebuilt_watch", "recomputed_watch", "replayed"]
+__all__ = ["RebuiltWatch", "Reread", "rebuilt_watch", "recomputed_watch", "replayed", "reread"]
 
 
 # ------------------------------------------------------------------------------------------------ from statistics alone
@@ -184,7 +184,7 @@ def _property(terms: WatchTerms, name: str, index: int, item: Mapping[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAnew:
+class Reread:
     """What came of reading everything again: how many rows, where source and counts differ, and each property."""
 
     rows: int
@@ -192,7 +192,7 @@ class ReadAnew:
     properties: tuple[Rerun, ...]
 
 
-def read_anew(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: Mapping[str, Model]) -> ReadAnew:
+def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: Mapping[str, Model]) -> Reread:
     """Read everything again that the evidence says was read, and compare what comes of it, number by number.
 
     Parameters
@@ -238,7 +238,7 @@ def read_anew(watch: RebuiltWatch, folder: Path, permissions: Permissions, model
         Rerun(check.name, verdict, others, tuple(_differences(watch, number, again)))
         for number, (check, verdict) in enumerate(zip(evidence.checks, again.verdicts, strict=True))
     )
-    return ReadAnew(rows, (*found, *counted), properties)
+    return Reread(rows, (*found, *counted), properties)
 
 
 _ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"

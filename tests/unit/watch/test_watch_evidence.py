@@ -20,7 +20,7 @@ from isonomia.records.evidence import evidence_text, parse_evidence, read_eviden
 from isonomia.records.strict_json import strict_json
 from isonomia.watch.file import outcomes_of, read_watch_file, source_of, watch_of
 from isonomia.watch.monitor import Monitor
-from isonomia.watch.replaying import RebuiltWatch, read_anew, rebuilt_watch, recomputed_watch
+from isonomia.watch.replaying import RebuiltWatch, rebuilt_watch, recomputed_watch, reread
 from isonomia.watch.store import WatchStore
 from isonomia.watch.stream import Sums, window_start
 
@@ -368,15 +368,15 @@ def test_the_evidence_of_an_audit_is_no_watch_and_that_of_a_watch_no_audit(conte
 
 
 def test_everything_is_read_again_and_is_the_same(folder: Path, content: dict[str, Any]) -> None:
-    anew = read_anew(_rebuilt(content), folder, Permissions(), {})
-    assert (anew.rows, anew.differences) == (600, ())
-    assert all(each.same for each in anew.properties)
+    again = reread(_rebuilt(content), folder, Permissions(), {})
+    assert (again.rows, again.differences) == (600, ())
+    assert all(each.same for each in again.properties)
 
 
 @pytest.mark.parametrize("part", ["heights", "moments", "against", "opposite"])
 def test_reading_again_finds_made_up_wealth(folder: Path, content: dict[str, Any], part: str) -> None:
     content["watch"]["alarms"][0][part][1] += 1
-    (each,) = read_anew(_rebuilt(content), folder, Permissions(), {}).properties
+    (each,) = reread(_rebuilt(content), folder, Permissions(), {}).properties
     assert any(f"alarms[0].{part}" in difference.path for difference in each.differences)
 
 
@@ -384,19 +384,19 @@ def test_reading_again_finds_files_that_changed_and_counts_that_never_were(
     tmp_path: Path, content: dict[str, Any]
 ) -> None:
     _write_days(tmp_path, [0.1, 0.1, -4.0, 0.1, -4.0, -3.0])
-    anew = read_anew(_rebuilt(content), tmp_path, Permissions(), {})
-    assert any("6.csv is not the file that was read" in str(each) for each in anew.differences)
-    assert not all(each.sound for each in anew.properties)
+    again = reread(_rebuilt(content), tmp_path, Permissions(), {})
+    assert any("6.csv is not the file that was read" in str(each) for each in again.differences)
+    assert not all(each.sound for each in again.properties)
     (tmp_path / "days" / "6.csv").unlink()
     with pytest.raises(DataError, match="not there any more"):
-        read_anew(_rebuilt(content), tmp_path, Permissions(), {})
+        reread(_rebuilt(content), tmp_path, Permissions(), {})
 
 
 @pytest.mark.parametrize("name", ["../watch.toml", "/etc/hostname"])
 def test_a_record_names_no_file_outside_of_its_folder(folder: Path, content: dict[str, Any], name: str) -> None:
     content["watch"]["log"][0]["position"]["file"] = name
     with pytest.raises(DataError, match="the name of a file in"):
-        read_anew(_rebuilt(content), folder, Permissions(allow_outside=True), {})
+        reread(_rebuilt(content), folder, Permissions(allow_outside=True), {})
 
 
 def test_what_a_record_would_do_needs_permission_but_nobody_is_told_of_alarms(
@@ -404,13 +404,13 @@ def test_what_a_record_would_do_needs_permission_but_nobody_is_told_of_alarms(
 ) -> None:
     text = content["audit"]["text"]
     content["audit"]["text"] = text.replace("[source]", '[alarm]\ncommand = ["false"]\n[source]')
-    assert read_anew(_rebuilt(content), folder, Permissions(), {}).rows == 600
+    assert reread(_rebuilt(content), folder, Permissions(), {}).rows == 600
     content["audit"]["text"] = text.replace('folder = "days"', 'postgres = "host=db"\ntable = "t"\nkey = "k"')
     with pytest.raises(NotAllowedError, match="connects to a database"):
-        read_anew(_rebuilt(content), folder, Permissions(), {})
+        reread(_rebuilt(content), folder, Permissions(), {})
     content["audit"]["text"] = text.replace('folder = "days"', 'folder = "/etc"')
     with pytest.raises(NotAllowedError, match="outside"):
-        read_anew(_rebuilt(content), folder, Permissions(), {})
+        reread(_rebuilt(content), folder, Permissions(), {})
 
 
 @pytest.mark.parametrize(
@@ -420,13 +420,13 @@ def test_what_a_record_would_do_needs_permission_but_nobody_is_told_of_alarms(
 def test_what_cannot_be_read_again_is_said(folder: Path, content: dict[str, Any], source: str, told: str) -> None:
     content["audit"]["text"] = content["audit"]["text"].replace('[source]\nfolder = "days"', source)
     with pytest.raises(UsageError, match=told):
-        read_anew(_rebuilt(content), folder, Permissions(), {})
+        reread(_rebuilt(content), folder, Permissions(), {})
 
 
 def test_positions_of_another_kind_of_source_are_refused(folder: Path, content: dict[str, Any]) -> None:
     content["watch"]["log"][0]["position"] = {"key": 3}
     with pytest.raises(RecordError, match="positions"):
-        read_anew(_rebuilt(content), folder, Permissions(), {})
+        reread(_rebuilt(content), folder, Permissions(), {})
 
 
 def test_the_address_of_a_webhook_is_not_handed_on(tmp_path: Path) -> None:
