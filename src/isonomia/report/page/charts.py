@@ -384,9 +384,15 @@ def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> Dr
         f"Difference in treatment: {effects[0].words}",
         "; ".join(f"{row['label']}: {row['told']}, {row['answer']}" for row in rows[:6]),
         tuple(rows),
-        ("subgroup", "size", "answer", "not refuted", "in the sample"),
+        ("subgroup", "size", "answer", *(("bounds",) if block.exact else ("not refuted", "in the sample"))),
         tuple(
-            (short(item.name, 200), item.size, item.answer, bounds(effect.interval), bounds(effect.sample))
+            (
+                short(item.name, 200),
+                item.size,
+                item.answer,
+                bounds(effect.interval),
+                *(() if block.exact else (bounds(effect.sample),)),
+            )
             for item, effect in zip(shown, effects, strict=True)
         ),
         {"least": ends[0], "most": ends[1]},
@@ -419,7 +425,7 @@ def _bounds_key(block: Subgroups) -> str:
     if block.margin:
         limit = f"the upright lines are the margin, {block.margin:g} either way"
     if block.exact:
-        return f"The bar is what the counts of everybody allow; {limit}."
+        return f"The bar is what the table of a subgroup allows; {limit}."
     return f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
 
 
