@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -424,7 +425,7 @@ class Watch:
         )
         return evidence_text(evidence, key)
 
-    @property
+    @cached_property
     def model_record(self) -> Mapping[str, Any]:
         """What the model says of itself, for records; empty where none is asked."""
         return about_model(self._model, None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,6 +18,7 @@ import isonomia as iso
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.recompute import rebuilt
 from isonomia.errors import DataError, IsonomiaError, NotAllowedError, RecordError, UsageError
+from isonomia.models.adapt import adapt
 from isonomia.records.evidence import evidence_text, parse_evidence, read_evidence, seal_problem, sealed
 from isonomia.records.strict_json import strict_json
 from isonomia.watch.file import outcomes_of, read_watch_file, source_of, watch_of
@@ -191,12 +194,12 @@ def _write_days(folder: Path, lows: list[float]) -> None:
         (folder / "days" / f"{day}.csv").write_text("\n".join(["x", *map(str, numbers)]) + "\n")
 
 
-def _monitor(folder: Path) -> Monitor:
+def _monitor(folder: Path, model: Any = None) -> Monitor:
     file, nobody = read_watch_file(folder / "watch.toml"), Permissions()
     source = source_of(file, nobody)
     outcomes = outcomes_of(file, nobody)
     store = WatchStore(folder / "watch.sqlite", source.describe())
-    monitor = Monitor(watch_of(file, nobody), store, source, (), outcomes, "Hiring")
+    monitor = Monitor(watch_of(file, nobody, model), store, source, (), outcomes, "Hiring")
     monitor.resume()
     return monitor
 
@@ -390,6 +393,29 @@ def test_reading_again_finds_files_that_changed_and_counts_that_never_were(
     (tmp_path / "days" / "6.csv").unlink()
     with pytest.raises(DataError, match="not there any more"):
         reread(_rebuilt(content), tmp_path, Permissions(), {})
+
+
+def test_a_model_is_asked_again_and_another_one_is_told_by_its_fingerprint(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "days", tmp_path / "days")
+    text = WATCH_FILE.replace("[source]", '[model]\nload = "nowhere:model"\n[source]').replace(
+        "x > 0.5", "prediction == 1"
+    )
+    (tmp_path / "watch.toml").write_text(text)
+    one, other = (adapt(partial(_above, threshold)) for threshold in (0.5, 0.6))
+    monitor = _monitor(tmp_path, one)
+    monitor.catch_up(Event())
+    watch = _rebuilt(json.loads(evidence_text(monitor.evidence(read_watch_file(tmp_path / "watch.toml")))))
+    assert all(each.sound for each in recomputed_watch(watch))
+    with pytest.raises(NotAllowedError, match="nowhere"):
+        reread(watch, tmp_path, Permissions(), {})
+    assert all(each.same for each in reread(watch, tmp_path, Permissions(), {"default": one}).properties)
+    (told,) = reread(watch, tmp_path, Permissions(), {"default": other}).properties
+    assert told.others == ("model",)
+    assert told.differences
+
+
+def _above(threshold: float, table: Any) -> Any:
+    return (np.asarray(table["x"]) > threshold).astype(int)
 
 
 @pytest.mark.parametrize("name", ["../watch.toml", "/etc/hostname"])
