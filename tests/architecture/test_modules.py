@@ -12,8 +12,7 @@ SOURCE = Path(isonomia.__file__).parent
 SMALL, LARGE = 120, 600
 
 ALONE = {
-    "isonomia.cli.demo",  # commands, each of which has a file of its own
-    "isonomia.cli.plan",
+    "isonomia.cli.plan",  # a command, each of which has a file of its own
 }
 """Small modules with one importer next door that stand alone all the same, each with its reason."""
 

@@ -69,13 +69,11 @@ at most about 3e-8 per leaf, and ``n`` draws round by about ``n * 1e-16`` nats, 
 leaves in one comparison and about 1e9 draws."""
 
 MAX_BOXES = 20_000
-"""How many boxes may be open at once before the search gives up: then it is undecided, or the interval stays wide.
-So it can cost a decision, and never make one wrong."""
+"""How many boxes may be open at once before the search gives up. It can cost a decision, and never make one wrong."""
 
 MAX_WORK = 4_000_000
 """How much work one look at a region may take, in boxes times parts of the formula: less than a second. Out of it, the
-formula is undecided so far; there is another look after the next batch, at a smaller region. It can delay a decision,
-and never make one wrong."""
+formula is undecided until the next batch. It can delay a decision, and never make one wrong."""
 
 ROUND_WORK = 100
 """What a round costs besides its boxes, in boxes: few boxes take as long as none. It counts towards ``MAX_WORK``."""
@@ -84,8 +82,7 @@ POLYTOPE_WORK = 4_000
 """What looking at one polytope costs. It counts towards ``MAX_WORK``."""
 
 MAX_ROUNDS = 60
-"""How often boxes may be split: after sixty halvings a box is below rounding. The end of them is undecided, too,
-and never a wrong decision."""
+"""How often boxes may be split: sixty halvings go below rounding. It can cost a decision, and never make one wrong."""
 
 TINY = 1e-300
 """Keeps scales away from 0. An end of an interval that is smaller is shown as 0. It changes no decision."""

@@ -19,7 +19,13 @@ from isonomia.spec.tree import Row, Value
 __all__ = ["RecordedPopulation", "table_of_rows"]
 
 _TABLES = ("sample", "census")
-_SIZES = {"first": {int}, "growth": {int, float}, "early": {int, float}, "most": {int}, "draws_only": {bool}}
+_SIZES: dict[str, set[type]] = {
+    "first": {int},
+    "growth": {int, float},
+    "early": {int, float},
+    "most": {int},
+    "draws_only": {bool},
+}
 _MAX_SIZE = 2**53
 """More people cannot be counted in double precision."""
 
