@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
+import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -713,3 +718,46 @@ def test_engines_of_others_give_the_same_verdict(word: str, package: str) -> Non
     for name in FEW:
         assert run(name, word) == alone(name), name
     close_pools()
+
+
+ASKING = """
+from benchmarks.executor_checks import run
+from isonomia.executors import close_pools
+
+names = ("rates: ratio 0.8 of a generator", "k-safety: functions, drawn", "responsiveness: coupled, listed")
+for name in names:
+    print(run(name, {address!r}) == run(name, None))
+close_pools()
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+def test_a_ray_cluster_at_an_address_gives_the_same_verdict(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'isonomia[ray]'")
+    pytest.importorskip("grpc", reason="ray's client is not installed: pip install 'ray[client]'")
+    script = tmp_path / "asking.py"
+    ports, token = (_free_port(), _free_port()), secrets.token_hex(32)
+    script.write_text(ASKING.format(address=f"ray://127.0.0.1:{ports[1]}"))
+    paths = os.pathsep.join(path for path in (*sys.path, os.getcwd()) if path)
+    # A token of its own: without one, Ray takes whichever it finds on the machine.
+    own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": paths}
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as short:  # paths of sockets are short
+        options = [f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}", "--num-cpus=2", f"--temp-dir={short}"]
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *options]
+        with open(tmp_path / "head", "wb") as said:
+            head = subprocess.Popen(
+                [*command, "--include-dashboard=false"], env=os.environ | own, stdout=said, stderr=said
+            )
+        try:
+            asked = subprocess.run(
+                [sys.executable, script], env=os.environ | own, capture_output=True, text=True, timeout=240, check=False
+            )
+        finally:
+            head.terminate()  # which ends what it has begun
+            head.wait(30)
+    assert asked.stdout.split() == ["True"] * 3, (tmp_path / "head").read_text() + asked.stderr
