@@ -141,6 +141,32 @@ def test_every_kind_of_watch_comes_back_from_its_evidence(name: str) -> None:
     assert parse_evidence(content, "it").verdicts == {each.name or each.text: each for each in watch.verdicts}
 
 
+ANY = (
+    *("P[hired] >= 0.3", FOUR_FIFTHS, "abs(P[hired] - 0.4) <= 0.1", "0.2 <= P[hired | sex == 'F'] <= 0.5"),
+    *("E[pay] >= 25", "E[pay | sex == 'M'] - E[pay | sex == 'F'] <= 1", "P[hired | sex == 'X'] >= 0.1"),
+    *("P[hired | sex == 'F'] >= P[hired | race == 'A'] - 0.1", "P[hired] >= 0.3 and E[pay] >= 29"),
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_a_stream_does_its_evidence_is_in_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = rng.choice(len(ANY), 3)  # perhaps one of them twice
+    properties = [iso.parse(ANY[k]).named(f"property {place}") for place, k in enumerate(chosen)]
+    risks = {"alpha": (0.5, 0.05)[seed % 4 // 2]} if seed % 2 else {"run_length": (1.0, 300)[seed % 4 // 2]}
+    options: dict[str, Any] = {**risks, "window": int(rng.choice([1, 7, 100])), "ranges": {"pay": (0, 60)}}
+    watch = iso.Watch(properties, **options)
+    for _ in range(rng.integers(1, 7)):
+        watch.update(_people(int(rng.integers(99)), int(rng.choice([1, 40, 300])), float(rng.choice([0.02, 0.4, 0.9]))))
+        if rng.random() < 0.3:
+            watch.acknowledge()
+        if rng.random() < 0.3:
+            watch = iso.Watch(properties, **options).restore(watch.state)
+    content = strict_json(watch.evidence().encode(), "the file")
+    assert _problems(content) == []
+    assert _rebuilt(content).alarms == watch.alarms
+
+
 def test_no_sample_and_nobody_that_waits_is_in_the_file() -> None:
     watch = iso.Watch("P[paid == 1 | city == 'Rome'] >= 0.5", alpha=0.05, outcome="paid", id="id")
     watch.update({"id": ["anna-1", "otto-2"], "city": ["Rome", "Vaduz"]})
