@@ -22,6 +22,14 @@ class DaskExecutor(Executor):
         future: Future[Any] = self._executor.submit(fn, *args, **kwargs)
         return future
 
+    def deserted(self) -> bool:
+        """Whether no worker is left of a cluster of our own.
+
+        Dask's nannies begin a worker anew that has died, but not one that dies while its nanny is still starting it, as
+        when the first thing that it is given ends it. Work then waits for a worker that never comes.
+        """
+        return self.cluster is not None and not self.client.scheduler_info()["workers"]
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Leave the cluster, and end it where it is our own."""
         del wait, cancel_futures

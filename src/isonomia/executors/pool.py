@@ -50,6 +50,10 @@ PATIENCE, LATE = 1.0, 15.0
 """Seconds between two looks at work that does not come back, and after how many it is given to somebody else besides,
 if it should have been done long ago. They decide about nothing but time."""
 
+DESERTED = 10.0
+"""Seconds without any worker, in an executor that can tell, after which it is made anew. A worker that is begun again
+is there within a few."""
+
 LEAST = 0.005
 """Seconds of work that are worth a journey to a worker and back; smaller pieces travel together."""
 
@@ -242,8 +246,10 @@ class Pool:
 
         From an executor that was given up meanwhile none may ever come, and some engines forget work of a worker that
         they have lost: work that takes far too long is given to somebody else besides, each time after a longer wait.
-        Where that does not help, and it is known how long such work takes, the executor is made anew.
+        Where that does not help, and it is known how long such work takes, the executor is made anew. So is one that
+        has nobody left.
         """
+        deserted = 0.0
         pace = self._pace.get(tasks.shared.name)
         futures, due, patience, asked = [task.future], max(LATE, 10.0 * (pace or 0.0) * task.size), 0.0, 0
         while True:
@@ -251,6 +257,10 @@ class Pool:
             if done:
                 return done.pop().result()
             patience += PATIENCE
+            nobody = task.sent_to is self._executor and getattr(task.sent_to, "deserted", bool)()
+            deserted = deserted + PATIENCE if nobody else 0.0
+            if deserted >= DESERTED:
+                raise BrokenExecutor(f"{self.executing.name} has no worker left")
             gone = not self.executing.lasting and task.sent_to is not self._executor
             if gone or (patience >= due and not self.executing.here):
                 if not gone and asked and pace is not None and not self.executing.lasting:

@@ -51,7 +51,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.responsiveness import workers
 from isonomia.engine.observer import Progress
 from isonomia.errors import ChangingModelError, ModelError, NotAllowedError, UsageError
-from isonomia.executors import ExecutorWarning, Shared, close_pools, pool_for
+from isonomia.executors import Executing, ExecutorWarning, Pool, Shared, close_pools, pool_for
 from isonomia.interventions import Predicate
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
@@ -185,6 +185,29 @@ def test_work_that_an_engine_forgot_is_given_to_somebody_else(monkeypatch: pytes
             return future
 
     assert run(FEW[0], Forgetful()) == alone(FEW[0])
+
+
+def test_an_executor_that_has_no_worker_left_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isonomia.executors.pool.DESERTED", 0.2)
+    monkeypatch.setattr("isonomia.executors.pool.PATIENCE", 0.1)
+    opened: list[Executor] = []
+
+    class Deserted(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            del fn, args, kwargs
+            return Future()
+
+        def deserted(self) -> bool:
+            return True
+
+    def begun() -> Executor:
+        opened.append(_Inline() if opened else Deserted())
+        return opened[-1]
+
+    pool = Pool(Executing(begun, 1))
+    tasks = pool.begin(_times, Shared({"factor": 3}, "a factor"), [1, 2], [1, 1])
+    assert list(tasks.results()) == [3, 6]
+    assert len(opened) == 2
 
 
 # ------------------------------------------------------------------------------------------------------- what is sent
