@@ -219,7 +219,7 @@ def test_other_data_are_noticed_when_everything_is_done_anew(ran: Path, tmp_path
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [("[" * 200_000, "nested more deeply"), ('{"format": "isonomia evidence", "format": 1}', "comes twice")],
+    [("[" * 200_000, "nested more deeply"), ('{"format": "isonomia evidence", "format": 1}', "occurs twice")],
     ids=["nested", "twice"],
 )
 def test_a_file_that_is_no_evidence_is_an_error_and_no_crash(tmp_path: Path, content: str, told: str) -> None:

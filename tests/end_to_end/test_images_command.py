@@ -44,4 +44,4 @@ def test_images_are_audited_and_their_counterexamples_kept(tmp_path: Path) -> No
         assert words in first.stdout
     second = run(tmp_path)
     assert second.returncode == 1, second.stdout + second.stderr
-    assert "1 of 1 known counterexamples still violate it" in second.stdout
+    assert "1 of 1 known counterexample still violates it" in second.stdout

@@ -223,7 +223,7 @@ def test_a_mistaken_marker_is_an_error_before_the_test_begins(everything: str) -
 
 def test_a_property_of_an_audit_file_fails_with_the_same_message(everything: str) -> None:
     part = everything[everything.index("_ too many _") :]
-    assert "violated: too many\nViolated after 400 people" in part
+    assert "violated: too many\nViolated after 400 samples" in part
     assert "pytest 'audit.toml::too many' --isonomia-seed 11" in part
     assert "FAILED audit.toml::too many - isonomia.PropertyFailure: violated: too many" in everything
 
@@ -279,7 +279,7 @@ def test_a_known_counterexample_is_tried_first_until_the_model_is_mended(tmp_pat
     first = _asked(folder)
     again = _pytest(folder, only)
     assert again.returncode == 1
-    assert "known counterexamples still violate it" in again.stdout
+    assert re.search(r"known counterexamples? still violates? it", again.stdout)
     assert _asked(folder) < first / 10
     assert (folder / ".isonomia").is_dir()
     assert _pytest(folder, only, ODD="5").returncode == 0  # mended: nobody has more than 5

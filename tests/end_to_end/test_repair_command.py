@@ -70,7 +70,7 @@ def test_a_model_is_repaired_saved_recorded_and_reported(folder: Path) -> None:
     assert "accuracy lost" in (folder / "report.html").read_text("utf-8")
     shown = isonomia(folder, "show")
     assert shown.returncode == 0, shown.stderr
-    assert "of cases break priors" in " ".join(shown.stdout.split())
+    assert "of cases violate priors" in " ".join(shown.stdout.split())
     assert (folder / "repaired.skops").stat().st_size > 1000
 
 

@@ -201,7 +201,7 @@ def test_groups_are_counted_and_add_up_and_the_verdict_counts_points(folder: Pat
              if answer == "fixed"}  # fmt: skip
     assert fixed == young
     assert verdict.counted == "points"
-    assert f"Violated after {verdict.samples:,} points" in done.stdout
+    assert f"Violated after {verdict.samples:,} samples" in done.stdout
     assert "Everybody with prediction == 'no' reaches" in words(done.stdout)
 
 
@@ -218,7 +218,7 @@ def test_the_file_of_points_names_those_without_a_way_by_their_id(folder: Path, 
     assert {(person["to savings"], person["distance"]) for person in stuck} == {("", "")}
     assert f"stuck.csv: 0 points of {len(young)} people" in done.stdout
     done = audit(*told[:-2], "prediction == 'no' and age > 21", "-q", "--points", "stuck.csv")
-    assert "stuck.csv: 0 points of 0 people: nobody is known to break the claim" in words(done.stdout)
+    assert "stuck.csv: 0 points of 0 people: nobody is known to violate the claim" in words(done.stdout)
     for arguments, message in (
         (("--id", "id"), "has no effect without --points"),
         (("--id", "idd", "--points", "stuck.csv"), "no column 'idd'. Did you mean 'id'?"),

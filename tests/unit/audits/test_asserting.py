@@ -189,7 +189,7 @@ def test_a_known_counterexample_is_tried_first_so_that_the_model_is_asked_far_le
     assert again < first / 10
     error = failure(never_helps(), model, people, records=folder)
     assert error.verdict.risk == 0
-    assert "known counterexamples still violate it" in str(error)
+    assert "still violate" in str(error)
     assert "x2 (changed)" in str(error)
 
 

@@ -94,7 +94,7 @@ def test_the_same_option_has_the_same_words_everywhere() -> None:
     beginnings = {
         option: {words.split(";")[0].rstrip(".") for words in _options()[option].values()} for option in SPECIAL
     }
-    assert beginnings["--seed"] == {"The same seed, the same answers"}
+    assert beginnings["--seed"] == {"The same seed gives the same answers"}
     assert beginnings["--records"] == {"The folder of the records"}
 
 

@@ -31,6 +31,7 @@ from isonomia.populations.finite import Census
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
+from isonomia.wording import plural
 
 __all__ = ["check_safety", "recheck"]
 
@@ -93,7 +94,8 @@ def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
     again = tuple(tried["violating"])
     if not again or not prop.stop_early:
         return None, tried.get("failures", {})
-    message = f"{len(again)} of {len(known)} known counterexamples still violate it"
+    does = "violates" if len(again) == 1 else "violate"
+    message = f"{len(again)} of {plural(len(known), 'known counterexample')} still {does} it"
     remarks = (message, *tried["elsewhere"])
     tally = Tally.empty(len(setup.program.ensures))
     summary = ViolationSummary(again)

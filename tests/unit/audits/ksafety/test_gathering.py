@@ -60,7 +60,7 @@ def test_a_policy_that_fails_easier_games_is_found_out_and_its_counterexample_re
     assert first["outputs"]["o1"] > first["outputs"]["o2"]
     assert first["differs"]["s2"]["goal"][1] < 4
     again = check(LANDER, domain, shy, known=verdict.counterexamples)
-    assert "known counterexamples still violate it" in again.stopped
+    assert "still violate" in again.stopped
     assert again.counterexamples[0]["outputs"] == first["outputs"]
 
 

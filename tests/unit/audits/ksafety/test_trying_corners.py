@@ -321,7 +321,7 @@ def test_a_known_corner_is_tried_first_and_is_not_said_to_come_from_other_data()
     found = check(ALONE, least, ranges()).counterexamples
     again = check(ALONE, least, ranges(), known=found)
     assert (again.answer, again.samples) == ("violated", 1)
-    assert finding(again) == again.stopped == "1 of 1 known counterexamples still violate it"
+    assert finding(again) == again.stopped == "1 of 1 known counterexample still violates it"
     assert again.remarks[:1] == (again.stopped,)
     assert not any("other data" in remark for remark in again.remarks)
 
