@@ -76,8 +76,10 @@ def _show_briefly(entry: Entry, finding: Callable[[Verdict], str], console: Cons
     """An audit of single people in a few lines; the report has the rest."""
     from isonomia.report.status import COLOURS, title_of
 
-    verdict, after = entry.verdict, plural(entry.verdict.samples, "sample")
-    first = finding(verdict) if verdict.answer == "violated" else f"{verdict.answer.capitalize()} after {after}."
+    verdict = entry.verdict
+    violated = verdict.answer == "violated"
+    after = plural(verdict.samples, "sample")
+    first = finding(verdict) if violated else f"{verdict.answer.capitalize()} after {after}."
     content = Text.assemble((f"{entry.explanation}\n", "italic"), first)
     title, colour = title_of(entry.verdict.answer, entry.name, console), COLOURS[entry.verdict.answer]
     console.print(Panel(content, title=title, title_align="left", border_style=colour, padding=(0, 1)))
