@@ -333,7 +333,7 @@ def test_properties_without_an_answer_have_a_tile_and_a_place_of_their_own() -> 
     html = page(audit)
     text = _read(html).text
     assert "1 could not be checked 1 not checked to the end 0 violated 0 undecided 1 holds " in text
-    assert "Of 2 properties nothing is known: see why ." in text.replace("why.", "why .")
+    assert "Nothing is known about 2 properties: see why ." in text.replace("why.", "why .")
     assert "! could not be checked the index expected 3 rows" in text
     assert "Why it must hold. the law" in text
     assert "… not finished the rest" in text
