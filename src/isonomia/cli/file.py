@@ -31,6 +31,7 @@ from isonomia.cli.outputs import read_interventions, say_written
 from isonomia.cli.records import HERE, Records, read_key
 from isonomia.cli.responsiveness import parse_target
 from isonomia.errors import UsageError
+from isonomia.wording import plural
 
 if TYPE_CHECKING:
     from isonomia.records.refusals import RefusalList
@@ -131,7 +132,7 @@ def file(
 def _tell_missing(made: Document, console: Any) -> None:
     if not made.missing:
         return
-    console.print(f"{len(made.missing)} facts are not stated, and stand there as gaps; in a TOML file for --facts:")
+    console.print(f"{plural(len(made.missing), 'fact')} not stated, left as gaps; in a TOML file for --facts:")
     for fact in made.missing:
         console.print(f'{fact.name} = ""  # {fact.what} ({fact.paragraph})', markup=False, soft_wrap=True)
 

@@ -15,7 +15,7 @@ from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, Census, Features, ModelOptions, Trust, TrustPickle, parse_model_options
 from isonomia.cli.outputs import read_interventions, refuse_to_overwrite, write_text
 from isonomia.errors import UsageError
-from isonomia.wording import on_one_line
+from isonomia.wording import on_one_line, plural
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.drafting import AuditDraft, Wishes
@@ -208,7 +208,8 @@ def _tell(draft: AuditDraft, target: Path, beside: Path, flags: str) -> None:
     basis, claims = draft.basis, draft.suggestions
     active = sum(claim.active for claim in claims)
     lines = [
-        f"{target}: {active} properties, {len(claims) - active} more commented out with the reason.",
+        f"{target}: {plural(active, 'property', 'properties')}, "
+        f"{len(claims) - active} more commented out with the reason.",
         f"favourable: {basis.decision.event} ({basis.decision.why}); say --favourable where it is another.",
         f"outcome: {basis.outcome.column.name}; say --outcome where it is another."
         if basis.outcome is not None
@@ -241,8 +242,8 @@ def _draft_interventions(
     free = sum(feature.actionable for feature in draft.features)
     console = new_console(wrap=False)
     console.print(
-        f"{output}: {len(draft.features)} features, of which people can change {free}, {len(draft.constraints)} "
-        f"constraints, {len(draft.left_out)} columns left as they are.",
+        f"{output}: {plural(len(draft.features), 'feature')}, of which people can change {free}, "
+        f"{plural(len(draft.constraints), 'constraint')}, {plural(len(draft.left_out), 'column')} left as they are.",
         markup=False,
     )
     if not draft.outcome_known:

@@ -34,6 +34,7 @@ from isonomia.cli.options import (
 )
 from isonomia.cli.outputs import conclude, read_interventions, write_all_violations
 from isonomia.errors import UsageError, nearest
+from isonomia.wording import plural
 
 if TYPE_CHECKING:
     from isonomia.interventions import Interventions
@@ -227,7 +228,8 @@ def _export(
         columns = points_table(verdict, ids)
         write_table(columns, points)
         shown = len(set(columns["person"]))
-        told = f"{points}: {sum(away is not None for away in columns['distance']):,} points of {shown:,} people"
+        found = sum(away is not None for away in columns["distance"])
+        told = f"{points}: {plural(found, 'point')} of {plural(shown, 'person', 'people')}"
         bad = next(kind.key for kind in people_kinds(verdict.details) if kind.answer == "violated")
         breaking = verdict.details["counts"][bad]
         more = f", the clearest of {breaking:,}" if breaking > shown else ""
@@ -240,7 +242,8 @@ def _export(
     if people is not None:
         columns = people_table(verdict, ids)
         write_table(columns, people)
-        console.print(f"{people}: {len(columns.get('row', [])):,} people", markup=False, soft_wrap=True)
+        whom = plural(len(columns.get("row", [])), "person", "people")
+        console.print(f"{people}: {whom}", markup=False, soft_wrap=True)
 
 
 # ----------------------------------------------------------------------------------------------------------- the claim

@@ -22,7 +22,7 @@ from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import TENSORS, Table, is_tensor_like
 from isonomia.spec.tensors import as_floats, first, host, is_tensor, missing_in, namespace, some
 from isonomia.spec.tree import Value
-from isonomia.wording import words_of
+from isonomia.wording import plural, words_of
 
 __all__ = [
     "AnswerChange",
@@ -89,7 +89,7 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
     except (Exception, SystemExit, GeneratorExit) as error:
         # A model that leaves the program would otherwise end the audit with whatever exit code it likes.
         raise ModelError(
-            f"{model.name} raised {type(error).__name__} when asked about {table.rows:,} rows of the columns "
+            f"{model.name} raised {type(error).__name__} when asked about {plural(table.rows, 'row')} of the columns "
             f"{', '.join(map(repr, table.names[:_MAX_NAMES]))}"
             f"{', ...' if len(table.names) > _MAX_NAMES else ''}: {words_of(error)}"
         ) from error

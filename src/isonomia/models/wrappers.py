@@ -57,7 +57,7 @@ from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tensors import host, is_tensor
 from isonomia.spec.tree import Value
-from isonomia.wording import first_few, listed
+from isonomia.wording import first_few, listed, plural
 
 __all__ = ["Cached", "Steady", "WithoutOutcome", "given_in_words", "spread", "unwrap", "watch", "without_outcome"]
 
@@ -387,7 +387,7 @@ class Cached:
     def remark(self) -> str:
         """How much the cache saved, in words, since this object was made."""
         hits = self.counts.hits - self._earlier
-        remark = f"{hits:,} answers came from the cache {self.store.path}"
+        remark = f"{plural(hits, 'answer')} came from the cache {self.store.path}"
         return f"{remark}; {self.store.trouble}" if self.store.trouble else remark
 
     def fingerprint(self) -> str:

@@ -34,6 +34,7 @@ from isonomia.populations.datasets import PandasForm, as_kind, is_large, refuse_
 from isonomia.populations.streaming import LongTable, of_size
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
+from isonomia.wording import plural
 
 __all__ = ["inferred", "read_json", "read_json_lines", "read_separated", "text_files"]
 
@@ -254,7 +255,8 @@ def _check_rows(file: Path, lines: Iterable[str], separator: str) -> None:
                 else "Fill it up: nothing between two separators is a missing value."
             )
             raise DataError(
-                f"{file}: line {rows.line_num} has {len(row)} cells, but the first line names {width} columns. {advice}"
+                f"{file}: line {rows.line_num} has {plural(len(row), 'cell')}, but the first line names "
+                f"{plural(width, 'column')}. {advice}"
             )
 
 

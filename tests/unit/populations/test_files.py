@@ -165,7 +165,7 @@ def test_a_bad_file_is_refused_by_name(tmp_path, name, text, message):
 def test_a_row_with_too_many_or_too_few_cells_is_refused(tmp_path):
     with pytest.raises(DataError, match="line 3 has 3 cells, but the first line names 2 columns"):
         read_table(write(tmp_path, "a.csv", "a,b\n1,2\n1,2,3\n"))
-    with pytest.raises(DataError, match=r"line 3 has 1 cells, but the first line names 2 columns\. Fill it up"):
+    with pytest.raises(DataError, match=r"line 3 has 1 cell, but the first line names 2 columns\. Fill it up"):
         read_table(write(tmp_path, "b.csv", "a,b\n1,x\n2\n"))
 
 

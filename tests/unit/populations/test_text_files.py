@@ -125,7 +125,7 @@ def test_text_files_survive_pickling(tmp_path):
     ("name", "text", "message"),
     [
         ("b.csv", "id\n1\n", r"b\.csv lacks 'x', which .*a\.csv has"),
-        ("b.csv", "id,x\n1\n", r"b\.csv: line 2 has 1 cells"),
+        ("b.csv", "id,x\n1\n", r"b\.csv: line 2 has 1 cell,"),
         ("b.tsv", "id\tx\n", r"files of one format, but there are \.csv and \.tsv"),
     ],
 )

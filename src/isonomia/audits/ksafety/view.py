@@ -126,8 +126,8 @@ def _counts(details: Mapping[str, Any]) -> str:
     """How many cases were tested, turned away, failed and violated."""
     cases, bad = details["cases"], details["violations"]
     corners = details.get("corners", {"tried": 0})
-    words = [f"{corners['tried']:,} corners tried"] if corners["tried"] else []
-    words.append(f"{cases['tested']:,} cases tested")
+    words = [f"{plural(corners['tried'], 'corner')} tried"] if corners["tried"] else []
+    words.append(f"{plural(cases['tested'], 'case')} tested")
     labels = {
         "rejected": "rejected",
         "without_choice": "with nothing to choose from",
@@ -136,9 +136,9 @@ def _counts(details: Mapping[str, Any]) -> str:
     }
     words += [f"{cases[key]:,} {label}" for key, label in labels.items() if cases[key]]
     more = "" if bad.get("exact", True) else "more than "
-    words.append(f"{more}{bad['distinct']:,} distinct violations of {bad['inputs']:,} inputs")
+    words.append(f"{more}{plural(bad['distinct'], 'distinct violation')} of {plural(bad['inputs'], 'input')}")
     if corners["tried"] and corners["violating"]:
-        words.append(f"{corners['violating']:,} corners that violate")
+        words.append(f"{plural(corners['violating'], 'violating corner')}")
     return ", ".join(words)
 
 
