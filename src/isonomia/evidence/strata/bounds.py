@@ -153,8 +153,12 @@ def _program(
     equal, right = shown, observed.probabilities.ravel()
     if observed.ends is not None:
         low, high = (end.ravel() for end in observed.ends)
-        equal, right = np.ones((1, shape.worlds)), np.ones(1)
-        below, bound = np.vstack([shown, -shown, below]), np.concatenate([high, -low, bound])
+        known, wide = low == high, low < high
+        # Ends as near to each other as the solver's accuracy would make programs that it cannot tell from infeasible.
+        low, high = np.maximum(low - TOLERANCE, 0.0), np.minimum(high + TOLERANCE, 1.0)
+        equal = np.vstack([shown[known], np.ones((1, shape.worlds))])
+        right = np.append(right[known], 1.0)
+        below, bound = np.vstack([shown[wide], -shown[wide], below]), np.concatenate([high[wide], -low[wide], bound])
     return LinearProgram(
         cost=row,
         equal=np.vstack([equal, fixed]),

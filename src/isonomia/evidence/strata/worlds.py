@@ -162,7 +162,9 @@ class Observed:
         """
         middle = (low + high) / 2
         table = cls.of(middle / middle.sum((1, 2), keepdims=True))
-        return table if np.array_equal(low, high) else cls(table.probabilities, table.shares, (low, high))
+        if np.array_equal(low, high):
+            return table
+        return cls(np.where(low == high, low, table.probabilities), table.shares, (low, high))
 
     @property
     def shape(self) -> TableShape:

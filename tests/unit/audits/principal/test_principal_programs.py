@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
-from isonomia.evidence.strata.bounds import effect_bounds, fair_world, normalised_bounds
+from isonomia.evidence.strata.bounds import EmptyStratum, effect_bounds, fair_world, normalised_bounds
 from isonomia.evidence.strata.effects import definition_effects
 from isonomia.evidence.strata.worlds import Observed, TableShape
 from isonomia.models.adapt import adapt
@@ -223,3 +223,37 @@ def test_bounds_between_two_tables_contain_those_of_every_table_between_them() -
                     assert inner.upper <= outer.upper + 1e-8
             if hasattr(fair_world(wide, definition), "proof") and not hasattr(fair_world(wide, definition), "world"):
                 assert not hasattr(fair_world(point, definition), "world")
+
+
+@pytest.mark.parametrize("width", [1e-15, 1e-12, 1e-9])
+def test_ends_as_near_as_the_solvers_accuracy_give_the_bounds_of_the_table_itself(width: float) -> None:
+    rng = np.random.default_rng(4)
+    for attributes in (2, 3):
+        for table in rng.dirichlet(np.full(4, 0.3), size=(8, attributes)).reshape(8, attributes, 2, 2):
+            table[table < 1e-4] = 0.0
+            table /= table.sum(axis=(1, 2), keepdims=True)
+            low, high = np.maximum(table - width, 0.0), np.where(table > 0, table + width, 0.0)
+            for effect in definition_effects(TableShape(attributes), 1):
+                wide, point = Observed.between(low, high), Observed.of(table)
+                outer, inner = effect_bounds(wide, effect), effect_bounds(point, effect)
+                assert (outer.lower, outer.upper) == pytest.approx((inner.lower, inner.upper), abs=1e-7)
+                outer, inner = normalised_bounds(wide, effect), normalised_bounds(point, effect)
+                if not isinstance(inner, EmptyStratum):
+                    assert outer.lower - 1e-6 <= inner.lower
+                    assert inner.upper <= outer.upper + 1e-6
+
+
+def test_rare_cells_of_a_program_leave_programs_that_the_solver_can_tell_from_infeasible() -> None:
+    world = iso.Causal(
+        {
+            "school": iso.Categories({"A": 0.3, "B": 0.7}),
+            "male": iso.Categories({"a": 0.444, "b": 0.214, "c": 0.342}),
+            "u": "gaussian(0, 1)",
+            "v": "gaussian(0.2, 0.5)",
+            "passed": "'yes' if u > (0.4 if male == 'a' else -0.31) else 'no'",
+            "hired": "'yes' if u + 0.36 * v > (-1 if male == 'b' else -1.64) + (0.3 if school == 'A' else 0) else 'no'",
+        }
+    )
+    verdict = iso.check(fairness(given=["school"], normalised=True), None, world, method="exact")
+    assert verdict.proved
+    assert all(group["effects"] for group in verdict.details["subgroups"])
