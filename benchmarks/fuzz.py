@@ -150,7 +150,7 @@ def _audit(text: str, folder: Path) -> Use:
 def _evidence(text: str, folder: Path) -> Use:
     from isonomia.audits.replaying.recompute import rebuilt, recomputed
     from isonomia.records.evidence import read_evidence
-    from isonomia.watch.replaying import rebuilt_watch, recomputed_watch
+    from isonomia.watch.replay import rebuilt_watch, recomputed_watch
 
     (folder / "evidence.json").write_text(text, encoding="utf-8", errors="replace")
     evidence = read_evidence(folder / "evidence.json")

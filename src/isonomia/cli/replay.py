@@ -134,7 +134,7 @@ def _replay_watch(
     console: Console,
 ) -> NoReturn:
     """The same for the evidence of a watch."""
-    from isonomia.watch.replaying import rebuilt_watch, recomputed_watch, reread
+    from isonomia.watch.replay import rebuilt_watch, recomputed_watch, reread
 
     if models and not full:
         raise UsageError(

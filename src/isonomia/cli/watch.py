@@ -91,7 +91,7 @@ def watch(
     from isonomia.report.files import need_writable
     from isonomia.watch.file import described, outcomes_of, read_watch_file, source_of, store_of, watch_of
     from isonomia.watch.monitor import Monitor
-    from isonomia.watch.replaying import replayed
+    from isonomia.watch.replay import replayed
     from isonomia.watch.store import WatchStore
 
     if acknowledge and (replay or follow):

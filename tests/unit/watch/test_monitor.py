@@ -15,7 +15,7 @@ import isonomia as iso
 from isonomia.errors import DataError, ModelError, RecordError
 from isonomia.watch import store as store_module
 from isonomia.watch.monitor import Monitor
-from isonomia.watch.replaying import replayed
+from isonomia.watch.replay import replayed
 from isonomia.watch.source import Folder
 from isonomia.watch.store import WatchStore
 

@@ -23,7 +23,7 @@ from isonomia.records.evidence import evidence_text, parse_evidence, read_eviden
 from isonomia.records.strict_json import strict_json
 from isonomia.watch.file import outcomes_of, read_watch_file, source_of, watch_of
 from isonomia.watch.monitor import Monitor
-from isonomia.watch.replaying import RebuiltWatch, rebuilt_watch, recomputed_watch, reread
+from isonomia.watch.replay import RebuiltWatch, rebuilt_watch, recomputed_watch, reread
 from isonomia.watch.store import WatchStore
 from isonomia.watch.stream import Sums, window_start
 
