@@ -117,9 +117,11 @@ def test_a_wrong_input_gets_a_clear_message_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
-    ("data", "message"), [("empty.csv", "no rows"), ("peple.csv", "people.csv"), ("x.doc", ".csv")]
+    ("data", "message"),
+    [("empty.csv", "no rows"), ("peple.csv", "people.csv"), ("x.doc", ".csv"), ("y.doc", "does not exist")],
 )
 def test_a_wrong_file_gets_a_clear_message_and_exit_code_2(folder: Path, data: str, message: str) -> None:
+    (folder / "x.doc").write_text("a letter")
     done = isonomia(folder, "check", RATIO, "--model", "hiring:fair", "--data", data)
     assert done.returncode == 2
     assert message in done.stderr
