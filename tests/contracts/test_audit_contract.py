@@ -60,7 +60,7 @@ def every_audit() -> Iterator[None]:
         yield
 
 
-BATCHES = {"first": 256, "growth": 1.03, "early": 1.2, "most": 2**18, "draws_only": True}
+BATCHES = {"first": 1024, "growth": 1.04, "early": 1.25, "most": 2**18, "draws_only": True}
 
 
 def test_every_audit_has_cases() -> None:

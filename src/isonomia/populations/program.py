@@ -27,7 +27,7 @@ _PILOTS = 10_000
 _PRECISIONS = {"single": "float32", "double": "float64"}
 _CPU, _GPU = BatchSizes(2**14, 1.1, 2.0, 2**20), BatchSizes(2**20, 1.25, 2.0, 2**27)
 """Sizes of batches on a device. Some 40 bytes a person are in use at a time: 5 GiB at most on a GPU."""
-_NUMPY = BatchSizes(256, 1.03, 1.2, 2**18, draws_only=True)
+_NUMPY = BatchSizes(1024, 1.04, 1.25, 2**18, draws_only=True)
 """Sizes of batches without one. A batch takes as long as some thousand draws, so that fewer batches, with 5% more draws
 in all, take half the time. They change how many are drawn, never what is claimed of them."""
 _KINDS: dict[Kind, str] = {"number": "number", "truth": "truth value", "text": "text"}
