@@ -33,7 +33,7 @@ def test_every_file_is_of_some_kind_or_of_none(tmp_path_factory, head, tail, nam
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_onnx_model_are_refused_with_the_error_for_that(content):
     pytest.importorskip("onnxruntime")
-    with pytest.raises(ModelError, match="is no ONNX model"):
+    with pytest.raises(ModelError, match="is not an ONNX model"):
         open_onnx(content)
 
 

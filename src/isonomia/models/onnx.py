@@ -226,7 +226,7 @@ def _session(origin: Path | bytes, device: str, threads: int) -> Any:
         # Without a fallback, which would try the same once more and print about it.
         return runtime.InferenceSession(source, options, providers=[provider], enable_fallback=0)
     except Exception as error:  # the runtime's errors have no common class of their own
-        where = origin if isinstance(origin, Path) else "the bytes"
+        where = origin if isinstance(origin, Path) else "what was given"
         raise ModelError(
             f"{where} is not an ONNX model that onnxruntime {runtime.__version__} can run: {error}"
         ) from error
@@ -243,7 +243,7 @@ def _contents(origin: Path | bytes) -> tuple[list[tuple[Value, ...]], tuple[Path
         class_lists = [labels for labels in dict.fromkeys(_class_lists(onnx, model.graph)) if labels]
         external = [entry for tensor in _tensors(onnx, model) for entry in tensor.external_data]
     except Exception as error:  # of protobuf where the bytes are not a message, of NumPy where a tensor is damaged
-        where = origin if isinstance(origin, Path) else "the bytes"
+        where = origin if isinstance(origin, Path) else "what was given"
         raise ModelError(f"{where} is not an ONNX model: {error}") from error
     locations = sorted({entry.value for entry in external if entry.key == "location"})
     return class_lists, tuple(_weights(origin, location) for location in locations)
