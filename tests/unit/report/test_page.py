@@ -204,9 +204,7 @@ def _fields(spec: object) -> set[str]:
 
 
 def test_every_chart_has_the_data_that_its_specification_asks_for(html: str) -> None:
-    found = re.findall(
-        r'<figure class="chart" data-kind="(\w+)">.*?<script type="application/json">(.*?)</script>', html, re.DOTALL
-    )
+    found = re.findall(r"""<figure class="chart" data-kind="(\w+)">.*?data-drawing='(.*?)'>""", html, re.DOTALL)
     assert {kind for kind, _ in found} == {"history", "intervals", "rates", "kinds", "shares", "bounds"}
     for kind, data in found:
         columns = json.loads(data)["columns"]
@@ -222,7 +220,7 @@ def test_every_chart_has_words_and_a_table(reading: Reading) -> None:
 
 
 def test_an_interval_without_end_is_drawn_to_the_edge_and_told_as_it_is(html: str) -> None:
-    (data,) = re.findall(r'data-kind="history">.*?application/json">(.*?)</script>', html, re.DOTALL)
+    (data,) = re.findall(r"""data-kind="history">.*?data-drawing='(.*?)'>""", html, re.DOTALL)
     history = json.loads(data)
     assert history["columns"]["low"][0] == history["params"]["least"]
     assert history["columns"]["told"][0] == "- in [-inf, inf]"
@@ -348,7 +346,7 @@ def test_those_who_can_game_a_model_break_the_claim_on_the_charts() -> None:
     findings = ("{} of {} people have no way", "not met for {} of {} people")
     for each, bad, told in ((verdict, "fixed", findings[0]), (turned, "responsive", findings[1])):
         html = page(Audit("a", (Entry("e", each),)))
-        (data,) = re.findall(r'data-kind="kinds">.*?application/json">(.*?)</script>', html, re.DOTALL)
+        (data,) = re.findall(r"""data-kind="kinds">.*?data-drawing='(.*?)'>""", html, re.DOTALL)
         columns = json.loads(data)["columns"]
         assert columns["kind"][:3] == ["meet it", "violate it", "undecided"]
         assert columns["count"][1] == counts[bad]
@@ -356,9 +354,7 @@ def test_those_who_can_game_a_model_break_the_claim_on_the_charts() -> None:
 
 
 def _history(entry: Entry) -> dict[str, Any] | None:
-    found = re.findall(
-        r'data-kind="history">.*?application/json">(.*?)</script>', page(Audit("a", (entry,))), re.DOTALL
-    )
+    found = re.findall(r"""data-kind="history">.*?data-drawing='(.*?)'>""", page(Audit("a", (entry,))), re.DOTALL)
     return json.loads(found[0]) if found else None
 
 

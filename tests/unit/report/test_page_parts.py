@@ -122,9 +122,9 @@ def test_a_text_that_is_no_formula_is_not_explained() -> None:
     assert section_of(1, Entry("e", verdict, explanation="said"), PageLimits()).claim == "said"
 
 
-def test_data_cannot_end_the_script_that_holds_it() -> None:
-    data = as_data({"a": "</script><!-- \u2028 &"})
-    assert not set("<>&\u2028") & set(data)
+def test_data_cannot_end_the_script_or_the_quotes_that_hold_it() -> None:
+    data = as_data({"a": "</script><!-- \u2028 & ' onload='x"})
+    assert not set("<>&'\u2028") & set(data)
 
 
 def test_commands_are_quoted_for_the_shell() -> None:

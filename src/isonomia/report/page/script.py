@@ -70,7 +70,7 @@ def _seal(script: str) -> str:
     return f"// sha256 {hashlib.sha256(script.encode('utf-8')).hexdigest()}"
 
 
-_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "'": "\\u0027"})
 
 
 @cache
@@ -105,7 +105,7 @@ def table_style() -> str:
 
 
 def as_data(value: Any) -> str:
-    """A value as JSON inside a ``script`` element: no text in it can end the element or begin another."""
+    """A value as JSON in a ``script`` element or in single quotes: no text in it ends either, or begins an element."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 

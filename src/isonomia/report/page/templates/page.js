@@ -20,7 +20,7 @@
     if (figure.dataset.drawn) return;
     figure.dataset.drawn = "begun";
     const canvas = figure.querySelector(".canvas");
-    const { columns, params, lines } = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+    const { columns, params, lines } = JSON.parse(canvas.dataset.drawing);
     const spec = structuredClone(specs[figure.dataset.kind]);
     spec.datasets = { data: asRows(columns) };
     if (lines) spec.height *= lines;
