@@ -3,10 +3,11 @@
 One core for each worker, examples of Hypothesis that are the same every time, and no word of what the user allowed.
 """
 
+import gc
 import os
 import tempfile
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # Where each worker starts a thread for every core, they wait for each other. The variables are read when NumPy and
@@ -16,5 +17,12 @@ for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 # What a test lets Isonomia remember is nobody's permission, and what the user remembered is none of a test's.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="isonomia-state-")
 
-settings.register_profile("repeatable", derandomize=True)
+# How long it takes to make up examples is a matter of what else the machine does.
+settings.register_profile("repeatable", derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are a million objects that stay: without this every full collection walks through them."""
+    gc.collect()
+    gc.freeze()

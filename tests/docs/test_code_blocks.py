@@ -192,7 +192,7 @@ def _outside(command: str, folder: Path) -> tuple[str, int]:
 def _inside(words: list[str], folder: Path) -> tuple[str, int]:
     """The same of the command ``isonomia``, through its front door and in this process, which saves starting one.
 
-    Modules beside the page's files are imported anew, as a process of its own would.
+    Modules beside the page's files are imported again, as a process of its own would.
     """
     streams = [TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2)]
     beside = {path.stem for path in folder.glob("*.py")}
