@@ -28,7 +28,10 @@ class Takes:
         )
 
 
-def of_callable(make: Callable[..., Any], further: Takes = Takes()) -> Takes:  # noqa: B008  (it has no state)
+NO_OPTIONS = Takes()
+
+
+def of_callable(make: Callable[..., Any], further: Takes = NO_OPTIONS) -> Takes:
     """What a function takes; ``further`` is what it hands on, where it takes options of any name."""
     parameters = inspect.signature(make).parameters.values()
     own = [each for each in parameters if each.kind is not each.VAR_KEYWORD and not each.name.startswith("_")]
@@ -68,7 +71,7 @@ def named_property(
     key: str,
     module: Any,
     names: Sequence[str],
-    further: Takes = Takes(),  # noqa: B008  (it has no state)
+    further: Takes = NO_OPTIONS,
 ) -> Any:
     """A property that a module has under a name, with the options that it takes."""
     name, options = table.get(key), options_of(table)
