@@ -25,7 +25,7 @@ class DaskExecutor(Executor):
     def deserted(self) -> bool:
         """Whether no worker is left of a cluster of our own.
 
-        Dask's nannies begin a worker anew that has died, but not one that dies while its nanny is still starting it, as
+        Dask's nannies restart a worker that has died, but not one that dies while its nanny is still starting it, as
         when the first thing that it is given ends it. Work then waits for a worker that never comes.
         """
         return self.cluster is not None and not self.client.scheduler_info()["workers"]

@@ -41,17 +41,17 @@ TRIES = 5
 them, and would end the program that asks, too: so it is not tried there."""
 
 REMADE = 3
-"""How often in a row an executor is made anew without any work done by it."""
+"""How often in a row an executor is replaced without any work done by it."""
 
 SMALL = 2**18
 """Bytes that are sent along with each piece of work of a first time."""
 
-PATIENCE, LATE = 1.0, 15.0
+POLL, LATE = 1.0, 15.0
 """Seconds between two looks at work that does not come back, and after how many it is given to somebody else besides,
 if it should have been done long ago. They decide about nothing but time."""
 
 DESERTED = 10.0
-"""Seconds without any worker, in an executor that can tell, after which it is made anew. A worker that is begun again
+"""Seconds without any worker, in an executor that can tell, after which it is replaced. A worker that is restarted
 is there within a few."""
 
 LEAST = 0.005
@@ -246,25 +246,25 @@ class Pool:
 
         From an executor that was given up meanwhile none may ever come, and some engines forget work of a worker that
         they have lost: work that takes far too long is given to somebody else besides, each time after a longer wait.
-        Where that does not help, and it is known how long such work takes, the executor is made anew. So is one that
+        Where that does not help, and it is known how long such work takes, the executor is replaced. So is one that
         has nobody left.
         """
         deserted = 0.0
         pace = self._pace.get(tasks.shared.name)
-        futures, due, patience, asked = [task.future], max(LATE, 10.0 * (pace or 0.0) * task.size), 0.0, 0
+        futures, due, waited, asked = [task.future], max(LATE, 10.0 * (pace or 0.0) * task.size), 0.0, 0
         while True:
-            done, _ = wait([each for each in futures if each is not None], PATIENCE, FIRST_COMPLETED)
+            done, _ = wait([each for each in futures if each is not None], POLL, FIRST_COMPLETED)
             if done:
                 return done.pop().result()
-            patience += PATIENCE
+            waited += POLL
             nobody = task.sent_to is self._executor and getattr(task.sent_to, "deserted", bool)()
-            deserted = deserted + PATIENCE if nobody else 0.0
+            deserted = deserted + POLL if nobody else 0.0
             if deserted >= DESERTED:
                 raise BrokenExecutor(f"{self.executing.name} has no worker left")
             gone = not self.executing.lasting and task.sent_to is not self._executor
-            if gone or (patience >= due and not self.executing.here):
+            if gone or (waited >= due and not self.executing.here):
                 if not gone and asked and pace is not None and not self.executing.lasting:
-                    self._remake(task.sent_to, TimeoutError(f"no reply within {patience:.0f} s"))
+                    self._remake(task.sent_to, TimeoutError(f"no reply within {waited:.0f} s"))
                 self._send(task, tasks, whole=True)
                 futures.append(task.future)
                 due, asked = 2.0 * due, asked + 1
@@ -278,10 +278,10 @@ class Pool:
                 self._send(task, tasks, whole=True)
 
     def _again(self, task: _Task, tasks: Tasks, error: BaseException) -> bool:
-        """Send a piece of work again that was lost, to an executor made anew where that can be."""
+        """Send again a piece of work that was lost, to a new executor where that can be."""
         task.tries += 1
         if task.tries >= TRIES and not self.executing.here:
-            self._begin_anew()
+            self._restart()
             raise LostWorkerError(
                 f"{tasks.shared.name} was asked {TRIES} times in {self.executing.name}, and each time the worker was "
                 f"lost ({type(error).__name__}: {words_of(error)}). It may end its process, or need more memory than "
@@ -300,14 +300,14 @@ class Pool:
                 return  # somebody has seen to it
             self._fruitless += 1
             if self._fruitless > REMADE:
-                self._begin_anew()
+                self._restart()
                 raise LostWorkerError(
                     f"{self.executing.name} cannot be used: it was opened {REMADE} times, and no work came back "
                     f"({type(error).__name__}: {words_of(error)}). Look at its workers, or use another executor"
                 ) from error
             self.close()
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         """Forget what went wrong: the next who asks may have a model that does no harm."""
         self._fruitless = 0
         self.close()

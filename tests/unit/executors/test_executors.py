@@ -172,7 +172,7 @@ def _people() -> dict[str, Any]:
 
 def test_work_that_an_engine_forgot_is_given_to_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isonomia.executors.pool.LATE", 0.2)
-    monkeypatch.setattr("isonomia.executors.pool.PATIENCE", 0.1)
+    monkeypatch.setattr("isonomia.executors.pool.POLL", 0.1)
 
     class Forgetful(Executor):
         sent = 0
@@ -189,7 +189,7 @@ def test_work_that_an_engine_forgot_is_given_to_somebody_else(monkeypatch: pytes
 
 def test_an_executor_that_has_no_worker_left_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isonomia.executors.pool.DESERTED", 0.2)
-    monkeypatch.setattr("isonomia.executors.pool.PATIENCE", 0.1)
+    monkeypatch.setattr("isonomia.executors.pool.POLL", 0.1)
     opened: list[Executor] = []
 
     class Deserted(Executor):
