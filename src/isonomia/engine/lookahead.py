@@ -120,6 +120,7 @@ class Ahead(Generic[Step, Reading]):
         except IsonomiaError:
             # It may be about people whom nobody would have asked about: if not, it happens again.
             self.drop()
+            self.unused += self.samples(plan)  # begun, and begun again
             return self.alone(plan)
 
     def known(self) -> None:

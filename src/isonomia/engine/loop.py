@@ -31,7 +31,7 @@ CAUTION = 3.0
 
 
 RECONSIDER = 1.2
-"""How many times as many people there must be before their spread over the streams is computed anew, which takes time.
+"""How many times as many people there must be before their spread over the streams is computed again, which takes time.
 Groups that are decided get no more of them from then on."""
 
 

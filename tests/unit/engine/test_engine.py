@@ -10,6 +10,7 @@ import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, run
 from isonomia.engine.journal import NothingMoreError
+from isonomia.engine.lookahead import Ahead
 from isonomia.engine.loop import Steps, run_steps
 from isonomia.engine.seeds import batch_rng, root, ticket_rng
 from isonomia.errors import UsageError
@@ -201,3 +202,20 @@ def test_every_use_of_randomness_has_its_own_child() -> None:
     rngs = [batch_rng(1, 0, 0), batch_rng(1, 1, 0), batch_rng(1, 0, 1), ticket_rng(1, 0, 0, 2)]
     assert len({rng.integers(2**60) for rng in rngs}) == len(rngs)
     assert batch_rng(3, 4, 5).integers(2**60) == batch_rng(3, 4, 5).integers(2**60)
+
+
+def test_a_batch_that_fails_ahead_is_measured_alone_and_what_was_begun_is_counted() -> None:
+    class Failing:
+        def together(self, plans: object) -> Failing:  # noqa: ARG002
+            return self
+
+        def reading(self, number: int) -> int:  # noqa: ARG002
+            raise UsageError("no usable answer")
+
+        def drop(self) -> None: ...
+
+    ahead = Ahead(Failing(), alone=lambda plan: -plan, samples=lambda plan: plan)
+    ahead.expect(10, 0, lambda _: iter([3, 2]))
+    assert ahead.measure(10) == -10
+    # The batch itself, the two behind it in its block, and the two of the next block.
+    assert ahead.not_needed == 10 + 5 + 5
