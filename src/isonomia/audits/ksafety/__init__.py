@@ -70,7 +70,7 @@ class KSafetyAudit:
 
     @property
     def known_first(self) -> KSafetyAudit:
-        """The audit itself: cases that broke a condition which must always be true can be computed anew."""
+        """The audit itself: cases that broke a condition which must always be true can be computed again."""
         return self
 
     @property

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.cases import Cases, Runner, prepare
 from isonomia.audits.ksafety.choices import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
+from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.setup import FreshInputs, Inputs, Setup, worth_drawing
 from isonomia.audits.ksafety.violations import (
     SHRUNK,
@@ -158,16 +159,19 @@ def _try(setup: Setup, max_n: int) -> Entry:
     # No more people are drawn for it than will be drawn anyway: a population may be slow too.
     pool = int(min(POOL, setup.check.budget.samples, setup.evidence.needed))
     rng = corner_rng(setup.check.seed)
-    domain, cases = _corner_cases(runner, setup.inputs, setup.domain, max_n, pool, rng)
-    result: dict[str, Any] = {"tried": len(cases), "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
+    result: dict[str, Any] = {"tried": 0, "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
     try:
+        domain, cases = _corner_cases(runner, setup.inputs, setup.domain, max_n, pool, rng)
+        result["tried"] = len(cases)
         if len(cases):
             result |= _judge(setup, runner, domain, cases)
     except UnreliableModelError:
         raise
     except ModelError as error:
         # A model that answers for nobody is an error when cases are drawn; one that answers there has failed here.
-        result |= {"failed": len(cases), "reasons": {str(error.__cause__ or error): len(cases)}}
+        result |= {"failed": result["tried"], "reasons": {str(error.__cause__ or error): result["tried"]}}
+    except RaisedEverywhereError as error:
+        result |= {"tried": error.cases, "failed": error.cases, "reasons": {error.why: error.cases}}
     return {**result, "seconds": monotonic() - began}
 
 

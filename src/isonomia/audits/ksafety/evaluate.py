@@ -456,11 +456,18 @@ def compare(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray
     return np.asarray([item is True for item in result.tolist()], dtype=bool), bad, why
 
 
+_SIMPLE = frozenset({str, int, bool, type(None)})
+"""Kinds of values that are equal or not without further ado: no NaN, no array, no class of the user's own."""
+
+
 def _equal(left: NDArray[Any], right: NDArray[Any]) -> Booleans:
     """Where two columns are equal; nothing is equal to nothing, of whatever kind."""
     if left.dtype != object or right.dtype != object:
         return np.asarray(left == right, dtype=bool) | (missing(left) & missing(right))
-    pairs = zip(left.tolist(), right.tolist(), strict=True)
+    ones, others = left.tolist(), right.tolist()
+    if _SIMPLE.issuperset(map(type, ones)) and _SIMPLE.issuperset(map(type, others)):
+        return np.asarray(left == right, dtype=bool)
+    pairs = zip(ones, others, strict=True)
     return np.fromiter((same_values(one, other) for one, other in pairs), dtype=bool, count=len(left))
 
 

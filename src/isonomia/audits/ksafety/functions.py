@@ -206,6 +206,20 @@ ENOUGH = 8
 """A function that raises in all of so many cases is itself at fault, and not the cases."""
 
 
+class RaisedEverywhereError(DataError):
+    """A function raised in every case of a batch: an error of the audit, unless the cases were chosen, not drawn.
+
+    Attributes
+    ----------
+    why, cases
+        What it raised, and in how many cases.
+    """
+
+    def __init__(self, message: str, why: str = "", cases: int = 0) -> None:
+        super().__init__(message)
+        self.why, self.cases = why, cases
+
+
 def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> Value:
     """Call a function for every case of a batch.
 
@@ -295,7 +309,9 @@ def _one_by_one(
         raised |= here
         batch.fault(here, reason, call.place)
     if tried and raised[tried].all() and len(tried) >= ENOUGH:
-        raise DataError(f"{next(iter(why))}. It did so in every case")
+        reason = next(iter(why))
+        where = f" (line {call.place.line})" if call.place is not None else ""
+        raise RaisedEverywhereError(f"{reason}. It did so in every case", f"{reason}{where}", len(tried))
     made = _as_values(batch, call, function, results, raised | skipped)
     return Value(made.data, either(bad, raised if raised.any() else None), made.null)
 

@@ -251,7 +251,7 @@ class Subject:
     sample
         Whether they are draws from others, each of which serves once.
     fresh
-        Whether they are drawn anew without end.
+        Whether new ones can be drawn without end.
     random, asking, own
         The functions that draw; those that ask the model; and those that a user brought along as ones that draw
         nothing.

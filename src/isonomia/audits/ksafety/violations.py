@@ -24,8 +24,10 @@ from isonomia.audits.ksafety.choices import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import Value, is_column
 from isonomia.audits.ksafety.evidence import Tally
+from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
 from isonomia.engine.journal import Entry
+from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain
 from isonomia.records.violations import ViolationSet
@@ -439,7 +441,10 @@ def _shrunk(runner: Runner, violation: Violation) -> Violation:
         return violation
     begun = replace(violation.case, choices=(), parts=np.ones(1, dtype=np.int64))
     tally = Tally.empty(len(runner.program.ensures))
-    choices = every_choice(runner.program, violation.domain, begun, ENOUGH, tally, runner.workers)
+    try:
+        choices = every_choice(runner.program, violation.domain, begun, ENOUGH, tally, runner.workers)
+    except RaisedEverywhereError:
+        choices = None
     if choices is None:
         return _moved(runner, violation)
     for cases in choices:
@@ -451,7 +456,12 @@ def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation:
     """The least of some cases that violate and of the one at hand."""
     if not len(cases):
         return violation
-    judgement = runner.run(violation.domain, cases)
+    try:
+        judgement = runner.run(violation.domain, cases)
+    except UnreliableModelError:
+        raise
+    except (ModelError, RaisedEverywhereError):
+        return violation  # nothing can be said about any of these
     changed, bad = judgement.changed, np.flatnonzero(judgement.violating)
     if not len(bad):
         return violation

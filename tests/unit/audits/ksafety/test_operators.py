@@ -68,3 +68,16 @@ def test_missing_values_are_found() -> None:
     assert missing(np.array([1.0, np.nan])).tolist() == [False, True]
     assert missing(np.array(["a", None, float("nan")], dtype=object)).tolist() == [False, True, True]
     assert missing(np.array([1, 2])).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("more", [[], [float("nan")], [np.arange(2)]], ids=["simple", "with NaN", "with an array"])
+def test_objects_are_equal_whatever_else_is_in_the_column(more: list[object]) -> None:
+    ones = [None, None, "a", "a", 1, 1, True, 0, "", "1", 10**30, *more]
+    others = [None, "", "a", "A", 1, True, 2, None, "", 1, 10**30, *more]
+    left, right = (np.fromiter(items, dtype=object, count=len(items)) for items in (ones, others))
+    same, _, _ = compare("==", left, right)
+    assert same.tolist() == [
+        *(True, False, True, False, True, True, False, False, True, False, True),
+        *(True for _ in more),
+    ]
+    assert (compare("!=", left, right)[0] == ~same).all()

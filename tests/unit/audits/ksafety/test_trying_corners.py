@@ -238,6 +238,52 @@ def test_a_model_that_raises_at_a_corner_does_not_hold_and_is_not_taken_for_one_
     assert any("too young" in remark for remark in verdict.remarks)
 
 
+def test_a_function_that_raises_at_every_corner_fails_there_and_nowhere_else() -> None:
+    def older(row: dict[str, Any]) -> dict[str, Any]:
+        if row["age"] in (18.0, 90.0):
+            raise ValueError("nobody is as old as that")
+        return {**row, "age": row["age"] + 1}
+
+    text = "input x1;\nvar x2 := older(x1);\noutput d1;\n{ d1 = predict(x2) }\nensures d1 == 0;\n"
+    people = iso.Generator(Ranges({"age": (18.0, 90.0), "priors": (0, 9)}))
+    verdict = check(text, nobody, people, functions={"older": older}, eps=0.1)
+    assert verdict.answer == "undecided"  # what cannot be computed somewhere cannot be said to hold
+    assert verdict.details["cases"]["failed"] == 0
+    tried = verdict.details["corners"]["tried"]
+    assert verdict.details["corners"]["failed"] == tried > 0
+    reason = "older(...) raised ValueError: nobody is as old as that (line 2)"
+    assert verdict.details["failures"] == {reason: tried}
+
+
+@pytest.mark.parametrize("who", ["function", "model"])
+def test_a_violation_stays_as_it_is_where_nothing_around_it_can_be_computed(who: str) -> None:
+    # Every fifth choice cannot be computed, and all that are tried first to make a violation smaller are such.
+    def moved(row: dict[str, Any], far: int) -> dict[str, Any]:
+        if who == "function" and far % 5 == 0:
+            raise ValueError("no fives")
+        return {**row, "age": row["age"] + far}
+
+    def model(table: Any) -> NDArray[Any]:
+        ages = np.asarray(table["age"])
+        if who == "model" and bool(((ages >= 100) & (ages % 5 == 0)).any()):
+            raise ValueError("no fives")
+        return (ages < 100).astype(int)
+
+    text = """input x1;
+var far := randInt(100, 1000100);
+var x2 := moved(x1, far);
+output d1;
+output d2;
+{ d1 = predict(x1)
+  d2 = predict(x2) }
+ensures d1 <= d2;
+"""
+    verdict = check(text, model, iso.Census({"age": [10, 20, 30]}), budget=400, functions={"moved": moved})
+    assert verdict.answer == "violated"
+    assert verdict.counterexamples[0]["outputs"] == {"d1": 1, "d2": 0}
+    assert verdict.details["cases"]["failed"] > 0
+
+
 def test_what_a_draw_says_of_its_corners_must_have_its_columns() -> None:
     class Careless:
         def __call__(self, n: int, rng: np.random.Generator) -> Columns:
