@@ -18,7 +18,8 @@ from scipy import stats
 
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
-from isonomia.audits.rates.programs import QUICK, THOROUGH, prove
+from isonomia.audits.proofs import QUICK, THOROUGH
+from isonomia.audits.rates.programs import prove
 from isonomia.audits.rates.question import ask_about
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly

@@ -15,26 +15,17 @@ from isonomia.audits.principal.programs import ProvedTables, prove_tables
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState, check_table
+from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, proof_entry, proved_by, sampled_since
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.programs import (
-    EITHER,
-    EVERY_WAY,
-    QUICK,
-    THOROUGH,
-    ProofEffort,
-    asks_for_proof,
-    no_proof,
-    proved_by,
-    sampled_since,
-)
 from isonomia.audits.rates.question import census_of
 from isonomia.audits.rates.sampling import UNLIMITED
 from isonomia.audits.verdicts import introduce, new_verdict, why_stopped
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Entry, Keeping, NothingMoreError, once
+from isonomia.engine.journal import Entry, Keeping, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
+from isonomia.errors import NumericalError
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.finite import Census, Sample, WithReplacement
@@ -45,6 +36,8 @@ from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.principal import PrincipalFairness
 
 __all__ = ["check_principal"]
+
+WIDE = "what could be proved leaves the table open"
 
 PILOTS = 10_000
 """Draws that list the subgroups of an unlimited population; others may still turn up later."""
@@ -65,7 +58,10 @@ def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verd
         return _verdict(check, question, None, (), method="exact", overall={}, stopped=stopped, remarks=())
     if proof is not None and not proof.reason:
         introduce(check.population, check.model, check.journal)
-        return _proved(check, question, proof, began)
+        try:
+            return _proved(check, question, proof, began)
+        except NumericalError as error:
+            proof = ProvedTables(reason=f"its bounds cannot be computed: {error}")
     counted = census is not None and (census.exact or check.method == "exact")
     exact = once(check.journal, "exact", lambda: {"exact": counted})["exact"]
     if check.method == "exact" and not exact:
@@ -78,26 +74,16 @@ def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verd
 
 def _proof(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer) -> ProvedTables | None:
     """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
-    if not asks_for_proof(check):
-        return None
-    observer.begin(str(check.prop))
-    try:
-        effort = THOROUGH if check.method == "exact" else QUICK
-        entry = once(check.journal, "proof", lambda: _decisive(check, question, observer, effort))
-    except NothingMoreError:
-        return None  # a record from before programs were proved
-    finally:
-        observer.end()
-    return ProvedTables.unpack(entry, question)
 
+    def proved(effort: ProofEffort) -> Entry:
+        """A proof that leaves the answer open is none where draws could still tell."""
+        proof = prove_tables(check, question, observer, effort)
+        if not proof.reason and not proof.narrow and check.method != "exact" and proof.holds(question) is None:
+            proof = ProvedTables(reason=EITHER)
+        return proof.pack()
 
-def _decisive(
-    check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, effort: ProofEffort
-) -> Entry:
-    """A proof as it is kept: one that leaves the answer open is none where draws could still tell."""
-    proof = prove_tables(check, question, observer, effort)
-    decided = proof.reason or proof.narrow or check.method == "exact" or proof.census(question).holds is not None
-    return (proof if decided else ProvedTables(reason=EITHER)).pack()
+    entry = proof_entry(check, observer, proved)
+    return None if entry is None else ProvedTables.unpack(entry, question)
 
 
 def _proved(check: Check[PrincipalFairness], question: PrincipalQuestion, proof: ProvedTables, began: float) -> Verdict:
@@ -108,7 +94,7 @@ def _proved(check: Check[PrincipalFairness], question: PrincipalQuestion, proof:
         counted.holds,
         counted.findings,
         method="exact",
-        stopped=EVERY_WAY,
+        stopped=EVERY_WAY if proof.narrow or counted.holds is not None else WIDE,
         remarks=(proved_by(proof.ways), *exact_remarks(question, counted.holds, counted.findings)),
         seconds=monotonic() - began,
         overall=_exact_overall(counted),

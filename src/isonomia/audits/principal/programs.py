@@ -19,8 +19,7 @@ import numpy as np
 from isonomia.audits.principal.census import PrincipalCensus, in_order, nobody_with
 from isonomia.audits.principal.findings import Finding, from_table
 from isonomia.audits.principal.question import Coding, Key, PrincipalQuestion, refuse_many
-from isonomia.audits.protocol import Check
-from isonomia.audits.rates.programs import (
+from isonomia.audits.proofs import (
     TOO_FAR_APART,
     Known,
     ProofEffort,
@@ -32,9 +31,10 @@ from isonomia.audits.rates.programs import (
     packed_number,
     unpacked_number,
 )
+from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Entry
 from isonomia.engine.observer import Observer, Progress
-from isonomia.errors import DataError
+from isonomia.errors import DataError, NumericalError
 from isonomia.evidence.cells import DrawCell, LinearForm, Masses, total_mass
 from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.evidence.strata.worlds import Observed
@@ -77,6 +77,13 @@ class ProvedTables:
         joint = np.asarray([[_ends(*cell) for cell in row] for row in table])
         nobody = np.zeros((question.shape.attributes, question.shape.cells))
         return from_table(question, key, Observed.between(low, high), nobody, joint)
+
+    def holds(self, question: PrincipalQuestion) -> bool | None:
+        """The answer; ``None`` also where the tables are too near to contradictory for linear programs."""
+        try:
+            return self.census(question).holds
+        except NumericalError:
+            return None
 
     @property
     def narrow(self) -> bool:
@@ -128,7 +135,7 @@ def prove_tables(
             occurring = {key: table for key, table in tables.items() if any(map(_occurs, chain(*table)))}
             return ProvedTables(occurring, ways=len(ways.paths))
 
-        return narrowed_down(measure, lambda proof: proof.census(question).holds is not None, ways.finder.late, effort)
+        return narrowed_down(measure, lambda proof: proof.holds(question) is not None, ways.finder.late, effort)
     except (NotExactError, TooManyCellsError) as error:
         return ProvedTables(reason=str(error))
     except OverflowError:

@@ -236,7 +236,7 @@ def sorted_into(table: Table, given: Sequence[str]) -> tuple[list[Key], NDArray[
     codes = [coding.codes(table.column(coding.name)) for coding in codings]
     places, first = np.zeros(table.rows, dtype=np.intp), np.zeros(1, dtype=np.intp)
     for coding, code in zip(codings, codes, strict=True):
-        # Numbered anew after each column: the number of all possible combinations may have no room in 64 bits.
+        # Renumbered after each column: the number of all possible combinations may have no room in 64 bits.
         both = places * len(coding.values) + code
         _, first, places = np.unique(both, return_index=True, return_inverse=True)
     values = [[coding.values[n] for n in code[first].tolist()] for coding, code in zip(codings, codes, strict=True)]

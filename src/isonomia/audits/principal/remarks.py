@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
 from isonomia.audits.principal.question import PrincipalQuestion
+from isonomia.audits.proofs import REAL_NUMBERS
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.programs import REAL_NUMBERS
 from isonomia.evidence.strata.assumptions import ASSUMPTIONS
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.wording import chance, first_few

@@ -10,24 +10,22 @@ from time import monotonic
 from typing import Any
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.proofs import (
+    EITHER,
+    EVERY_WAY,
+    REAL_NUMBERS,
+    ProofEffort,
+    no_proof,
+    proof_entry,
+    proved_by,
+    sampled_since,
+)
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusCounts, count_census, exact_groups
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table
-from isonomia.audits.rates.programs import (
-    EITHER,
-    EVERY_WAY,
-    QUICK,
-    REAL_NUMBERS,
-    THOROUGH,
-    Proof,
-    asks_for_proof,
-    no_proof,
-    prove,
-    proved_by,
-    sampled_since,
-)
+from isonomia.audits.rates.programs import Proof, prove
 from isonomia.audits.rates.question import (
     Question,
     ask_about,
@@ -103,28 +101,15 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
 
 def _proof(check: Check[Property], question: Question, observer: Observer) -> Proof | None:
     """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
-    if not asks_for_proof(check):
-        return None
-    # A second person, and so pairs, cannot be followed; nothing need be kept then.
-    observer.begin(str(check.prop))
-    try:
-        effort = THOROUGH if check.method == "exact" else QUICK
-        entry = once(
-            check.journal, "proof", lambda: _decisive(check, prove(check, question, observer, effort), question)
-        )
-    except NothingMoreError:
-        return None  # a record from before programs were proved
-    finally:
-        observer.end()
-    return Proof.unpack(entry, question.leaves)
 
+    def proved(effort: ProofEffort) -> Entry:
+        """A proof that leaves the claim open is none where draws could still tell."""
+        proof = prove(check, question, observer, effort)
+        open_ = not proof.reason and proof.truth(question.formula) is None and None not in proof.leaves.values()
+        return (Proof(reason=EITHER) if open_ and check.method != "exact" and not proof.narrow else proof).pack()
 
-def _decisive(check: Check[Property], proof: Proof, question: Question) -> Entry:
-    """A proof as it is kept: one that leaves the claim open is none where draws could still tell."""
-    open_ = not proof.reason and proof.truth(question.formula) is None and None not in proof.leaves.values()
-    if open_ and check.method != "exact" and not proof.narrow:
-        proof = Proof(reason=EITHER)
-    return proof.pack()
+    entry = proof_entry(check, observer, proved)
+    return None if entry is None else Proof.unpack(entry, question.leaves)
 
 
 def _proved(check: Check[Property], question: Question, proof: Proof, began: float) -> Verdict:

@@ -7,94 +7,49 @@ enclosures are as narrow as the effort allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isfinite, nextafter
 from time import monotonic
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import numpy as np
 
+from isonomia.audits.proofs import (
+    TOO_FAR_APART,
+    Known,
+    ProofEffort,
+    Ways,
+    around,
+    follow,
+    following,
+    is_true,
+    met,
+    narrowed_down,
+    packed_number,
+    unpacked_number,
+)
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Question
-from isonomia.engine.journal import Entry, exact_fraction
+from isonomia.engine.journal import Entry
 from isonomia.engine.observer import Observer, Progress
-from isonomia.engine.seeds import root
-from isonomia.errors import DataError, UsageError
+from isonomia.errors import DataError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.intervals import Interval, enclose, judge
 from isonomia.evidence.quadrature import TooManyCellsError
-from isonomia.models.structure import readable
-from isonomia.populations.causal import Causal
-from isonomia.populations.program import Program
-from isonomia.populations.protocol import Wanted
-from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
+from isonomia.populations.worlds.paths import NotExactError, ProgramPath, row_values
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Do, Formula, Leaf, Mean, Quantity, Row, Version
-from isonomia.spec.walk import columns_of, leaves_of, versions_of
-from isonomia.wording import plural
+from isonomia.spec.tree import Formula, Leaf, Mean, Quantity
+from isonomia.spec.walk import leaves_of, versions_of
 
-__all__ = [
-    "EITHER",
-    "EVERY_WAY",
-    "QUICK",
-    "REAL_NUMBERS",
-    "THOROUGH",
-    "TOO_FAR_APART",
-    "Known",
-    "Proof",
-    "ProofEffort",
-    "Ways",
-    "asks_for_proof",
-    "follow",
-    "following",
-    "met",
-    "narrowed_down",
-    "no_proof",
-    "packed_number",
-    "prove",
-    "proved_by",
-    "sampled_since",
-    "unpacked_number",
-]
-
-TOO_FAR_APART = "its numbers are too far apart for floats"
-EITHER = "what could be proved allows either answer"
-EVERY_WAY = "every way was followed"
-REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
-
-TOLERANCES = (1e-3, 1e-6, 1e-9)
-"""How wide the enclosure of a polytope's probability may be, one after the other until the claim is decided."""
-
+__all__ = ["Proof", "prove"]
 
 NARROW = 1e-7
 """A width that no number of draws reaches: 10^14 of them would. Where what is proved is as narrow, nobody is drawn."""
-
-Known: TypeAlias = tuple[Fraction | None, float, float]
-"""A number as a fraction, where it is one that is known, and two floats between which it lies."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProofEffort:
-    """How much a proof may take: ways through the program, and points of integration.
-
-    They are counts and not times, so that the same check is always decided in the same way. They change who decides,
-    never the answer.
-    """
-
-    ways: int
-    points: int
-
-
-QUICK = ProofEffort(ways=4_000, points=2**22)
-"""About as much as bets would take: half a second at the most."""
-
-THOROUGH = ProofEffort(ways=30_000, points=2**29)
-"""Minutes, for who asks for an exact answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,99 +132,6 @@ def _ends(exact: Fraction | None, low: float, high: float) -> tuple[float | None
     return (low + high) / 2 if isfinite(low) and isfinite(high) else None, low, high
 
 
-def packed_number(value: Known) -> list[str | None]:
-    """An enclosed number as a journal keeps it."""
-    return [None if value[0] is None else str(value[0]), value[1].hex(), value[2].hex()]
-
-
-def unpacked_number(kept: Sequence[Any]) -> Known:
-    """The enclosed number that a journal kept."""
-    exact, low, high = kept
-    ends = float.fromhex(low), float.fromhex(high)
-    value = None if exact is None else exact_fraction(exact)
-    if not ends[0] <= ends[1] or (value is not None and ends != around(value)):
-        raise DataError(
-            f"expected a number between its two ends in the record of a proof, the lower one first, but got {kept!r}"
-        )
-    return value, *ends
-
-
-def around(value: Fraction) -> tuple[float, float]:
-    """The floats on either side of a fraction."""
-    near = value.numerator / value.denominator
-    return nextafter(near, -inf), nextafter(near, inf)
-
-
-def asks_for_proof(check: Check[Any]) -> bool:
-    """Whether a check is to be proved if it can be: who names a device, a width or planned looks wants draws."""
-    if check.population.kind not in {"program", "causal"}:
-        return False
-    device = getattr(check.population, "device", None)
-    return check.method == "exact" or (
-        check.method == "auto" and check.looks == "any" and check.stop == "decided" and device is None
-    )
-
-
-def no_proof(check: Check[Any], reason: str) -> UsageError:
-    """There is no exact answer, and why: the reason of the proof that failed, or what kind of people there are."""
-    return UsageError(
-        "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
-        f"{reason or 'the people are a ' + check.population.kind}: leave out the method"
-    )
-
-
-def proved_by(ways: int) -> str:
-    """How it was proved, for readers."""
-    return f"proved: {plural(ways, 'way', 'ways')} through the program, each with its probability"
-
-
-def sampled_since(reason: str) -> str:
-    """Why it was not proved, for readers."""
-    return f"it was sampled, since {reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """Every way through a program, and what reads expressions on them: the model, and the columns by version.
-
-    ``among`` is the condition to which a causal model is limited.
-    """
-
-    finder: PathFinder
-    paths: Sequence[ProgramPath]
-    answer: Answer | None
-    among: Row | None
-    versions: Mapping[Version, Sequence[str]]
-
-
-def follow(
-    check: Check[Any], wanted: Wanted, columns: Mapping[Version | None, Sequence[str]], effort: ProofEffort
-) -> Ways:
-    """Follow every way through a program, as far as the columns of each version, and the model, need it.
-
-    Raises :class:`NotExactError` where that cannot be done; it says why.
-    """
-    population = check.population
-    if not isinstance(population, Program | Causal):
-        raise NotExactError("only programs and causal models can be followed draw by draw")
-    if check.random_model and check.model is not None:
-        raise NotExactError("the model may answer at random")
-    population.open(root(check.seed), wanted)  # refuses interventions that mean nothing here
-    answer, reads = (None, ()) if check.model is None else readable(check.model, population.names, effort.ways)
-    named = [*dict.fromkeys((*columns[None], *reads))]
-    versions = {
-        version: [*dict.fromkeys((*asked, *reads))] for version, asked in columns.items() if version is not None
-    }
-    if any(not isinstance(version, Do) for version in versions):
-        raise NotExactError("the property speaks of a second person")
-    among = population.among if isinstance(population, Causal) else None
-    if among is not None:
-        named = [*dict.fromkeys((*named, *columns_of(among)))]
-    began = monotonic()
-    finder = PathFinder(population.world, effort.ways, lambda: monotonic() - began > check.budget.seconds)
-    return Ways(finder, finder.paths(named, list(versions)), answer, among, versions)  # type: ignore[arg-type]
-
-
 def prove(check: Check[Property], question: Question, observer: Observer, effort: ProofEffort) -> Proof:
     """Enclose every leaf of a question about a program, or say why that cannot be done."""
     columns = {version: asked.columns for version, asked in question.asked.items()}
@@ -287,29 +149,6 @@ def prove(check: Check[Property], question: Question, observer: Observer, effort
         return Proof(reason=str(error))
     except OverflowError:
         return Proof(reason=TOO_FAR_APART)
-
-
-T = TypeVar("T")
-
-
-def narrowed_down(
-    measure: Callable[[Masses], T], decided: Callable[[T], bool], late: Callable[[], bool], effort: ProofEffort
-) -> T:
-    """Enclose probabilities: narrowly at once where that is quick, else step by step until the claim is decided."""
-    best, reason = None, ""
-    for tolerance, points in ((TOLERANCES[-1], QUICK.points), *((each, effort.points) for each in TOLERANCES)):
-        try:
-            best = measure(Masses(tolerance, points, late))
-        except TooManyCellsError as error:
-            reason = f"it takes {error}"
-            if error.hopeless and points == effort.points:
-                break
-            continue
-        if tolerance == TOLERANCES[-1] or decided(best):
-            break
-    if best is None:
-        raise NotExactError(reason)
-    return best
 
 
 def _cells_of(leaf: Leaf, ways: Ways) -> dict[Fraction, list[DrawCell]]:
@@ -347,27 +186,12 @@ def _leaf_values(leaf: Leaf, way: ProgramPath, ways: Ways) -> Iterator[tuple[Fra
                 yield _value_of(leaf, value), cell
 
 
-def met(condition: Row, path: ProgramPath, ways: Ways) -> Iterator[ProgramPath]:
-    """The parts of a way on which a condition holds."""
-    for value, cell in row_values(condition, path, ways.answer, path.cell):
-        if _is_true(value):
-            yield replace(path, cell=cell)
-
-
 def _value_of(leaf: Leaf, value: Any) -> Fraction:
     if not isinstance(leaf, Mean):
-        return Fraction(int(_is_true(value)))
+        return Fraction(int(is_true(value)))
     if isinstance(value, str) or (not isinstance(value, bool) and value.slopes):
         raise NotExactError("the mean of a number that is drawn")
     return Fraction(int(value)) if isinstance(value, bool) else value.constant
-
-
-def _is_true(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) or value.slopes or value.constant not in {0, 1}:
-        raise NotExactError("a condition is a number that is neither 0 nor 1")
-    return bool(value.constant)
 
 
 def _once(
@@ -388,11 +212,6 @@ def _once(
             )
         values[leaf] = _mean(parts)
     return Proof(values, ways=ways)
-
-
-def following() -> str:
-    """What is being done, for the display of progress."""
-    return "following every way through the program"
 
 
 def _mean(

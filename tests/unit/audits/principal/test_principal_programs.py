@@ -173,6 +173,25 @@ def test_what_cannot_be_proved_is_drawn_and_says_why() -> None:
     assert any(remark.startswith("it was sampled, since the structure of") for remark in verdict.remarks)
 
 
+def test_bounds_that_cannot_be_computed_leave_the_answer_to_draws() -> None:
+    # Probabilities of 1e-9 that differ: what the solver finds does not pass its check.
+    world = iso.Causal(
+        {
+            "male": iso.Categories({0: 0.5, 1: 0.5}),
+            "u": "gaussian(0, 1)",
+            "passed": "1 if u > 5.9 else 0",
+            "hired": "1 if u > (5.9 if male == 0 else 5.7) else 0",
+        }
+    )
+    asked = fairness(definition=2, values={"passed": [0, 1], "hired": [0, 1]})
+    with pytest.raises(UsageError, match="its bounds cannot be computed: the solution of a linear program"):
+        iso.check(asked, None, world, method="exact")
+    verdict = iso.check(asked, None, world, budget=2_000)
+    assert verdict.method == "bets"
+    assert verdict.answer == "undecided"
+    assert any(remark.startswith("it was sampled, since its bounds cannot") for remark in verdict.remarks)
+
+
 @pytest.mark.parametrize("people_", [iso.Sample, iso.Census])
 def test_exact_is_for_programs_and_for_a_census(people_: Any) -> None:
     rows = people(decimal_tables(1)[0])

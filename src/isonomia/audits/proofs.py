@@ -1,0 +1,236 @@
+"""What proofs about programs have in common: whether there is to be one, following every way, and how narrowly.
+
+A proof encloses probabilities instead of drawing people. What is enclosed differs by audit: the rates of a property
+(:mod:`isonomia.audits.rates.programs`), or the tables of principal fairness
+(:mod:`isonomia.audits.principal.programs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, nextafter
+from time import monotonic
+from typing import Any, TypeAlias, TypeVar
+
+from isonomia.audits.protocol import Check
+from isonomia.engine.journal import Entry, NothingMoreError, exact_fraction, once
+from isonomia.engine.observer import Observer
+from isonomia.engine.seeds import root
+from isonomia.errors import DataError, UsageError
+from isonomia.evidence.cells import Masses
+from isonomia.evidence.quadrature import TooManyCellsError
+from isonomia.models.structure import readable
+from isonomia.populations.causal import Causal
+from isonomia.populations.program import Program
+from isonomia.populations.protocol import Wanted
+from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
+from isonomia.spec.tree import Do, Row, Version
+from isonomia.spec.walk import columns_of
+from isonomia.wording import plural
+
+__all__ = [
+    "EITHER",
+    "EVERY_WAY",
+    "QUICK",
+    "REAL_NUMBERS",
+    "THOROUGH",
+    "TOO_FAR_APART",
+    "Known",
+    "ProofEffort",
+    "Ways",
+    "around",
+    "follow",
+    "following",
+    "is_true",
+    "met",
+    "narrowed_down",
+    "no_proof",
+    "packed_number",
+    "proof_entry",
+    "proved_by",
+    "sampled_since",
+    "unpacked_number",
+]
+
+TOO_FAR_APART = "its numbers are too far apart for floats"
+EITHER = "what could be proved allows either answer"
+EVERY_WAY = "every way was followed"
+REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
+
+TOLERANCES = (1e-3, 1e-6, 1e-9)
+"""How wide the enclosure of a polytope's probability may be, one after the other until the claim is decided."""
+
+Known: TypeAlias = tuple[Fraction | None, float, float]
+"""A number as a fraction, where it is one that is known, and two floats between which it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofEffort:
+    """How much a proof may take: ways through the program, and points of integration.
+
+    They are counts and not times, so that the same check is always decided in the same way. They change who decides,
+    never the answer.
+    """
+
+    ways: int
+    points: int
+
+
+QUICK = ProofEffort(ways=4_000, points=2**22)
+"""About as much as bets would take: half a second at the most."""
+
+THOROUGH = ProofEffort(ways=30_000, points=2**29)
+"""Minutes, for who asks for an exact answer."""
+
+
+def _asks_for_proof(check: Check[Any]) -> bool:
+    """Whether a check is to be proved if it can be: who names a device, a width or planned looks wants draws."""
+    if check.population.kind not in {"program", "causal"}:
+        return False
+    device = getattr(check.population, "device", None)
+    return check.method == "exact" or (
+        check.method == "auto" and check.looks == "any" and check.stop == "decided" and device is None
+    )
+
+
+def no_proof(check: Check[Any], reason: str) -> UsageError:
+    """There is no exact answer, and why: the reason of the proof that failed, or what kind of people there are."""
+    return UsageError(
+        "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
+        f"{reason or 'the people are a ' + check.population.kind}: leave out the method"
+    )
+
+
+def proved_by(ways: int) -> str:
+    """How it was proved, for readers."""
+    return f"proved: {plural(ways, 'way', 'ways')} through the program, each with its probability"
+
+
+def sampled_since(reason: str) -> str:
+    """Why it was not proved, for readers."""
+    return f"it was sampled, since {reason}"
+
+
+def proof_entry(check: Check[Any], observer: Observer, prove: Callable[[ProofEffort], Entry]) -> Entry | None:
+    """What is proved of a program or a causal model, as a journal keeps it; ``None`` where nobody asks for that."""
+    if not _asks_for_proof(check):
+        return None
+    observer.begin(str(check.prop))
+    try:
+        effort = THOROUGH if check.method == "exact" else QUICK
+        return once(check.journal, "proof", lambda: prove(effort))
+    except NothingMoreError:
+        return None  # a record from before programs were proved
+    finally:
+        observer.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Every way through a program, and what reads expressions on them: the model, and the columns by version.
+
+    ``among`` is the condition to which a causal model is limited.
+    """
+
+    finder: PathFinder
+    paths: Sequence[ProgramPath]
+    answer: Answer | None
+    among: Row | None
+    versions: Mapping[Version, Sequence[str]]
+
+
+def follow(
+    check: Check[Any], wanted: Wanted, columns: Mapping[Version | None, Sequence[str]], effort: ProofEffort
+) -> Ways:
+    """Follow every way through a program, as far as the columns of each version, and the model, need it.
+
+    Raises :class:`NotExactError` where that cannot be done; it says why.
+    """
+    population = check.population
+    if not isinstance(population, Program | Causal):
+        raise NotExactError("only programs and causal models can be followed draw by draw")
+    if check.random_model and check.model is not None:
+        raise NotExactError("the model may answer at random")
+    population.open(root(check.seed), wanted)  # refuses interventions that mean nothing here
+    answer, reads = (None, ()) if check.model is None else readable(check.model, population.names, effort.ways)
+    named = [*dict.fromkeys((*columns[None], *reads))]
+    versions = {
+        version: [*dict.fromkeys((*asked, *reads))] for version, asked in columns.items() if version is not None
+    }
+    if any(not isinstance(version, Do) for version in versions):
+        raise NotExactError("the property speaks of a second person")
+    among = population.among if isinstance(population, Causal) else None
+    if among is not None:
+        named = [*dict.fromkeys((*named, *columns_of(among)))]
+    began = monotonic()
+    finder = PathFinder(population.world, effort.ways, lambda: monotonic() - began > check.budget.seconds)
+    return Ways(finder, finder.paths(named, list(versions)), answer, among, versions)  # type: ignore[arg-type]
+
+
+def met(condition: Row, path: ProgramPath, ways: Ways) -> Iterator[ProgramPath]:
+    """The parts of a way on which a condition holds."""
+    for value, cell in row_values(condition, path, ways.answer, path.cell):
+        if is_true(value):
+            yield replace(path, cell=cell)
+
+
+def is_true(value: Any) -> bool:
+    """Whether a value on a way is true; a number counts where it is 0 or 1."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) or value.slopes or value.constant not in {0, 1}:
+        raise NotExactError("a condition is a number that is neither 0 nor 1")
+    return bool(value.constant)
+
+
+T = TypeVar("T")
+
+
+def narrowed_down(
+    measure: Callable[[Masses], T], decided: Callable[[T], bool], late: Callable[[], bool], effort: ProofEffort
+) -> T:
+    """Enclose probabilities: narrowly at once where that is quick, else step by step until the claim is decided."""
+    best, reason = None, ""
+    for tolerance, points in ((TOLERANCES[-1], QUICK.points), *((each, effort.points) for each in TOLERANCES)):
+        try:
+            best = measure(Masses(tolerance, points, late))
+        except TooManyCellsError as error:
+            reason = f"it takes {error}"
+            if error.hopeless and points == effort.points:
+                break
+            continue
+        if tolerance == TOLERANCES[-1] or decided(best):
+            break
+    if best is None:
+        raise NotExactError(reason)
+    return best
+
+
+def following() -> str:
+    """What is being done, for the display of progress."""
+    return "following every way through the program"
+
+
+def packed_number(value: Known) -> list[str | None]:
+    """An enclosed number as a journal keeps it."""
+    return [None if value[0] is None else str(value[0]), value[1].hex(), value[2].hex()]
+
+
+def unpacked_number(kept: Sequence[Any]) -> Known:
+    """The enclosed number that a journal kept."""
+    exact, low, high = kept
+    ends = float.fromhex(low), float.fromhex(high)
+    value = None if exact is None else exact_fraction(exact)
+    if not ends[0] <= ends[1] or (value is not None and ends != around(value)):
+        raise DataError(
+            f"expected a number between its two ends in the record of a proof, the lower one first, but got {kept!r}"
+        )
+    return value, *ends
+
+
+def around(value: Fraction) -> tuple[float, float]:
+    """The floats on either side of a fraction."""
+    near = value.numerator / value.denominator
+    return nextafter(near, -inf), nextafter(near, inf)
