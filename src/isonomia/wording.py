@@ -36,15 +36,15 @@ __all__ = [
 # ------------------------------------------------------------------------------------------------------------- numbers
 
 
-def number(value: float | None) -> str:
-    """A number as people write it: four significant digits, a dash for nothing."""
+def number(value: float | None, digits: int = 4) -> str:
+    """A number as people write it: some significant digits, a dash for nothing."""
     if value is None:
         return "-"
     if value in (float("inf"), float("-inf")):
         return "inf" if value > 0 else "-inf"
     if abs(value) < 1e-300:
         return "0"
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:,.{digits}g}" if abs(value) < 10**digits else f"{value:,.0f}"
 
 
 def chance(value: float) -> str:

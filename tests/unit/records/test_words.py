@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isonomia.records import Verdict
-from isonomia.records.display.words import guarantee, risk
+from isonomia.records.display.words import guarantee, interval, risk
+from isonomia.records.verdict import Expression
 from isonomia.wording import alongside, brief, chance, change
 
 VERDICT = Verdict(
@@ -80,3 +81,28 @@ def test_values_that_are_compared_are_short_unless_they_would_look_the_same() ->
     assert alongside([1 / 3, 2 / 3, "a"]) == ["0.333333", "0.666667", "'a'"]
     assert alongside([0.1 + 0.2, 0.3]) == ["0.30000000000000004", "0.3"]
     assert alongside([1 / 3, 1 / 3]) == ["0.333333", "0.333333"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (0.56, 0.79998, "[0.56, 0.79998]"),
+        (0.79998, 0.93, "[0.79998, 0.93]"),
+        (0.8000002, 0.93, "[0.8000002, 0.93]"),
+        (0.56, nextafter(0.8, 0.0), "[0.56, 0.8)"),
+        (nextafter(0.8, 1.0), 0.93, "(0.8, 0.93]"),
+        (nextafter(0.8, 0.0), 0.93, "[0.8, 0.93]"),
+        (0.56, 0.8, "[0.56, 0.8]"),
+        (0.56, 0.7955, "[0.56, 0.7955]"),
+    ],
+)
+def test_an_end_close_beside_the_threshold_is_not_shown_as_it(low: float, high: float, shown: str) -> None:
+    assert interval(Expression("P[y]", ">=", 0.8, None, low, high)) == shown
+
+
+def test_an_end_just_above_a_threshold_of_0_has_a_round_bracket() -> None:
+    assert interval(Expression("P[y]", "==", 0.0, None, nextafter(0.0, 1.0), 0.4888)) == "(0, 0.4888]"
+
+
+def test_an_end_close_beside_a_large_threshold_has_the_digits_that_tell_them_apart() -> None:
+    assert interval(Expression("E[x]", "<=", 12_345.0, None, 12_000.0, 12_345.4)) == "[12,000, 12,345.4]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import inf, isfinite, nextafter
+from math import isfinite
 from typing import Literal as OneOf
 
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
@@ -152,9 +152,18 @@ def compared(item: Expression) -> str:
 def interval(item: Expression | LeafRecord) -> str:
     """The two ends of what the draws do not refute; a round bracket at a threshold that is refuted itself."""
     edge = item.threshold if isinstance(item, Expression) else None
-    first = "(" if edge is not None and item.low == nextafter(edge, inf) else "["
-    last = ")" if edge is not None and item.high == nextafter(edge, -inf) else "]"
-    return f"{first}{number(item.low)}, {number(item.high)}{last}"
+    low, high = _beside(item.low, edge), _beside(item.high, edge)
+    first = "(" if edge is not None and item.low > edge and low == number(edge) else "["
+    last = ")" if edge is not None and item.high < edge and high == number(edge) else "]"
+    return f"{first}{low}, {high}{last}"
+
+
+def _beside(end: float, edge: float | None) -> str:
+    """An end of an interval, with so many digits, up to eight, that it is not taken for a threshold close by."""
+    if edge is None or end == edge:
+        return number(end)
+    apart = (text for digits in range(4, 9) if (text := number(end, digits)) != number(edge, digits))
+    return next(apart, number(end))
 
 
 def must_be(item: Expression) -> str:
