@@ -34,7 +34,7 @@ __all__ = [
     "AnyWealth",
     "BetEvidence",
     "PolytopeTest",
-    "SideBySide",
+    "StackedTests",
     "bets_for",
     "e_processes_for",
     "polytope_test",
@@ -84,7 +84,7 @@ class PolytopeTest:
 
 
 @dataclass(frozen=True, slots=True)
-class SideBySide:
+class StackedTests:
     """E-processes of one shape as repetitions of one, which is quicker than one after the other.
 
     ``places`` says which of the ``channels`` each of them bets on: shape ``(e-processes, channels of each)``.
@@ -95,7 +95,7 @@ class SideBySide:
     places: NDArray[np.intp]
 
     @classmethod
-    def of(cls, tests: Sequence[PolytopeTest]) -> SideBySide:
+    def of(cls, tests: Sequence[PolytopeTest]) -> StackedTests:
         """Put tests without slices together."""
         numbers: dict[Channel, int] = {}
         for test in tests:
@@ -201,22 +201,22 @@ class BetEvidence:
         for (half_spaces, _, cells), members in alike.items():
             stepped: Sequence[AnyWealth]
             if len(members) > (1 if (half_spaces, cells) == (1, 2) else FEW):
-                stepped = self._side_by_side(tuple(members)).step([new[k] for k in members], tallies)
+                stepped = self._stacked(tuple(members)).step([new[k] for k in members], tallies)
             else:
                 stepped = [tests[k].step(new[k], tallies) for k in members]
             for index, wealth in zip(members, stepped, strict=True):
                 new[index] = wealth
         return tuple(new)
 
-    def _side_by_side(self, members: tuple[int, ...]) -> SideBySide:
+    def _stacked(self, members: tuple[int, ...]) -> StackedTests:
         """Some of the tests in one; those that still bet seldom change, so the last ones are kept."""
         if members not in self._kept:
             self._kept.clear()
-            self._kept[members] = SideBySide.of([self.tests[k] for k in members])
+            self._kept[members] = StackedTests.of([self.tests[k] for k in members])
         return self._kept[members]
 
     @cached_property
-    def _kept(self) -> dict[tuple[int, ...], SideBySide]:
+    def _kept(self) -> dict[tuple[int, ...], StackedTests]:
         return {}
 
     def unsettled(self, state: tuple[AnyWealth, ...]) -> BetEvidence:

@@ -96,7 +96,7 @@ bring the bound nearer to the maximum; each is valid."""
 
 SPREAD = 38.0
 """How many standard errors around the estimate the cells reach, the farther the wider; beyond it there is one cell on
-either side. A tail out there is smaller than any double."""
+either side. A tail out there is smaller than any double. The bound of a cell holds however wide it is: power only."""
 
 
 def _two_rates(x: Floats, n: Floats, factors: tuple[float, float], bound: float, cells: int) -> Floats:

@@ -47,7 +47,8 @@ MAX_CELLS = 1024
 confidence region instead, so it changes power and cost only."""
 
 NODES = 129
-"""Nodes of a number that is alone in its channel: fine enough that rounding to them costs next to no power."""
+"""Nodes of a number that is alone in its channel: fine enough that rounding to them costs next to no power.
+Rounding keeps the mean and can only lower a wealth, so it changes power and cost only."""
 
 
 @dataclass(frozen=True, slots=True)

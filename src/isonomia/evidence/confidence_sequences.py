@@ -410,7 +410,7 @@ def drifting_interval(total: float, n: float, delta: float) -> tuple[float, floa
 def _drifting_end(total: float, n: float, need: float) -> float:
     """The largest mean that is not refuted by exponents below 0."""
     inside, outside = total / n, 1.0
-    for _ in range(60):
+    while outside - inside > END_TOLERANCE:
         middle = 0.5 * (inside + outside)
         logs = -TILTS * total - n * np.log1p(middle * np.expm1(-TILTS))
         highest = logs.max()
@@ -418,6 +418,4 @@ def _drifting_end(total: float, n: float, need: float) -> float:
             outside = middle
         else:
             inside = middle
-        if outside - inside <= END_TOLERANCE:
-            break
     return float(outside)

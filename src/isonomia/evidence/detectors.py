@@ -174,7 +174,7 @@ class DetectorState:
     fresh
         The same of blocks since the stakes were last set.
     stake_moments, stakes_until
-        What the stakes go by, and the number of blocks at which they are set anew.
+        What the stakes go by, and the number of blocks at which they are set again.
     always
         The log wealth of each bettor who started at the first draw: those against the claim, then those against its
         opposite.

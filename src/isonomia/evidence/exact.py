@@ -31,7 +31,7 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["exact_sum", "exact_truth", "exact_value"]
+__all__ = ["TOGETHER", "exact_sum", "exact_truth", "exact_value"]
 
 
 def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:
@@ -132,20 +132,27 @@ def _zero(quantity: Quantity) -> DataError:
     )
 
 
+TOGETHER = 2**16
+"""How many numbers are summed at a time: they stay in a core's cache. Sums of fewer than 2**26 are
+exact, so it changes cost only."""
+
+
 def exact_sum(column: NDArray[Any]) -> Fraction:
     """The sum of whole numbers, or of finite floats, without rounding, whatever cancels and however large it becomes.
 
     Every float is a whole number of 53 bits times a power of 2. The upper 26 bits and the lower 27 of those with the
     same power are summed apart, as floats: exactly, for fewer than 2**26 numbers at a time.
     """
-    if len(column) >= 2**26:
-        return exact_sum(column[: 2**25]) + exact_sum(column[2**25 :])
-    if not len(column):
-        return Fraction(0)
+    parts = (column[start : start + TOGETHER] for start in range(0, len(column), TOGETHER))
+    return sum(map(_sum_together, parts), Fraction(0))
+
+
+def _sum_together(column: NDArray[Any]) -> Fraction:
     if column.dtype.kind in "iu":
+        numbers = column if column.dtype.itemsize == 8 else column.astype(np.int64)
         wide = 2**32  # the upper and the lower half apart: their sums fit into 64 bits
-        return Fraction(int((column // wide).sum()) * wide + int((column % wide).sum()))
-    parts, powers = np.frexp(column)
+        return Fraction(int((numbers // wide).sum()) * wide + int((numbers % wide).sum()))
+    parts, powers = np.frexp(column.astype(np.float64, copy=False))
     whole = np.ldexp(parts, 53).astype(np.int64)
     powers = powers.astype(np.int64)
     lowest = int(powers.min())

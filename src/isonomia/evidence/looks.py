@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf, log, nextafter, sqrt
+from math import inf, isfinite, log, nextafter, sqrt
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from isonomia.errors import DataError
 from isonomia.evidence.binomial import clopper_pearson
 from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import mean_ends
@@ -372,6 +373,8 @@ def _linear(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None]) -
     below: Polynomial = bottom[0] if bottom else {(): 1.0}
     if len(bottom) > 1 or not (is_linear(top) and is_linear(below)):
         raise NoLookError(f"{text} is not linear in the rates")
+    if not all(map(isfinite, (*bounds_of(top, ranges), *bounds_of(below, ranges)))):
+        raise DataError("expected finite numbers in a comparison, but one overflows: rescale the property")
     leaves = tuple(dict.fromkeys(monomial[0] for each in (top, below) for monomial in each if monomial))
     if len(leaves) == 1 and isinstance(leaves[0], Mean) and not bottom:
         return MeanPart(leaves[0], top.get((), 0.0), top.get((leaves[0],), 0.0))

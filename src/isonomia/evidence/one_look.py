@@ -71,6 +71,11 @@ a hundred wider then."""
 NEAR = 0.01
 """How near a limit is searched, in standard deviations of the quantity. The proved side is returned: it only widens."""
 
+LEAST_Z = 0.1
+"""The least number of standard deviations by which tables of two rates are ordered, for risks of a half and more. Any
+order is valid that is fixed beforehand, so it changes power only; with none at all, counts of nobody and of everybody
+would have no spread."""
+
 SLACK = 1e-7
 """The part of the risk set aside for rounding and for counts so far from their mean that they are left out of a sum: a
 part ``SLACK`` of the level for each. Rounding in a sum of a million terms is far below it. It *can* change a
@@ -318,7 +323,7 @@ class _TwoRates:
     def __post_init__(self) -> None:
         table = self.table
         self.low = table.low
-        self.z = max(-float(ndtri(self.order)), 0.0)
+        self.z = max(-float(ndtri(self.order)), LEAST_Z)
         self.level = self.delta - self.order * NUISANCE_SHARE
         shrunk = self._shrunk(table.yes, np.arange(2))
         self.centre = table.value(shrunk)
@@ -329,7 +334,7 @@ class _TwoRates:
         below = table.base + float(shrunk @ table.bottom)
         self.scale = float(np.hypot(*slopes)) / below if below > 0 else inf
         self.border = self._approximate_limit(shrunk)
-        if self.border is None or not isfinite(self.scale):
+        if self.border is None or not 0.0 < self.scale < inf:
             self.centre = -inf
 
     @property
@@ -423,7 +428,7 @@ class _TwoRates:
             if not likely.any():
                 return True
             left, right = left[likely], right[likely]
-            if depth == depths or (depth == 0 and self._some_rate_is_likely(c, 0.5 * (left + right))):
+            if depth == 0 and self._some_rate_is_likely(c, 0.5 * (left + right)):
                 return False
             parts = np.linspace(0.0, 1.0, SPLIT + 1)
             cuts = left[:, None] + (right - left)[:, None] * parts

@@ -72,7 +72,7 @@ def best_gain(
     most = MAX_SPREAD / max(*(abs(add / part) for add, part in zip(y, weights, strict=True)), TINY)
     found = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
     if found is None:
-        return None
+        return 0.0  # only rounding puts the estimate outside
     projected = [rate / yes for rate, (_, yes) in zip(rates, found[1], strict=True)]
     inside = (_dot(other, projected) <= bounds[j] for j, other in enumerate(ys) if j != violated[0])
     return _won(found, bound, counts) if all(inside) else None

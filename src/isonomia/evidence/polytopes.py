@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from math import fsum, gcd, inf, log, pi, prod, sqrt
 from typing import TypeAlias
 
@@ -563,10 +564,6 @@ class _Growth:
             bound = bound + np.log(length + widening * along + 1e-300)
         if self.uniform_last is not None:
             return bound + np.log(self.uniform_last[0] + self.uniform_last[1] * along + 1e-300)
+        # At least one constraint ends a normal variable that comes last: it was chosen for that.
         ends = [np.logaddexp(0.0, np.log(s * sideways * _PEAK + 1e-300) + (s * sideways) ** 2 / 2) for s in self.last]
-        if not ends:
-            return bound
-        together = ends[0]
-        for each in ends[1:]:
-            together = np.logaddexp(together, each)
-        return bound + together
+        return bound + reduce(np.logaddexp, ends)

@@ -385,8 +385,10 @@ def steady_stakes(
     """The stakes on one half-space that are best where the truth lies some distances outside of it.
 
     A distance is in standard deviations of what one draw contributes. The arrays are those of :func:`best_stakes`.
-    Returned are amounts, intercepts and factors, of shapes ``(repetitions, distances)``, ``(..., channels)`` and
-    ``(..., channels, cells)``. Nothing is staked where a channel that is needed has no draw. Every factor is positive.
+    Returned are amounts, the least factor of each channel and all factors, of shapes ``(repetitions, distances)``,
+    ``(..., channels)`` and ``(..., channels, cells)``. The intercept of a channel is its least factor less the amount
+    times its least payoff: it may be a million times as large, and rounding it would pass for evidence. Nothing is
+    staked where a channel that is needed has no draw. Every factor is positive.
     """
     y = payoffs[:, 0]
     largest = np.abs(y).max(axis=-1)
@@ -399,9 +401,9 @@ def steady_stakes(
     most = MAX_SPREAD / np.maximum((largest / weights).max(axis=-1), TINY)
     unit = np.where(allowed & (spread > 0), 1.0 / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
     mu = np.minimum(unit[:, None] * distances, most[:, None])
-    moved = mu[:, :, None, None] * scaled[:, None]
-    z = _intercepts(moved, estimate[:, None])
-    return mu, z, z[..., None] + moved
+    above = mu[:, :, None, None] * (scaled - scaled.min(axis=-1, keepdims=True))[:, None]
+    least = _least_factors(above, estimate[:, None])
+    return mu, least, least[..., None] + above
 
 
 def steady_yes_no_gains(
@@ -431,21 +433,30 @@ def steady_yes_no_gains(
     return np.asarray(won[:, None] - mu[:, None] * (total[:, None] * bounds)[:, :, None])
 
 
-def _intercepts(moved: Floats, estimate: Floats) -> Floats:
-    """The intercept of each channel at which the mean inverse factor is 1, from below, and so with positive factors.
+def _least_factors(above: Floats, estimate: Floats) -> Floats:
+    """The least factor of each channel at which the mean inverse factor is 1, from below; ``above`` is what others add.
 
-    The mean inverse is convex and falls, and where one cell's share over its factor is 1 it is at least 1. So Newton's
+    The inverse of that mean is a harmonic mean of the factors, concave and rising with the least. It is at most 1 where
+    one cell's share over its factor is 1, and, being no larger than the arithmetic mean, where that is 1. So Newton's
     method comes from the left and never passes the root; where it is stopped early the bet is smaller, and as valid.
     """
-    z = np.asarray(np.where(estimate > 0, estimate - moved, -np.inf).max(axis=-1))
+    shape, cells = above.shape[:-1], above.shape[-1]
+    above, estimate = above.reshape(-1, cells), np.broadcast_to(estimate, above.shape).reshape(-1, cells)
+    start = np.maximum((estimate - above).max(axis=-1), 1.0 - np.einsum("rc,rc->r", estimate, above))
+    found = here = np.maximum(start, 1e-100)  # positive where the least cell has no share: as valid, so power only
+    rows = np.arange(len(found))
     for _ in range(MAX_ROUNDS):
-        factors = z[..., None] + moved
-        inverse = estimate / factors
-        excess = inverse.sum(axis=-1) - 1.0
-        if excess.max(initial=0.0) < 1e-6:
+        inverse = 1.0 / (here[:, None] + above)
+        mean = np.einsum("rc,rc->r", estimate, inverse)
+        going = mean >= 1.0 + 1e-6  # what is nearer is as valid, and gains as much in every digit shown: cost only
+        if not going.any():
             break
-        z = z + excess / (inverse / factors).sum(axis=-1)
-    return z
+        np.square(inverse, out=inverse)
+        here = here + mean * np.maximum(mean - 1.0, 0.0) / np.einsum("rc,rc->r", estimate, inverse)
+        found[rows] = here
+        if 2 * np.count_nonzero(going) < len(rows):  # most are done: go on with the others alone
+            rows, here, above, estimate = rows[going], here[going], above[going], estimate[going]
+    return np.asarray(found.reshape(shape))
 
 
 def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:

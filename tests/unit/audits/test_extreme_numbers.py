@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import isonomia as iso
 from isonomia.audits.rates.census import _Total
 from isonomia.errors import DataError, SpecError
-from isonomia.evidence.exact import exact_sum
+from isonomia.evidence.exact import TOGETHER, exact_sum
 from isonomia.records import Verdict
 
 BIG = 2**53 + 1
@@ -33,6 +33,21 @@ def test_a_sum_is_exact_whatever_cancels(values: list[float]) -> None:
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_a_sum_of_whole_numbers_is_exact_and_does_not_wrap_around(values: list[int]) -> None:
     assert exact_sum(np.asarray(values, dtype=np.int64)) == sum(values)
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "bool"])
+def test_the_mean_of_a_census_is_exact_for_numbers_of_every_width(kind: str) -> None:
+    numbers = np.array([0, 1, 1, 1], dtype=kind)
+    assert exact_sum(numbers) == 3
+    verdict = iso.check("E[x] >= 0.75", population=iso.Census({"x": numbers}), seed=1)
+    assert (verdict.answer, verdict.interval) == ("holds", (0.75, 0.75))
+
+
+@pytest.mark.parametrize("kind", ["i1", "i8", "u8", "f4", "f8"])
+def test_more_numbers_than_are_summed_together_have_the_same_sum(kind: str) -> None:
+    numbers = np.full(2 * TOGETHER + 1, 100, dtype=kind)
+    assert exact_sum(numbers) == 100 * (2 * TOGETHER + 1)
+    assert exact_sum(numbers[:0]) == 0
 
 
 @pytest.mark.parametrize("values", [[1.0, inf], [-inf, 1.0], [inf, -inf]])

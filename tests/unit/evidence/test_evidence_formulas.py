@@ -245,4 +245,5 @@ def test_a_channel_that_comes_from_another_process_is_found_among_those_of_this_
     code = "import pickle, sys; from isonomia.evidence.channels import channels_for; "
     code += "c, a, u = pickle.load(sys.stdin.buffer); sys.exit(0 if c in set(channels_for((a,), (None,), u)) else 1)"
     sent = pickle.dumps((channel, A, UNIT))
+    assert pickle.loads(sent)[0] == channel
     assert subprocess.run([sys.executable, "-c", code], input=sent, env=environment, check=False).returncode == 0

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 from isonomia.errors import UsageError
-from isonomia.evidence import stakes
-from isonomia.evidence.bets import EProcess, begin, step
-from isonomia.evidence.binomial import clopper_pearson, lower_limit, upper_limit
+from isonomia.evidence import bets, plain_stakes, stakes
+from isonomia.evidence.bets import EProcess, begin, paths, step
+from isonomia.evidence.binomial import clopper_pearson, half_space_p_values, lower_limit, upper_limit
 from isonomia.evidence.channels import MAX_CELLS, Grid, grid_for
 from isonomia.evidence.confidence_sequences import (
     divergence,
+    drifting_interval,
     finite_interval,
     log_evidence,
     log_finite_evidence,
+    mean_ends,
     mean_interval,
 )
 from isonomia.evidence.multiple import e_bh, holm
-from isonomia.evidence.stakes import best_stakes
+from isonomia.evidence.stakes import best_stakes, steady_stakes
 from isonomia.evidence.verifair import adaptive_error
 
 YES_NO = np.asarray([0.0, 1.0])
@@ -112,6 +114,125 @@ def test_a_side_that_can_be_played_is_played_while_another_cannot():
     process = rates([1.0, 0.0], [0.0, 1.0], bounds=[0.1, 0.1])
     state = step(process, begin(process), counts([10, 90], [0, 0]))
     assert step(process, state, counts([10, 90], [0, 0])).log_wealth[0] > 10.0
+
+
+def test_of_two_sides_the_one_whose_channel_was_drawn_is_bet_on():
+    process = rates([1.0, 0.0], [0.0, 1.0], bounds=[0.1, 0.9])
+    state = step(process, begin(process), counts([10, 90], [50, 50]))
+    after = step(process, state, counts([1, 9], [0, 0]))
+    rate = (90 + 1) / (100 + 2)
+    assert after.bettors[0, -1] == pytest.approx(9 * np.log(rate / 0.1) + np.log((1 - rate) / 0.9))
+
+
+def test_nothing_is_won_where_only_rounding_puts_the_estimate_outside():
+    """0.91 - 0.8 * 0.66 exceeds the bound by one unit in its last place."""
+    sides, estimate = [[1.0, -0.8], [0.0, 1.0]], [[1.0 - 0.91, 0.91], [1.0 - 0.66, 0.66]]
+    assert 0.91 - 0.8 * 0.66 > 0.38199999999999995
+    for ys, bounds in ((sides, [0.38199999999999995, 2.0]), (sides[:1], [0.38199999999999995])):
+        assert plain_stakes.best_gain(ys, bounds, estimate, [0.5, 0.5], [[3.0, 3.0], [3.0, 3.0]], 1e-11) == 0.0
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_steady_stakes_that_are_cut_short_are_smaller_and_still_a_fair_bet(rounds, monkeypatch):
+    payoffs = np.linspace(0.0, 1.0, 5).reshape(1, 1, 1, 5)
+    estimate, weights = np.asarray([[[0.5, 0.1, 0.2, 0.1, 0.1]]]), np.ones((1, 1))
+    distances = np.asarray([0.04, 0.64, 2.0])
+    best = steady_stakes(payoffs, estimate, weights, distances)
+    monkeypatch.setattr(stakes, "MAX_ROUNDS", rounds)
+    amounts, least, factors = steady_stakes(payoffs, estimate, weights, distances)
+    assert amounts == pytest.approx(best[0])
+    assert (least < best[1]).all() if rounds == 1 else (least <= best[1]).all()
+    assert (factors > 0).all()
+    # One draw of any mean m that lies in the polytope m <= b pays at most 1 on average. The least payoff is 0 here.
+    for chances in (estimate[0, 0], np.asarray([0.7, 0.0, 0.0, 0.0, 0.3]), np.asarray([0.0, 0.0, 1.0, 0.0, 0.0])):
+        bound = float(chances @ payoffs[0, 0, 0])
+        paid = np.log(factors[0, :, 0] @ chances) + 1.0 - least[0, :, 0] - amounts[0] * bound
+        assert (paid <= 1e-12).all()
+
+
+@pytest.mark.parametrize("even", [0.02, 0.3, 5.0])
+def test_the_inverse_of_every_steady_factor_is_one_on_average_however_the_estimate_lies(even):
+    rng, distances = np.random.default_rng(7), np.asarray([0.01, 0.2, 1.0, 4.0, 50.0])
+    estimate = np.maximum(rng.dirichlet(np.full(9, even), size=(400, 2)), 1e-12)
+    estimate /= estimate.sum(axis=-1, keepdims=True)
+    payoffs, weights = rng.uniform(-1.0, 1.0, (400, 1, 2, 9)), np.full((400, 2), 0.5)
+    _, _, factors = steady_stakes(payoffs, estimate, weights, distances)
+    assert (factors > 0).all()
+    inverse = (estimate[:, None] / factors).sum(axis=-1)
+    assert inverse.min() > 1.0 - 1e-12
+    assert inverse.max() < 1.0 + 1e-6
+
+
+def test_steady_factors_are_positive_in_cells_that_have_no_share():
+    estimate, payoffs = np.asarray([[[0.0, 0.3, 0.7, 0.0]]]), np.asarray([[[[-9.0, 0.5, 1.0, 9.0]]]])
+    amounts, _, factors = steady_stakes(payoffs, estimate, np.ones((1, 1)), np.asarray([0.01, 0.5, 1e3]))
+    assert (amounts > 0).all()
+    assert (factors > 0).all()
+    assert np.isfinite(np.log(factors)).all()
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+@pytest.mark.parametrize("node", [0, 5, 99, 128])
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (0.0, 0.3), (0.0, 4.8)])
+def test_a_trillion_draws_of_one_and_the_same_number_refute_what_is_false_and_no_tie(ends, node, direction):
+    """The shares of all other cells fall to a trillionth there, and the stakes rise to what is allowed."""
+    grid = grid_for([ends])
+    assert grid is not None
+    y = grid.values()[:, 0]
+    for beyond in (0.0, 1e-6, -1e-6):
+        process = EProcess.of([[direction * y]], [direction * float(y[node]) + beyond], [grid.prior()])
+        state = begin(process)
+        for draws in (10, 1_000, 1e6, 1e9, 1e11, 1e12, 1e12):
+            state = step(process, state, draws * np.eye(len(y))[None, None, node])
+        assert np.isfinite(state.bettors).all()
+        assert state.peak[0] > 1e4 if beyond < 0 else state.peak[0] < 0.5
+        assert beyond < 0 or (state.bettors[:, :-1] < 1e-3).all()
+
+
+def test_nothing_is_staked_on_a_side_that_needs_a_channel_without_draws():
+    payoffs = np.zeros((1, 1, 2, 2))
+    payoffs[:, 0, :, 1] = [1.0, -0.8]
+    found = best_stakes(payoffs, np.zeros((1, 1)), np.asarray([[[0.1, 0.9], [0.99, 0.01]]]), np.asarray([[1.0, 0.0]]))
+    assert (found.amounts == 0).all()
+    assert (found.factors == 1).all()
+
+
+def test_a_mean_of_nothing_is_refuted_by_a_number_above_it_and_pays_nothing_otherwise():
+    """No stake is the best one there: all are limited, and the limited one is searched among arrays."""
+    process = EProcess.of([[np.asarray([0.0, 0.5, 1.0])]], [0.0], [np.asarray([1.0, 0.0, 1.0])])
+    state = step(process, begin(process), counts([0, 5, 5]))
+    assert step(process, state, counts([0, 1, 0])).log_wealth[0] > 10.0
+    assert step(process, state, counts([1, 0, 0])).log_wealth[0] <= 0.0
+
+
+def test_the_wealths_of_many_known_batches_are_those_of_step_after_step(monkeypatch):
+    monkeypatch.setattr(bets, "MAX_NUMBERS", 2**10)  # so that they are found in parts
+    cells, repetitions = 2**5 + 1, 17
+    payoffs = np.linspace(0.0, 1.0, cells)
+    ends = np.zeros(cells)
+    ends[[0, -1]] = 1.0
+    processes = [EProcess.of([[payoffs]], [bound], [ends]) for bound in np.linspace(0.2, 0.9, repetitions)]
+    drawn = np.zeros((2, repetitions, 1, cells))
+    drawn[:, :, 0, cells // 2] = 20.0
+    found = paths(EProcess.stacked(processes), drawn)
+    assert found.shape == (2, repetitions)
+    for k in (0, repetitions - 1):
+        state = step(processes[k], begin(processes[k]), drawn[0, [k]])
+        assert found[0, k] == state.log_wealth[0] == 0.0
+        assert found[1, k] == pytest.approx(step(processes[k], state, drawn[1, [k]]).log_wealth[0], abs=1e-6)
+    assert found[1, 0] > 1.0 > found[1, -1]
+
+
+@pytest.mark.parametrize("repetitions", [1, 30])
+def test_what_a_no_pays_is_a_matter_of_where_payoffs_begin(repetitions):
+    plain = rates([0.5], bounds=[0.1])
+    moved = EProcess.of([[np.asarray([0.5, 1.0])]], [0.6], [np.ones(2)])
+    first, second = begin(plain, repetitions), begin(moved, repetitions)
+    for batch in ([5, 5], [4, 6], [3, 7]):
+        drawn = np.tile(counts(batch), (repetitions, 1, 1))
+        first, second = step(plain, first, drawn), step(moved, second, drawn)
+    assert second.log_wealth == pytest.approx(first.log_wealth, abs=1e-5)
+    assert first.log_wealth[0] > 1.0
 
 
 def test_the_peak_never_falls():
@@ -241,6 +362,31 @@ def test_a_risk_outside_0_and_1_is_refused_by_name(delta):
             call()
 
 
+def test_an_inequality_without_rates_is_true_or_not():
+    assert half_space_p_values([[3, 4]], [[10, 10]], (0.0, 0.0), 0.0).tolist() == [1.0]
+    assert half_space_p_values([[3, 4]], [[10, 10]], (0.0, 0.0), -0.1).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("tally", [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+def test_a_mean_of_few_draws_has_no_limits_at_a_small_risk(tally):
+    assert mean_ends(np.asarray([-2.0, 0.0, 2.0]), np.asarray([tally]), 1e-3, 1e-3) == (-2.0, 2.0)
+
+
+def test_the_mean_of_drifting_means_lies_about_the_mean_of_the_draws():
+    assert drifting_interval(0.0, 0.0, 0.05) == (0.0, 1.0)
+    low, high = drifting_interval(30.0, 100.0, 0.05)
+    assert 0.15 < low < 0.3 < high < 0.48
+    assert drifting_interval(70.0, 100.0, 0.05) == pytest.approx((1.0 - high, 1.0 - low), abs=1e-9)
+    nearer = drifting_interval(3_000.0, 10_000.0, 0.05)
+    assert low < nearer[0] < 0.3 < nearer[1] < high
+    least, most = drifting_interval(0.0, 100.0, 0.05)
+    exact = 1.0 - 0.025**0.01  # where all means are the same, and somebody looks once
+    assert least == 0.0
+    assert exact < most < 1.6 * exact
+    with pytest.raises(UsageError, match="delta"):
+        drifting_interval(1.0, 2.0, 0.0)
+
+
 def test_impossible_counts_are_refused_with_their_values():
     with pytest.raises(UsageError, match="successes=3 and n=2"):
         upper_limit(3, 2, 0.05)
@@ -278,7 +424,8 @@ def test_a_search_for_stakes_that_is_cut_short_is_still_a_fair_bet(rounds, repet
     estimate = np.broadcast_to(np.asarray([[0.1, 0.9], [0.99, 0.01]]), (repetitions, 2, 2))
     bounds, weights = np.zeros((repetitions, 1)), np.full((repetitions, 2), 0.5)
     best = best_stakes(payoffs, bounds, estimate, weights)
-    monkeypatch.setattr(stakes, "MAX_ROUNDS", rounds)
+    for module in (stakes, plain_stakes):
+        monkeypatch.setattr(module, "MAX_ROUNDS", rounds)
     rough = best_stakes(payoffs, bounds, estimate, weights)
     assert (rough.factors > 0).all()
     assert (rough.amounts > 0).all()
@@ -311,7 +458,8 @@ def test_six_rounds_find_the_best_stakes_on_two_rates(repetitions, monkeypatch):
         estimate = np.tile(np.stack([1 - h, h], axis=-1), (repetitions, 1, 1))
         gains = []
         for rounds in (40, 6):
-            monkeypatch.setattr(stakes, "MAX_ROUNDS", rounds)
+            for module in (stakes, plain_stakes):
+                monkeypatch.setattr(module, "MAX_ROUNDS", rounds)
             found = best_stakes(payoffs, np.zeros((repetitions, 1)), estimate, weights)
             logs = (estimate * np.log(found.factors)).sum(axis=-1) + 1.0 - found.intercepts
             gains.append((weights * logs).sum(axis=-1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, log, sqrt
 
@@ -13,6 +14,7 @@ from isonomia.engine.loop import Schedule
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.inversion import Inversion, inversion_for
 from isonomia.spec.parser import parse_formula
+from isonomia.spec.text import to_text
 from isonomia.spec.tree import Comparison, Constant
 from isonomia.spec.walk import leaves_of
 
@@ -144,3 +146,35 @@ def test_an_interval_holds_its_own_estimate_though_early_draws_were_far_from_it(
     assert highest(inverted, history)(np.asarray([estimate]), False)[0] > log(20)
     low, high = inverted.interval(history, 0.05, (estimate, 0.0075), (0.0, 1.0))
     assert low < estimate < high
+
+
+def test_a_denominator_below_zero_turns_the_interval_round() -> None:
+    plain, turned = (
+        inversion("P[y | g == 'a'] / (2 - P[y | g == 'b'])"),
+        inversion("P[y | g == 'a'] / (P[y | g == 'b'] - 2)"),
+    )
+    history = batches(plain, [0.24, 0.30], 1_000, 5)
+    low, high = plain.interval(history, 0.05, (0.14, 0.01))
+    assert 0.08 < low < 0.24 / 1.7 < high < 0.2
+    assert turned.interval(history, 0.05, (-0.14, 0.01)) == pytest.approx((-high, -low))
+
+
+def test_a_ratio_with_a_denominator_of_either_sign_is_refuted_on_both_sides() -> None:
+    inverted = inversion("P[y | g == 'a'] / (P[y | g == 'b'] - P[y | g == 'c'])")
+    assert inverted.affine is None
+    rates = {"'a'": 0.9, "'b'": 0.1, "'c'": 0.6}
+    groups = [next(name for name in rates if name in to_text(channel.given)) for channel in inverted.channels]
+    batch = {c: np.asarray([1 - rates[g], rates[g]]) * 100 for c, g in zip(inverted.channels, groups, strict=True)}
+    wealth = highest(inverted, [batch] * 5)
+    at = np.asarray([-6.0, -1.8, 1.0])  # the ratio is 0.9 / (0.1 - 0.6)
+    assert (wealth(at, False) > log(20)).tolist() == [True, False, False], "it is not at most -6"
+    assert (wealth(at, True) > log(20)).tolist() == [False, False, True], "nor at least 1"
+
+
+def test_a_value_whose_bets_are_made_on_other_draws_is_not_refuted() -> None:
+    known = inversion("max(P[y | g == 'a'], P[y | g == 'b'])")
+    history = batches(known, [0.24, 0.30], 2_000, 4)
+    blind = replace(known, channels=known.channels[:1])
+    far = np.asarray([0.9])
+    assert highest(known, history)(far, True)[0] > log(1e6)
+    assert highest(blind, history)(far, True)[0] == 0.0

@@ -19,7 +19,9 @@ def test_many_absolute_values_in_one_comparison_are_refused() -> None:
 
 
 def test_a_product_of_many_sums_is_refused() -> None:
-    formula = parse_formula("1 / (" + " * ".join(f"(P[a == {k}] + P[b == {k}])" for k in range(30)) + ") <= 1")
+    formula = parse_formula(
+        "1 / (" + " * ".join(f"(P[a == {k}] + P[b == {k}] + P[c == {k}])" for k in range(30)) + ") <= 1"
+    )
     with pytest.raises(SpecError, match="at most 10,000 terms when it is multiplied out"):
         denominators_of(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)))
 

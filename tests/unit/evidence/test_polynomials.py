@@ -9,9 +9,11 @@ import pytest
 
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.exact import exact_truth
-from isonomia.evidence.hypotheses import Hypothesis, Polytope, denominators_of, hypothesis_of
+from isonomia.evidence.hypotheses import Hypothesis, Polytope, denominators_of, hypothesis_of, settled
+from isonomia.evidence.normal_form import compared
 from isonomia.evidence.polynomials import as_fraction, bounds_of, is_linear
 from isonomia.spec.parser import parse_formula
+from isonomia.spec.text import to_text
 from isonomia.spec.tree import Arithmetic, Column, Comparison, Constant, Extreme, Power, Quantity, Rate
 from isonomia.spec.walk import leaves_of
 
@@ -232,3 +234,42 @@ def test_a_tie_of_constants_does_not_decide_a_claim_about_a_rate(rate: float) ->
     assert fails is not None
     assert holds.contains({A: rate}) is (rate >= 0.3)
     assert fails.contains({A: rate}) is (rate <= 0.3)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "vanished"),
+    [
+        ("1 >= 2", "1 >= 2", ()),
+        ("1 / (P[a] - P[b]) >= 0.5", "1 / (P[a] - P[b]) >= 0.5", ()),
+        ("1e300 * P[a] * 1e300 >= 0.5", "1e+300 * P[a] * 1e+300 >= 0.5", ()),
+        ("min(P[a], P[a] + 1) >= P[b]", "min(P[a], P[a] + 1) >= P[b]", (A, B)),
+        ("P[a] * 0 >= 0.1", "0 > 0", (A,)),
+        ("not (0 <= P[a] <= 0.5) ==> P[b] <= 1", "not (0 >= 0 and P[a] <= 0.5) ==> 0 >= 0", (A, B)),
+    ],
+)
+def test_arithmetic_decides_what_it_can_and_names_the_leaves_that_vanish(
+    text: str, expected: str, vanished: tuple[object, ...]
+) -> None:
+    found = settled(parse_formula(text), UNIT)
+    assert (to_text(found.formula), found.vanished) == (expected, vanished)
+
+
+def test_a_quantifier_is_expanded_before_arithmetic_decides() -> None:
+    with pytest.raises(TypeError, match="a quantifier is expanded before arithmetic decides anything"):
+        settled(parse_formula("for g in {1, 2}: P[a | b == g] >= 0"), UNIT)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("P[a] >= 0.8 * P[b]", ("P[a] / P[b]", ">=", 0.8)),
+        ("P[a] >= P[b] * 0.8", ("P[a] / P[b]", ">=", 0.8)),
+        ("P[b] * 0.8 < P[a]", ("P[a] / P[b]", ">", 0.8)),
+        ("0.3 < P[a]", ("P[a]", ">", 0.3)),
+        ("P[a] >= -0.8 * P[b]", ("P[a] - -0.8 * P[b]", ">=", 0.0)),
+        ("P[a] <= P[b] + 0.1", ("P[a] - (P[b] + 0.1)", "<=", 0.0)),
+    ],
+)
+def test_what_is_compared_is_the_ratio_or_the_difference_that_people_speak_of(text: str, expected: object) -> None:
+    ((found, relation, threshold),) = compared(parse_formula(text))
+    assert (to_text(found), relation, threshold) == expected

@@ -11,6 +11,7 @@ import pytest
 from scipy import integrate
 from scipy.special import ndtr
 
+from isonomia.evidence.cells import ONE, ZERO, DrawCell, LinearForm, Mass, Masses, StepDraw
 from isonomia.evidence.normal_distribution import (
     CDF_ERROR,
     DENSITY_ERROR,
@@ -24,7 +25,7 @@ from isonomia.evidence.polytopes import (
     UniformDraw,
     probability,
 )
-from isonomia.evidence.quadrature import TooManyCellsError, _gauss_legendre
+from isonomia.evidence.quadrature import TooManyCellsError, _gauss_legendre, cheapest_rule
 
 STANDARD, UNIT = NormalDraw(Fraction(1)), UniformDraw(Fraction(0), Fraction(1))
 TIGHT = 2e-9
@@ -227,3 +228,102 @@ def test_a_rule_that_were_a_fifth_too_coarse_would_be_noticed() -> None:
     found = probability([STANDARD, STANDARD], [half(1, 0), half(3, 4)], 1e-9)
     assert not found.low <= truth + 3 * TIGHT <= found.high
     assert not found.low <= truth - 3 * TIGHT <= found.high
+
+
+def test_an_integrand_that_is_too_steep_is_left() -> None:
+    """The bound on it grows so fast off the real line that no rule is proven to reach the tolerance."""
+
+    def steep(sideways: np.ndarray, along: np.ndarray) -> np.ndarray:
+        return (1e9 * sideways) ** 2 + 0.0 * along
+
+    with pytest.raises(TooManyCellsError, match="an integrand that is too steep"):
+        cheapest_rule(steep, 1.0, 1e-9)
+    points, panels, error = cheapest_rule(lambda sideways, along: (1e3 * sideways) ** 2 + 0.0 * along, 1.0, 1e-9)
+    assert panels > 16, "more panels than are tried at first"
+    assert points * panels < 100_000
+    assert error <= 1e-9
+
+
+def test_a_tail_beyond_twelve_deviations_is_enclosed_by_what_is_proven_of_it() -> None:
+    low, high = normal_mass_between(Fraction(13), None, Fraction(1))
+    assert low == 0.0
+    assert 6.2e-39 < high < 2.0**-107  # scipy.stats.norm.sf(13) is 6.1e-39
+    assert normal_mass_between(None, Fraction(-13), Fraction(1)) == (low, high)
+
+
+# ---------------------------------------------------------------------------- cells of draws
+
+
+def slanted() -> DrawCell:
+    """Two normal draws of which the first is positive, and larger than half of the second."""
+    _, positive = DrawCell({"x": STANDARD, "y": STANDARD}).split(LinearForm(ZERO, {"x": ONE}))
+    assert positive is not None
+    _, both = positive.split(LinearForm(ZERO, {"x": ONE, "y": -Fraction(1, 2)}))
+    assert both is not None
+    return both
+
+
+def test_a_cell_has_the_probability_of_its_polytope_and_it_is_computed_once() -> None:
+    masses = Masses(1e-9, 2**20)
+    low, high = masses.of(slanted()).ends
+    assert low <= 0.25 + np.arctan(2.0) / (2 * pi) <= high < low + TIGHT
+    left = masses.points
+    assert left < 2**20
+    assert masses.of(slanted()).ends == (low, high)
+    assert masses.points == left
+
+
+def test_a_cell_that_no_draw_reaches_has_no_probability_and_nothing_else_is_integrated() -> None:
+    step = StepDraw.of([(ZERO, ONE, ONE)])
+    cell = slanted()
+    beyond = DrawCell({"s": step, **cell.draws}, {(("s",), ()): (Fraction(2), Fraction(3)), **cell.bounds})
+    masses = Masses(1e-9, 2**20)
+    assert masses.of(beyond) == Mass(ZERO)
+    assert masses.points == 2**20
+
+
+@pytest.mark.parametrize(
+    ("points", "late", "why"), [(2**13, False, "more polytopes than"), (2**20, True, "more time than it may")]
+)
+def test_cells_that_take_too_much_are_given_up_for_good(points: int, late: bool, why: str) -> None:
+    with pytest.raises(TooManyCellsError, match=why) as caught:
+        Masses(1e-9, points, lambda: late).of(slanted())
+    assert caught.value.hopeless
+
+
+def test_draws_that_no_bound_ties_together_are_multiplied() -> None:
+    one = slanted()
+    again = {(tuple(name + "2" for name in names), slopes): bound for (names, slopes), bound in one.bounds.items()}
+    both = DrawCell({**one.draws, "x2": STANDARD, "y2": STANDARD}, {**one.bounds, **again})
+    masses = Masses(1e-9, 2**20)
+    low, high = masses.of(both).ends
+    assert low <= (0.25 + np.arctan(2.0) / (2 * pi)) ** 2 <= high < low + TIGHT
+
+
+def test_a_strip_lies_between_two_parallel_ends() -> None:
+    encloses([STANDARD], [half(1, bound=1), half(-1, bound=1)], float(ndtr(1.0) - ndtr(-1.0)))
+    encloses(
+        [STANDARD, STANDARD], [half(1, 1, bound=1), half(-1, -1, bound=1), half(1, 0, bound=9)], 0.5204998778130465
+    )
+
+
+def test_a_polytope_that_takes_too_many_cuts_is_left() -> None:
+    rng = np.random.default_rng(0)
+    sides = [half(*rng.integers(-9, 10, 5).tolist(), bound=10) for _ in range(12)]
+    with pytest.raises(TooManyCellsError, match="more cuts of a polytope than are worth while") as caught:
+        probability([STANDARD] * 5, sides, 1e-6, points=2**12)
+    assert caught.value.hopeless
+
+
+def test_a_strip_whose_ends_are_the_wrong_way_round_is_empty() -> None:
+    found = probability([UNIT, STANDARD], [half(1, 1, bound=-1), half(-1, -1, bound=-1)], 1e-9)
+    assert found.low == 0.0
+    assert found.high <= 1e-9
+
+
+def test_a_fraction_times_an_enclosure_stays_both() -> None:
+    third, enclosed = Mass(Fraction(1, 3)), Mass(ONE, 0.25, 0.5)
+    assert third * enclosed == enclosed * third == Mass(Fraction(1, 3), 0.25, 0.5)
+    assert third * third == Mass(Fraction(1, 9))
+    low, high = (enclosed * enclosed).ends
+    assert low < 0.0625 < 0.25 < high < 0.2500001

@@ -11,7 +11,7 @@ from isonomia.evidence import region as module
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.confidence_sequences import log_evidence, mean_interval
 from isonomia.evidence.hypotheses import HalfSpace, Polytope
-from isonomia.evidence.region import LeafTally, Region, decide, enclose_over, outside_polytope, region_for
+from isonomia.evidence.region import Effort, LeafTally, Region, decide, enclose_over, outside_polytope, region_for
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Leaf, Mean, Quantity, Rate
 from isonomia.spec.walk import leaves_of
@@ -147,6 +147,16 @@ def test_a_search_that_runs_out_of_boxes_decides_nothing(monkeypatch: pytest.Mon
     assert decide(formula, TOGETHER) is None
     assert not outside_polytope(near, mixed)
     assert enclose_over(quantity("P[x | a] * P[x | b]"), TOGETHER)[0] <= low
+
+
+def test_a_search_without_work_left_decides_nothing() -> None:
+    formula = parse_formula("P[x | a] * P[x | b] >= 0.085")
+    mixed = Region({**RATES, C: LeafTally((0.0, 1.0), (50.0, 50.0))}, ((A, B), (C,)), 0.05)
+    near = Polytope((HalfSpace(((A, 1.0), (B, 1.0), (C, 1.0)), 0.9),))
+    assert decide(formula, TOGETHER, Effort(100_000)) is True
+    assert decide(formula, TOGETHER, Effort(10)) is None
+    assert outside_polytope(near, mixed, Effort(100_000))
+    assert not outside_polytope(near, mixed, Effort(10))
 
 
 def test_a_polytope_is_refuted_across_classes_by_one_of_them_or_by_all() -> None:

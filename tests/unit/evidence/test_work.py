@@ -69,10 +69,10 @@ def test_a_step_takes_less_than_a_second(text: str, method: str) -> None:
 
 def test_a_mean_of_squares_is_at_least_the_square_of_the_mean() -> None:
     rng, began = np.random.default_rng(0), time.process_time()
-    people = iso.Sample({"x": rng.random(20)})
+    people = iso.Sample({"x": rng.random(6)})
     verdict = iso.check("E[x] * E[x] <= E[x * x]", population=people, seed=1, ranges={"x": (0, 1)})
-    assert (verdict.answer, verdict.samples) == ("undecided", 20)
-    assert time.process_time() - began < 10
+    assert (verdict.answer, verdict.samples) == ("undecided", 6)
+    assert time.process_time() - began < 6
 
 
 @pytest.mark.parametrize("text", ["P[a] >= 0.8 ** 1e308", "0.8 ** 1e308 >= 0", "P[a] ** 1e9 >= 0.1"])

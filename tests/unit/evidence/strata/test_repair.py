@@ -13,7 +13,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import Contradiction, FairWorld, fair_world
 from isonomia.evidence.strata.effects import Definition
-from isonomia.evidence.strata.repair import OBJECTIVES, Objective, Repair, repair
+from isonomia.evidence.strata.repair import OBJECTIVES, AdjustedTable, Objective, Repair, adjust_outcomes, repair
 from isonomia.evidence.strata.worlds import Observed, TableShape
 
 TABLE_4 = Observed.of([[[0.53, 0.04], [0.11, 0.32]], [[0.90, 0.02], [0.03, 0.05]]])
@@ -188,3 +188,13 @@ def test_epsilons_are_read_off_the_changes() -> None:
     change = np.asarray([[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.4, 0.6]]])
     # At [a, b] the probability of forcing b where A = a.
     assert replace(repaired(UNFAIR), change=change).epsilon.tolist() == [[0.2, 0.1], [0.4, 0.3]]
+
+
+def test_outcomes_move_to_where_an_assumption_holds_and_nowhere_where_none_can() -> None:
+    few = assume(TABLE_4.shape, "P[Y0 == 1] <= 0.26")
+    found = adjust_outcomes(TABLE_4, few)
+    assert isinstance(found, AdjustedTable)
+    assert found.distance == pytest.approx(0.2, abs=1e-9)  # 0.36 becomes 0.26, and 0.64 becomes 0.74
+    assert found.table.probabilities[0].sum(0) == pytest.approx([0.74, 0.26], abs=1e-9)
+    both = (*few, *assume(TABLE_4.shape, "P[Y0 == 1] >= 0.5"))
+    assert isinstance(adjust_outcomes(TABLE_4, both), Contradiction)
