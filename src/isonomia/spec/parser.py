@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
@@ -91,6 +91,12 @@ def parse_formula(text: str) -> Formula:
     >>> parse_formula("P[hired] >= 80%")
     Comparison(first=Rate(event=Column(name='hired', version=None), given=None), rest=(('>=', Constant(value=0.8)),))
     """
+    return _parsed(_text(text))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Formula:
+    """The same text is read again and again by whatever checks, explains and draws it; a tree never changes."""
     return _formula(_read(text, "start"), _Scope(text))
 
 
@@ -102,12 +108,16 @@ def parse_condition(text: str) -> Row:
     >>> parse_condition("sex == 'F'")
     Compare(relation='==', left=Column(name='sex', version=None), right=Literal(value='F'))
     """
-    return _row(_read(text, "condition"), _Scope(text))
+    return _row(_read(_text(text), "condition"), _Scope(text))
+
+
+def _text(text: object) -> str:
+    if not isinstance(text, str):
+        raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
+    return text
 
 
 def _read(text: str, start: str) -> Branch:
-    if not isinstance(text, str):
-        raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
     check_length(text)
     if start == "start":
         _check_comparisons(text)

@@ -38,3 +38,21 @@ def test_a_constant_has_a_value_and_nothing_else_has(text, expected):
 def test_a_constant_that_is_no_number_is_refused(node, message):
     with pytest.raises(SpecError, match=message):
         constant_value(node)
+
+
+@pytest.mark.parametrize(
+    ("text", "degree"),
+    [
+        ("max(P[a], P[b] ** 2) ** 51", 102),
+        ("abs(P[a] * P[b]) ** 51", 102),
+        ("(P[a] - min(P[b], P[c])) ** 60", 120),
+        ("(-P[a]) ** 101", 101),
+    ],
+)
+def test_a_power_of_what_is_itself_long_counts_what_is_multiplied(text, degree):
+    with pytest.raises(SpecError, match=f"at most 100, powers of powers multiplied, but got {degree}"):
+        quantity(text)
+
+
+def test_the_largest_power_of_a_larger_of_two_rates_is_the_one_of_a_rate():
+    assert isinstance(quantity("max(P[a], P[b]) ** 100"), Power)

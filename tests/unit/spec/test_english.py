@@ -156,6 +156,10 @@ from isonomia.spec.parser import parse_formula
             "the second person's hired is true, of those for whom it is not true that prediction is the same as the "
             "second person's is more than 0.",
         ),
+        (
+            "P[not hired | age > 30] >= 0.1",
+            "The share of people with hired false among those whose age is above 30 is at least 0.1.",
+        ),
     ],
 )
 def test_a_formula_is_said_in_plain_english(text, expected):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.expand import expand, put_values
+from isonomia.spec.expand import Binding, expand, expand_parts, put_values
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Compare, Rate, Variable
+from isonomia.spec.tree import Column, Compare, Literal, Rate, Variable
 
 VALUES = {"wide": tuple(np.array([1, 2])), "race": ("white", "black", "asian"), "n": (1, 2), "one": ("x",), "none": ()}
 
@@ -68,3 +68,16 @@ def test_a_variable_that_no_for_binds_is_refused():
     rate = Rate(Compare("==", Column("a"), Variable("g")))
     with pytest.raises(SpecError, match="`g` is bound by no enclosing `for`"):
         put_values(rate, {})
+
+
+def test_a_for_beside_a_comparison_in_a_for_is_taken_apart_too():
+    formula = parse_formula("for g in n: (P[n == g] > 0 and (for h in {'x'}: P[a | n == g and one == h] > 0.1))")
+    parts = expand_parts(formula, lambda column: VALUES[column.name])
+    found = [([(item.variable, item.value.value) for item in bound], to_text(part)) for bound, part in parts]
+    assert found == [
+        ([("g", 1)], "P[n == 1] > 0"),
+        ([("g", 1), ("h", "x")], "P[a | n == 1 and one == 'x'] > 0.1"),
+        ([("g", 2)], "P[n == 2] > 0"),
+        ([("g", 2), ("h", "x")], "P[a | n == 2 and one == 'x'] > 0.1"),
+    ]
+    assert parts[1][0] == (Binding("g", Column("n"), Literal(1)), Binding("h", Column("one"), Literal("x")))

@@ -71,6 +71,10 @@ def test_named_tests_say_what_they_claim() -> None:
     named = iso.responsiveness
     assert str(named.preclusion(RULES, 1)).endswith("prediction == 1 > 0, for everybody")
     assert str(named.preclusion(RULES, 1, below=0.02)).endswith("prediction == 1 >= 0.02, for everybody")
+    assert named.preclusion(RULES, 1).explain() == (
+        "Everybody reaches prediction == 1 at one or more of the points that they can reach; by draws alone, who has "
+        "none is told by a share below 0.01."
+    )
     with pytest.raises(iso.UsageError, match="leave one_is_enough out"):
         iso.Responsiveness(RULES, 1, at_most=0.1, one_is_enough=True)
     assert "prediction == own >= 0.95" in str(named.stability(RULES))

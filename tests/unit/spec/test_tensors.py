@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from typing import Any
 
 import numpy as np
 import pytest
 
-from isonomia.errors import DataError, SpecError
+from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.spec.evaluate import Batch, evaluate, truth
 from isonomia.spec.parser import parse_condition
-from isonomia.spec.tensors import host, is_tensor
+from isonomia.spec.tensors import count, first, host, is_tensor, some
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
@@ -104,3 +106,29 @@ def test_a_tensor_of_complex_numbers_is_refused() -> None:
     batch = Batch(3, {"z": torch.zeros(3, dtype=torch.complex64)})
     with pytest.raises(DataError, match="expected numbers or truth values"):
         truth(parse_condition("z == 0"), batch)
+
+
+@pytest.mark.parametrize("mask", [[False, False, True, False, True], [True], [False, False]])
+def test_a_mask_is_counted_and_searched_alike_wherever_it_is_held(mask: list[bool]) -> None:
+    for held in (np.array(mask), torch.tensor(mask)):
+        assert count(held) == sum(mask)
+        assert some(held) is any(mask)
+        assert first(held) == (mask.index(True) if any(mask) else 0)
+
+
+def test_what_neither_numpy_nor_torch_holds_is_brought_here_as_its_library_does() -> None:
+    class OnDevice:
+        """An array that is fetched by ``get``, as those of CuPy are."""
+
+        def get(self) -> Any:
+            return np.array([1.5, 2.5])
+
+    for values in (OnDevice(), array("d", [1.5, 2.5])):
+        assert is_tensor(values)
+        assert host(values).tolist() == [1.5, 2.5]
+
+
+def test_without_the_package_for_tensors_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    with pytest.raises(UsageError, match=r"pip install 'isonomia\[torch\]'"):
+        truth(parse_condition("x > 0"), batches()[1])

@@ -1,6 +1,9 @@
+import pytest
+
 from isonomia.spec.parser import parse_formula
+from isonomia.spec.text import to_text
 from isonomia.spec.tree import AsIf, Column, Compare, Constant, Do, Literal, Member, Other, PairCall, Rate, Setting
-from isonomia.spec.walk import children, depth_of, nodes, place_of
+from isonomia.spec.walk import children, depth_of, links_of, nodes, place_of
 
 FORMULA = parse_formula("for g in race except 'a': not (P[b in {1} | c] ** 2 > 0.5 ==> E[-d] > max(1, 2))")
 
@@ -36,3 +39,14 @@ def test_a_version_is_walked_with_everything_in_it():
     ]
     assert depth_of(row) == 6
     assert children(PairCall("apart", max, ("x",))) == ()
+
+
+def test_every_comparison_of_two_sides_is_listed_in_the_order_of_the_formula():
+    formula = parse_formula("not (0.1 <= P[a] < P[b]) and (P[c] > 0.2 ==> P[d] >= 1 or P[e] < 0.5)")
+    links = [(to_text(left), relation, to_text(right)) for left, relation, right in links_of(formula)]
+    assert links == [
+        *(("0.1", "<=", "P[a]"), ("P[a]", "<", "P[b]")),
+        *(("P[c]", ">", "0.2"), ("P[d]", ">=", "1"), ("P[e]", "<", "0.5")),
+    ]
+    with pytest.raises(TypeError, match="a quantifier is expanded before"):
+        list(links_of(FORMULA))
