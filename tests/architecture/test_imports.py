@@ -11,6 +11,7 @@ import isonomia
 
 SOURCE = Path(isonomia.__file__).parent
 LEVELS = (
+    ("__main__",),
     ("cli", "pytest_plugin"),
     ("report",),
     ("watch",),

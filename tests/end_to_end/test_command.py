@@ -209,6 +209,13 @@ def test_the_version_is_printed(folder: Path) -> None:
     assert isonomia(folder, "--version").stdout.startswith("isonomia ")
 
 
+def test_python_runs_the_package_as_the_command(folder: Path) -> None:
+    command = [sys.executable, "-m", "isonomia", "check", "P[x] >= 0.5"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "expected people: --data people.csv" in ran.stderr
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_without_special_characters_changes_no_exit_code(folder: Path, encoding: str) -> None:
     done = isonomia(
