@@ -33,6 +33,9 @@ from isonomia.interventions import (
     constraints,
     effects,
 )
+from isonomia.interventions.blocks import blocks_of
+from isonomia.interventions.enumeration import enumerate_moves
+from isonomia.interventions.milp import program_of
 
 AB = (Feature("a", "integer", 0, 3), Feature("b", "integer", 0, 3))
 
@@ -242,3 +245,76 @@ def test_a_predicate_asked_of_nobody_answers_nobody() -> None:
         raise AssertionError(f"called with {before} and {after}")
 
     assert Predicate(test=never, names=("a",)).accepts(np.zeros((0, 1))).shape == (0,)
+
+
+SMALL = (*(Feature(f"n{j}", "integer", 0, 2) for j in range(3)), *(Feature(f"b{j}", "binary") for j in range(3)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "start"),
+    [
+        (AdditiveLinkage("n0", ("n1", "n2"), (1.0, 2.0), ">=", -1.0), (1, 1, 1)),
+        (IfChanged(Condition("n0", ">", 0), Condition("n1", "<=", 0)), (1, 1, 1)),
+        (IfChanged(Condition("n0", "!=", 0), Condition("n1", "!=", 1)), (1, 1, 1)),
+        (IfChanged(Condition("n0", "<", 0), Condition("n1", ">", 0)), (1, 1, 1)),
+        (IfThen(Condition("n0", "!=", 1), Condition("n1", "<", 2)), (1, 1, 1)),
+        (IfThen(Condition("n0", "in", (0, 2)), Condition("n1", ">=", 1)), (1, 1, 1)),
+        (Linkage("n0", ("n1",), (1.0,), keep_bounds=True), (1, 1, 1)),
+        (MutabilitySwitch("n0", ("n1", "n2"), on=2, must_change=True), (1, 1, 1)),
+        (Ordinal(("b0", "b1", "b2"), direction="up"), (0, 1, 0)),
+        (Ordinal(("b0", "b1", "b2"), exhaustive=False, direction="down"), (0, 1, 0)),
+        (Reachability(("n0", "n1"), ((1, 1), (0, 2), (2, 0)), ((1, 1, 0), (0, 1, 1), (0, 0, 1))), (1, 1, 1)),
+        (Thermometer(("b0", "b1", "b2"), keep_invalid=True), (0, 1, 0)),
+        (Thermometer(("b0", "b1", "b2"), direction="up"), (1, 0, 0)),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_pruned_values_and_linear_rows_allow_what_the_constraint_allows(rule: Any, start: tuple[int, ...]) -> None:
+    features = tuple(feature for feature in SMALL if feature.name[0] == rule.names[0][0])
+    names = [feature.name for feature in features]
+    (block,) = (one for one in blocks_of(features, (rule,)) if one.constraints)
+    here = np.asarray([start], dtype=float)[:, list(block.columns)]
+    grid = np.asarray(list(product(*(range(int(f.high or 1) + 1) for f in block.features))), dtype=float)
+    begin = np.repeat(here, len(grid), axis=0)
+    moves = block.moves(begin, grid, *block.ranges(begin))
+    at = [[names[j] for j in block.columns].index(name) for name in rule.names]
+    holds = rule.holds(moves.only(at))
+    assert 0 < holds.sum() < len(grid)
+
+    # Listed with pruning: every move that is allowed, staying put, and no other; one way to each point.
+    listed = enumerate_moves(block, here).acted
+    allowed = {tuple(point) for point in moves.ended[holds]} | {tuple(here[0])}
+    ended = block.moves(np.repeat(here, len(listed), 0), listed, *block.ranges(here)).ended
+    assert {tuple(point) for point in ended} == allowed
+    assert len(listed) == len(allowed)
+
+    program = program_of(block, here[0])
+    choices = np.asarray(list(product((0.0, 1.0), repeat=len(program.whole) - len(here[0]))))
+    for point, right in zip(grid, holds, strict=True):
+        values = np.column_stack([np.tile(point, (len(choices), 1)), choices]) @ program.matrix.T
+        found = ((values >= program.low - 1e-9) & (values <= program.high + 1e-9)).all(1).any()
+        assert found == right or (found and not program.exact)
+
+
+def test_a_condition_written_as_text_is_refused_with_what_to_write() -> None:
+    with pytest.raises(UsageError, match=r'write Condition\("posts", ">=", 1\)$'):
+        IfThen("posts >= 1", Condition("n", "==", 1))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"of type int$"):
+        IfThen(Condition("n", "==", 1), 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("relation", "value", "true"), [(">=", 2, True), ("<", 2, False), ("in", (1, 2), True)])
+def test_a_range_of_one_value_is_one_part(relation: Any, value: Any, true: bool) -> None:
+    parts = Condition("a", relation, value).intervals(2.0, 2.0, whole=True)
+    assert parts == (([(2.0, 2.0)], []) if true else ([], [(2.0, 2.0)]))
+
+
+def test_rules_about_changes_say_nothing_of_where_people_are() -> None:
+    rules = (
+        AdditiveLinkage("n0", ("n1",)),
+        IfChanged(Condition("n0", ">", 0), Condition("n1", "<=", 0)),
+        Linkage("n0", ("n2",), (1.0,), keep_bounds=True),
+    )
+    assert Interventions(SMALL, rules).contradiction() == ()
+    never = Linear(("n0", "n1"), (1.0, 1.0), ">=", 5.0)
+    assert Interventions(SMALL, (*rules, never)).contradiction() == (never,)
