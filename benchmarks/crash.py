@@ -5,7 +5,7 @@ Run: python -m benchmarks.crash [--kills 60] [--troubles 10] [--seed 1] [--json 
 Every life of the process ends by SIGKILL in one of three ways, in turn: some time after its start; at the moment when
 the write-ahead log of the store changes; or inside a transaction, after a random number of SQLite's instructions. After
 each death the store is checked, and no entry may be missing. In the end the verdicts and counts must be those of a run
-that was left alone; where more kills are wanted, the same audit begins anew in another store. Then come other faults
+that was left alone; where more kills are wanted, the same audit begins again in another store. Then come other faults
 (``crash_trouble.py``): power that fails, full disks, files that cannot be written, a clock that is set back. One table
 says how often each was made. Exit code 1 where anything differs.
 """

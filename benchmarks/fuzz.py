@@ -189,7 +189,7 @@ ROWS = 6
 
 
 def _evidence_texts() -> Make:
-    """Mutations of the evidence of an audit or a watch; most are sealed anew, and half keep its shape."""
+    """Mutations of the evidence of an audit or a watch; most are sealed again, and half keep its shape."""
     from isonomia.records.evidence import sealed
 
     both = _small_evidence(), _watch_evidence()

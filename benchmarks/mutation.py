@@ -168,7 +168,7 @@ def main() -> None:
 
 
 def chosen(everything: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
-    """A sample, evenly over all mutants; most of it stays the same when a part of the room is written anew."""
+    """A sample, evenly over all mutants; most of it stays the same when a part of the room is written again."""
     return sorted(everything, key=lambda mutant: sha256(f"{seed} {mutant.key}".encode()).digest())[:size]
 
 

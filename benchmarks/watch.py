@@ -193,7 +193,7 @@ def alarms(
 
 
 def _threshold(world: World, logs: Floats, run_length: float, seed: int) -> float:
-    """The threshold at which the CUSUM has the run length, by one long stream that starts anew after each alarm."""
+    """The threshold at which the CUSUM has the run length, by one long stream that starts again after each alarm."""
     rng = np.random.default_rng(seed)
     groups, values = world.draw(rng, int(400 * run_length))
     steps = logs[groups, values.astype(int)]

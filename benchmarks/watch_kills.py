@@ -3,7 +3,7 @@
 Run: python -m benchmarks.watch_kills [--kills 200] [--source folder|postgres|both] [--seed 1] [--json FILE]
 
 While files are added to a folder, or rows to a table of PostgreSQL by writers side by side whose transactions do not
-commit in the order of their keys, the process is killed by SIGKILL and started anew: some time after its start, after
+commit in the order of their keys, the process is killed by SIGKILL and started again: some time after its start, after
 some transactions of the store, or in the middle of one, while its journal is there. In the end the
 state must be bit for bit that of a watch that was left alone over the same rows, and the alarms the same; every one of
 them must have been printed. Exit code 1 where anything differs.

@@ -78,7 +78,7 @@ def _textbook_cusum(values: Floats) -> Integers:
 def _mapie(values: Floats) -> Integers:
     """When its bound passes the limit, after every sample.
 
-    The monitor finds its bound by bisection, for every sample anew at each update. Where the bound is above the limit
+    The monitor finds its bound by bisection, for every sample again at each update. Where the bound is above the limit
     is seen from one value of its own mixture, where that can be at all; the monitor itself must agree on some streams.
     """
     from mapie.exchangeability_testing import RiskMonitoring

@@ -1,7 +1,7 @@
 """Known counterexamples of a property: which are tried first, and what is remembered of a verdict.
 
 Only some audits have counterexamples that stand for themselves (:class:`~isonomia.audits.protocol.KnownFirst`):
-k-safety has, whose inputs and choices are enough to compute a violation anew. A statement about rates has none. That of
+k-safety has, whose inputs and choices suffice to compute a violation again. A statement about rates has none. That of
 responsiveness is a row of one table and the points around it; looking at some people first would either spend a risk of
 its own, or give a verdict about others than those who were asked for.
 """

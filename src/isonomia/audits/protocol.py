@@ -249,7 +249,7 @@ Entries: TypeAlias = Mapping[str, Entry]
 class KnownFirst(Protocol):
     """How an audit tries counterexamples of earlier runs before anything else.
 
-    Only counterexamples that stand for themselves can be tried: from one of them the violation is computed anew,
+    Only counterexamples that stand for themselves can be tried: from one of them the violation is computed again,
     whatever the population is.
     """
 

@@ -96,7 +96,7 @@ def check(
         float | None,
         typer.Option(
             metavar="RATIO",
-            help="Of a program: the least rate of its minority over that of its majority.",
+            help="Program: the least rate of its minority over that of its majority.",
             rich_help_panel=PROGRAMS,
         ),
     ] = None,
@@ -104,7 +104,7 @@ def check(
         str | None,
         typer.Option(
             metavar="DEVICE",
-            help="Of a program: where torch draws: cuda, cpu, or auto for cuda if there is some. Else NumPy draws.",
+            help="Program: torch draws on cuda, cpu, or auto (cuda if there is one). Else NumPy draws.",
             rich_help_panel=PROGRAMS,
         ),
     ] = None,
@@ -112,7 +112,7 @@ def check(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Of a specification: the share of cases that a sampled holds leaves open.",
+            help="Specification: the share of cases that a sampled holds leaves open.",
             rich_help_panel=PROGRAMS,
         ),
     ] = None,
@@ -120,7 +120,7 @@ def check(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Of a specification: the column with the right answers.",
+            help="Specification: the column with the right answers.",
             rich_help_panel=PROGRAMS,
         ),
     ] = None,
@@ -129,7 +129,7 @@ def check(
         typer.Option(
             "--group",
             metavar="NAME=COLUMN,...",
-            help="Of a specification: one-hot columns as a single feature.",
+            help="Specification: one-hot columns as a single feature.",
             rich_help_panel=PROGRAMS,
         ),
     ] = None,
@@ -138,7 +138,7 @@ def check(
         typer.Option(
             "--corners/--no-corners",
             metavar=FLAG,
-            help="Of a specification: whether cases at the ends of ranges are tried before any is drawn.",
+            help="Specification: whether ends of ranges are tried before any case is drawn.",
             rich_help_panel=PROGRAMS,
         ),
     ] = True,
@@ -147,7 +147,7 @@ def check(
         typer.Option(
             "--keep",
             metavar="FILE",
-            help="Of a specification: keep counterexamples in this file, and try them first next time.",
+            help="Specification: keep counterexamples here, and try them first next time.",
             rich_help_panel=PROGRAMS,
         ),
     ] = None,

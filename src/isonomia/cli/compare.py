@@ -42,8 +42,8 @@ After = Annotated[str, typer.Argument(metavar="AFTER", help=_EITHER, autocomplet
 def compare(before: Before, after: After, records: Records = HERE, key: Key = None) -> None:
     """Compare two runs, property by property: answers, intervals, samples, and what else changed.
 
-    The exit code is 0 where no answer got worse and 1 where one did; a property that is no longer checked counts as
-    worse. An evidence file whose seal is broken is refused.
+    The exit code is 1 where an answer got worse, or a property is no longer checked. An evidence file whose seal is
+    broken is refused.
 
     Example: isonomia compare old.evidence.json latest
     """

@@ -31,14 +31,14 @@ PAGE = Path("isonomia-demo.html")
 
 def demo(
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The same seed gives the same answers.")] = 1,
-    report: Annotated[Path, typer.Option(metavar="FILE", help="Write the HTML report to this file.")] = PAGE,
+    report: Annotated[Path, typer.Option(metavar="FILE", help="Write the HTML report.")] = PAGE,
     no_report: Annotated[bool, typer.Option("--no-report", metavar=FLAG, help="Write no report.")] = False,
     show_it: Open = False,
 ) -> None:
     """Audit a hiring model over a population that is made up on the spot, and write the report.
 
-    It trains a small model on unfair past decisions and asks seven questions of it: about rates, about two runs of the
-    model, about what people can do, and about what would have been.
+    Seven questions of a small model trained on unfair decisions: about rates, two runs of it, what people can do, and
+    what would have been.
 
     Example: isonomia demo
     """

@@ -32,7 +32,7 @@ def init(
         list[str],
         typer.Argument(
             metavar="[MODEL] DATA",
-            help="The model (a file, a folder, an address, or module:object), and the table: CSV, Parquet, Arrow or "
+            help="The model (a file, folder, address, or module:object), and the table: CSV, Parquet, Arrow or "
             "JSON lines. Without a model, the table holds its answers.",
             show_default=False,
         ),

@@ -80,11 +80,11 @@ def measure(
     csv: TableFile = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page with charts to this file.", rich_help_panel=FILES),
+        typer.Option(metavar="FILE", help="Write a page with charts.", rich_help_panel=FILES),
     ] = None,
     markdown: Markdown = None,
     json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the table as JSON to this file.", rich_help_panel=FILES)
+        Path | None, typer.Option(metavar="FILE", help="Write the table as JSON.", rich_help_panel=FILES)
     ] = None,
 ) -> None:
     """Measure decisions, outcomes and scores by group: rates, impact ratios, errors, calibration.

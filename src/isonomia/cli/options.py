@@ -90,7 +90,7 @@ Data = Annotated[Path | None, typer.Option(metavar="FILE", help=_TABLE, show_def
 NeededData = Annotated[Path, typer.Option(metavar="FILE", help=_TABLE, show_default=False)]
 Census = Annotated[
     bool,
-    typer.Option("--census/--sample", metavar=FLAG, help="Whether the rows are the whole population or a sample."),
+    typer.Option("--census/--sample", metavar=FLAG, help="Whether rows are the whole population or a sample."),
 ]
 
 
@@ -125,8 +125,7 @@ AllowAudit = Annotated[
     typer.Option(
         "--allow-code",
         metavar=FLAG,
-        help="Let the audit file import modules, run programs and blocks, and call services. Only for files from "
-        "people you trust.",
+        help="Let the audit file run code and programs, and call services: only from people you trust.",
         rich_help_panel=TRUST,
     ),
 ]
@@ -144,7 +143,7 @@ Remember = Annotated[
     typer.Option(
         "--remember",
         metavar=FLAG,
-        help="Remember what is allowed, until the file or code beside it changes.",
+        help="Remember what is allowed until the file or code beside it changes.",
         rich_help_panel=TRUST,
     ),
 ]
@@ -152,34 +151,26 @@ Explain = Annotated[bool, typer.Option("--explain", metavar=FLAG, help="Also say
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", metavar=FLAG, help="Print one line per property, and no progress.")
 ]
-Key = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A file with the key of the seal, of at least 16 bytes.")
-]
+Key = Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the key of the seal: at least 16 bytes.")]
 Open = Annotated[bool, typer.Option("--open", metavar=FLAG, help="Open the report in a browser.")]
 
 Json = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write the verdicts as JSON to this file.", rich_help_panel=FILES),
+    typer.Option(metavar="FILE", help="Write the verdicts as JSON.", rich_help_panel=FILES),
 ]
-Junit = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write JUnit XML to this file.", rich_help_panel=FILES)
-]
-Sarif = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0 to this file.", rich_help_panel=FILES)
-]
-Markdown = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write Markdown to this file.", rich_help_panel=FILES)
-]
+Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.", rich_help_panel=FILES)]
+Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.", rich_help_panel=FILES)]
+Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Write Markdown.", rich_help_panel=FILES)]
 Card = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write a section for a model card to this file.", rich_help_panel=FILES),
+    typer.Option(metavar="FILE", help="Write a section for a model card.", rich_help_panel=FILES),
 ]
 ViolationsFile = Annotated[
     Path | None,
     typer.Option(
         "--violations",
         metavar="FILE",
-        help="Write every violation to this file: .csv, .parquet or .jsonl.",
+        help="Write every violation: .csv, .parquet or .jsonl.",
         rich_help_panel=FILES,
     ),
 ]
@@ -192,14 +183,12 @@ Mlflow = Annotated[
         rich_help_panel=FILES,
     ),
 ]
-Report = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the HTML report to this file.", rich_help_panel=FILES)
-]
+Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the HTML report.", rich_help_panel=FILES)]
 
 GROUPS = "A table by group"
 """The panel of what is measured by group."""
 
-_BY = "The groups: a column, or several for their intersection, such as sex,race. Repeatable."
+_BY = "The groups: a column, or several for their intersection: sex,race. Repeatable."
 By = Annotated[list[str] | None, typer.Option(metavar="COLUMN,...", help=_BY, rich_help_panel=GROUPS)]
 NeededBy = Annotated[list[str], typer.Option(metavar="COLUMN,...", help=_BY, show_default=False)]
 DecisionColumn = Annotated[
@@ -223,13 +212,13 @@ Unknown = Annotated[
     list[str] | None,
     typer.Option(
         metavar="VALUE",
-        help="A value that means that the group is not known, such as '?'. Repeatable.",
+        help="A value that means an unknown group, such as '?'. Repeatable.",
         rich_help_panel=GROUPS,
     ),
 ]
 TableFile = Annotated[
     Path | None,
-    typer.Option("--csv", metavar="FILE", help="Write the table to this file, CSV or Parquet.", rich_help_panel=FILES),
+    typer.Option("--csv", metavar="FILE", help="Write the table: CSV or Parquet.", rich_help_panel=FILES),
 ]
 
 _CHANGES = "What people can change, as TOML; isonomia init --interventions drafts it."
@@ -239,7 +228,7 @@ Target = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TARGET",
-        help="The prediction that is wanted: a class, LOW:HIGH, or 'prediction < own'.",
+        help="The wanted prediction: a class, LOW:HIGH, or 'prediction < own'.",
         rich_help_panel=CLAIM,
     ),
 ]
@@ -248,12 +237,12 @@ IdColumn = Annotated[
     typer.Option("--id", metavar="COLUMN", help="The column that tells people apart.", rich_help_panel=FILES),
 ]
 
-MODEL_HELP = "The model: a file, a folder, an address, or module:object"
+MODEL_HELP = "The model: a file, folder, address, or module:object"
 """What ``--model`` takes."""
 
 Features = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN,...", help="The columns that the model is given, in order.", rich_help_panel=MODEL),
+    typer.Option(metavar="COLUMN,...", help="The columns the model is given, in order.", rich_help_panel=MODEL),
 ]
 ModelOptions = Annotated[
     list[str] | None,
@@ -269,7 +258,7 @@ RandomModel = Annotated[
     typer.Option(
         "--random-model",
         metavar=FLAG,
-        help="The model may answer the same person differently each time.",
+        help="The model may answer the same person differently.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -278,7 +267,7 @@ CacheFile = Annotated[
     typer.Option(
         "--cache",
         metavar="FILE",
-        help="Keep the model's answers in this file, and take them from there.",
+        help="Keep the model's answers in this file.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -287,7 +276,7 @@ CacheKey = Annotated[
     typer.Option(
         "--cache-key",
         metavar="TEXT",
-        help="Which version of the model it is, where the cache cannot tell.",
+        help="The version of the model, where the cache cannot tell.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -296,7 +285,7 @@ Executor = Annotated[
     typer.Option(
         "--executor",
         metavar="WHERE",
-        help="Where the model runs: threads:8, processes, dask:tcp://host:8786, ray, mpi. The answer is the same.",
+        help="Where the model runs: threads:8, processes, dask:tcp://host:8786, ray, mpi.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -305,7 +294,7 @@ TrustPickle = Annotated[
     typer.Option(
         "--trust-pickle",
         metavar=FLAG,
-        help="Open a model that is a pickle, which can run any code. Only for files from people you trust.",
+        help="Open a pickled model, which can run any code: only from people you trust.",
         rich_help_panel=MODEL,
     ),
 ]

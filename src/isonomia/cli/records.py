@@ -154,7 +154,7 @@ def runs(
         typer.Option(
             "--prune",
             metavar=FLAG,
-            help="Delete old runs, as --older-than and --keep-latest say, and free the disk space.",
+            help="Delete old runs, as --older-than and --keep-latest say.",
         ),
     ] = False,
     older_than: Annotated[
@@ -169,8 +169,8 @@ def runs(
 ) -> None:
     """List the runs that are kept, the latest first; or delete old ones.
 
-    With both --older-than and --keep-latest, a run is deleted that is too old and is none of the latest. A run that may
-    still be going on is kept: one that has not ended and began within a day. Known counterexamples stay.
+    With both --older-than and --keep-latest, a run is deleted that is too old and is none of the latest. One that began
+    within a day and has not ended is kept. Known counterexamples stay.
 
     Example: isonomia runs --prune --older-than 90d --keep-latest 20
     """

@@ -69,7 +69,12 @@ def repair(
     ] = 0.005,
     held_out: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="The share of rows held out for the certificate.", rich_help_panel=CLAIM),
+        typer.Option(
+            metavar="SHARE",
+            help="The share of rows held out for the certificate.",
+            show_default="a third",
+            rich_help_panel=CLAIM,
+        ),
     ] = 1 / 3,
     rounds: Annotated[
         int, typer.Option(metavar="NUMBER", help="How often to train again at most.", rich_help_panel=TRAINING)
@@ -83,7 +88,7 @@ def repair(
         typer.Option(
             "--group",
             metavar="NAME=COLUMN,...",
-            help="Of a specification: one-hot columns as a single feature.",
+            help="Specification: one-hot columns as a single feature.",
             rich_help_panel=PROGRAMS,
         ),
     ] = None,

@@ -95,8 +95,8 @@ def run(
 ) -> None:
     """Check every property of an audit file.
 
-    Every batch is written down: a run that is killed goes on with --resume, and ends with the same verdicts. What the
-    file may not do by itself, such as run code or read outside of its folder, is listed and asked about first.
+    A run that is killed goes on with --resume, and ends with the same verdicts. What the file may not do by itself,
+    such as run code or read outside of its folder, is asked about first.
 
     Example: isonomia run audit.toml --junit verdicts.xml
     """

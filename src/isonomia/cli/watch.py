@@ -39,11 +39,9 @@ def watch(
     follow: Annotated[
         bool, typer.Option("--follow", metavar=FLAG, help="Wait for more to come, until it is stopped.")
     ] = False,
-    every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.01, help="How often --follow looks whether more has come.")
-    ] = 10.0,
+    every: Annotated[float, typer.Option(metavar="SECONDS", min=0.01, help="How often --follow looks.")] = 10.0,
     until_alarm: Annotated[
-        bool, typer.Option("--until-alarm", metavar=FLAG, help="Stop as soon as an alarm is open, even with --follow.")
+        bool, typer.Option("--until-alarm", metavar=FLAG, help="Stop at the first open alarm, even with --follow.")
     ] = False,
     acknowledge: Annotated[
         bool,
@@ -56,18 +54,18 @@ def watch(
         typer.Option(
             "--replay",
             metavar=FLAG,
-            help="Read everything again and compare it with the store, bit for bit.",
+            help="Read everything again and compare with the store, bit for bit.",
         ),
     ] = False,
     store: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file that keeps the watch; the watch file's unless given.")
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page to this file; the watch file's unless given.")
+        Path | None, typer.Option(metavar="FILE", help="Write a page; the watch file's unless given.")
     ] = None,
     evidence: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write sealed evidence to this file, for isonomia replay, at each update."),
+        typer.Option(metavar="FILE", help="Write sealed evidence for isonomia replay at each update."),
     ] = None,
     key: Key = None,
     trust_pickle: TrustPickle = False,
@@ -77,15 +75,11 @@ def watch(
 ) -> None:
     """Judge a model in production by its decisions, as they come.
 
-    What has come since the last time is read and counted, each decision once, whenever the process was killed. Alarms
-    are lines of JSON on standard output; a command or a webhook is told as well where the file names one. The exit code
-    is 1 as long as an alarm is open, else 0.
+    What has come since the last time is counted, each decision once, even if the process was killed. Alarms are lines
+    of JSON on standard output, and go to a command or a webhook where the file names one. The exit code is 1 as long as
+    an alarm is open, else 0.
 
     Example: isonomia watch watch.toml --follow
-
-    Or: isonomia watch watch.toml --acknowledge
-
-    Or: isonomia watch watch.toml --evidence watch.evidence.json
     """
     from isonomia.audits.protocol import Permissions
     from isonomia.report.files import need_writable
@@ -229,7 +223,7 @@ class _Rounds:
         )
 
     def write(self) -> None:
-        """Write the page and the evidence anew."""
+        """Write the page and the evidence again."""
         from isonomia.records.evidence import evidence_text
         from isonomia.report.files import write_file
 

@@ -131,7 +131,7 @@ class Sender:
         try:
             return self._exchange(body)
         except KeyboardInterrupt:
-            pass  # raised anew below, without the frames that know the token
+            pass  # raised again below, without the frames that know the token
         except UsageError:
             raise
         except Exception as error:

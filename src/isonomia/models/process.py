@@ -151,7 +151,7 @@ class _Running:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Conversation:
-    """A program that stays. One batch at a time; after any failure it is ended, and started anew.
+    """A program that stays. One batch at a time; after any failure it is ended, and started again.
 
     ``greeting`` is written to it once, when it starts: the header of a CSV file. Where it answers that, its line is
     ``header``.

@@ -269,7 +269,7 @@ def _opened(rows: Rows, seed: np.random.SeedSequence | None, wanted: Wanted | No
 
 
 def _fingerprint(rows: Rows, computed: list[str] | None) -> str:
-    """The fingerprint of some rows. It is computed anew each time where somebody else may have written into them."""
+    """The fingerprint of some rows. It is computed again each time where somebody else may have written into them."""
     if isinstance(rows, LongTable):
         return rows.fingerprint()
     if computed is None:
@@ -333,7 +333,7 @@ class WithReplacement:
 class LongSource:
     """A table that is read as it goes, opened for one run.
 
-    Asked in order, it reads each row once. Asked for rows that it has passed, it begins anew, so that the rows depend
+    Asked in order, it reads each row once. Asked for rows that it has passed, it begins again, so that the rows depend
     on the arguments alone.
     """
 
@@ -360,7 +360,7 @@ class LongSource:
             end = min(stop, self._first + held.rows)
             parts.append(held.slice(start - self._first, end - self._first) if end - start < held.rows else held)
             start = end
-        # Several parts become one table anew, which like any cut numbers its rows and shares nothing.
+        # Several parts become one new table, which like any cut numbers its rows and shares nothing.
         return parts[0] if len(parts) == 1 else joined(parts).copy()
 
     def _holding(self, row: int) -> Table:
@@ -375,7 +375,7 @@ class LongSource:
         return self._held
 
     def __getstate__(self) -> tuple[LongTable, tuple[str, ...] | None]:
-        """A reading that has begun cannot be sent elsewhere; there it begins anew."""
+        """A reading that has begun cannot be sent elsewhere; there it begins again."""
         return self.table, self.columns
 
     def __setstate__(self, state: tuple[LongTable, tuple[str, ...] | None]) -> None:

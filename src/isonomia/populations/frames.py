@@ -50,19 +50,19 @@ class FrameStore:
         return self.order(name) if not hasattr(kind, "categories") else tuple(kind.categories.tolist())
 
     def take(self, indices: NDArray[np.intp]) -> FrameStore:
-        """The rows at these positions, numbered anew."""
+        """The rows at these positions, numbered from 0."""
         if self.kind == "pandas":
             return self._rows(_renumbered(self.native.take(indices)), len(indices))
         return self._rows(self._frame()[indices].to_native(), len(indices))
 
     def slice(self, start: int, stop: int) -> FrameStore:
-        """The rows from ``start`` up to ``stop``, numbered anew."""
+        """The rows from ``start`` up to ``stop``, numbered from 0."""
         if self.kind == "pandas":
             return self._rows(_own(_renumbered(self.native.iloc[start:stop])), stop - start)
         return self._rows(_own(self._frame()[start:stop].to_native()), stop - start)
 
     def copy(self) -> FrameStore:
-        """All rows in memory of their own, numbered anew, for one who may write into it by whatever means."""
+        """All rows in memory of their own, numbered from 0, for one who may write into it by whatever means."""
         if self.kind == "pandas":
             return self._rows(_renumbered(self.native).copy(), self.rows)
         return self.slice(0, self.rows)

@@ -187,7 +187,7 @@ class LongTable:
     def fingerprint(self) -> str:
         """The fingerprint of the same rows in any other kind of table, by a pass over all columns.
 
-        It is computed once for files that have not changed since, and each time anew where that cannot be told.
+        It is computed once for files that have not changed since, and each time again where that cannot be told.
         """
         stamp = self.reader.stamp
         stamp_then, value = self._computed.get("fingerprint", (None, None))

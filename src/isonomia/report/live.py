@@ -180,7 +180,7 @@ _STOPPING = "stopping after the batch in flight; Ctrl-C again leaves at once"
 
 @dataclass(slots=True)
 class LiveTable:
-    """A table that is drawn anew several times a second, and gives way to the summary at the end.
+    """A table that is drawn again several times a second, and gives way to the summary at the end.
 
     Of more properties than the terminal has lines, it shows those that run, then the latest that ended, those that do
     not hold first, and counts the others.

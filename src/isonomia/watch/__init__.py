@@ -5,7 +5,7 @@ stream leaves behind; :mod:`~isonomia.watch.watch`, how it is judged; :mod:`~iso
 :mod:`~isonomia.watch.evidence`, what is sealed of it.
 """
 
-from isonomia.watch.answers import Alarm, Standing
+from isonomia.watch.answers import Alarm, WatchStatus
 from isonomia.watch.watch import Watch
 
-__all__ = ["Alarm", "Standing", "Watch"]
+__all__ = ["Alarm", "Watch", "WatchStatus"]

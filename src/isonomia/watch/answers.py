@@ -28,7 +28,7 @@ from isonomia.watch.claims import WatchedClaim, WatchedSide
 from isonomia.watch.stream import StreamTally
 from isonomia.wording import plural
 
-__all__ = ["Alarm", "SideStatistics", "Standing", "WatchStatistics", "WatchTerms"]
+__all__ = ["Alarm", "SideStatistics", "WatchStatistics", "WatchStatus", "WatchTerms"]
 
 SPENDING = 1.1
 """The window that starts as the k-th has a part of the risk in proportion to k to minus this."""
@@ -75,7 +75,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WatchStatus:
     """Whether a comparison holds for the last samples: ``answer`` is the side of the threshold that the interval is on.
 
     ``samples`` says how many samples of the stream it is about, and ``leaves`` what is known of each rate.
@@ -214,7 +214,7 @@ class WatchTerms:
 
     # -------------------------------------------------------------------------------------------------------- windows
 
-    def now(self, known: WatchStatistics) -> tuple[Standing, ...]:
+    def now(self, known: WatchStatistics) -> tuple[WatchStatus, ...]:
         """Whether each comparison holds for the last samples, as :attr:`Watch.now` says."""
         tally = known.recent
         risk = float(self.delta * (tally.number + 1) ** -SPENDING / zeta(SPENDING))
@@ -225,7 +225,7 @@ class WatchTerms:
             records = tuple(leaves[leaf] for leaf in claim.leaves)
             samples = known.samples - tally.start
             found.append(
-                Standing(
+                WatchStatus(
                     self.name(claim),
                     claim.group,
                     _WORDS[expression.settled],

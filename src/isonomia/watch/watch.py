@@ -36,7 +36,7 @@ from isonomia.spec.property import Property, parse
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Value
 from isonomia.spec.walk import check_names, columns_of, outputs_of
-from isonomia.watch.answers import Alarm, SideStatistics, Standing, WatchStatistics, WatchTerms
+from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchStatus, WatchTerms
 from isonomia.watch.claims import WatchedClaim, watched_claims
 from isonomia.watch.evidence import StreamRecord, terms_text, watch_evidence
 from isonomia.watch.stream import StreamTally, Sums, Waiting, from_plain, to_plain
@@ -314,7 +314,7 @@ class Watch:
         return inside, values
 
     @property
-    def now(self) -> tuple[Standing, ...]:
+    def now(self) -> tuple[WatchStatus, ...]:
         """Whether each comparison holds for the last samples: at least ``window`` of them, where there were so many.
 
         Guarantee: with probability at least ``1 - delta`` every interval that is ever shown contains the mean, over

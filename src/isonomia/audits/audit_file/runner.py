@@ -108,7 +108,7 @@ def _has_failed(store: Store, run: RunRecord) -> bool:
 
 
 def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[PlannedCheck]) -> Started:
-    """Go on with a run: checks that have a verdict keep it, those that failed are tried anew."""
+    """Go on with a run: checks that have a verdict keep it, those that failed are tried again."""
     checks = store.checks(run.id)
     before = run.request.get("files", file.files)
     changed = sorted(name for name in {*before, *file.files} if before.get(name) != file.files.get(name))

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bet_evidence import MAX_SLICED, PolytopeTest, SideBySide, e_processes_for, slices_shared_out
+from isonomia.evidence.bet_evidence import MAX_SLICED, PolytopeTest, StackedTests, e_processes_for, slices_shared_out
 from isonomia.evidence.bets import EProcess
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.exact import exact_truth
@@ -195,7 +195,7 @@ class Side:
 
     delta: float
     pieces: tuple[tuple[int, ...], ...]
-    stacks: tuple[tuple[NDArray[np.intp], SideBySide], ...]
+    stacks: tuple[tuple[NDArray[np.intp], StackedTests], ...]
     alone: tuple[tuple[int, PolytopeTest], ...]
     locks: bool
 
@@ -339,7 +339,7 @@ def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: boo
             # a wealth that stays at 1 is an e-value like any other.
             number += 1
     stacks = tuple(
-        (np.asarray([index for index, _ in members]), SideBySide.of([test for _, test in members]))
+        (np.asarray([index for index, _ in members]), StackedTests.of([test for _, test in members]))
         for members in shapes.values()
     )
     return Side(delta, tuple(pieces), stacks, tuple(alone), locks)

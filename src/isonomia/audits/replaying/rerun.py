@@ -32,7 +32,7 @@ __all__ = ["CounterexampleRecheck", "Rerun", "opened_models", "recheck", "rerun"
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """One property, checked anew.
+    """One property, checked again.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def rerun(
     models: Mapping[str, Model],
     observe: Callable[[PlannedCheck], Observer],
 ) -> Iterator[Rerun]:
-    """Check every property anew, with the seed of the record.
+    """Check every property again, with the seed of the record.
 
     Parameters
     ----------

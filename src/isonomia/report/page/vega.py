@@ -1,6 +1,6 @@
 """The charts of the page, one specification a kind, made with Altair: the page draws each as often as it needs it.
 
-Colours are the page's own (``var(--name)``), so that a chart follows light, dark and paper without being drawn anew.
+Colours are the page's own (``var(--name)``), so that a chart follows light, dark and paper without being drawn again.
 Labels stand above their bars instead of beside them: so a chart fits a phone as well as a page.
 """
 

@@ -14,7 +14,7 @@ from isonomia.report.page.page import environment, odds
 from isonomia.report.page.script import bundle, own_script, policy, style
 from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
-from isonomia.watch import Standing, Watch
+from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.store import HistoryPoint, KeptAlarm, WatchStore
 from isonomia.wording import capitalised, listed, number, plural
 
@@ -150,7 +150,7 @@ class WatchSection:
 
 def _sections(
     watch: Watch,
-    now: Sequence[Standing],
+    now: Sequence[WatchStatus],
     points: Sequence[HistoryPoint],
     alarms: Sequence[KeptAlarm],
     why: Mapping[str, str],
@@ -198,7 +198,7 @@ def _moment(written: str) -> str:
     return f"{written[:10]} {written[11:16]} UTC"
 
 
-def _standing_row(standing: Standing) -> tuple[str, str, str, str, str]:
+def _standing_row(standing: WatchStatus) -> tuple[str, str, str, str, str]:
     item = standing.expression
     people = min((leaf.n for leaf in standing.leaves), default=standing.samples)
     return (
@@ -211,7 +211,7 @@ def _standing_row(standing: Standing) -> tuple[str, str, str, str, str]:
 
 
 def _timeline(
-    index: int, standing: Standing, points: Sequence[HistoryPoint], alarms: Sequence[KeptAlarm]
+    index: int, standing: WatchStatus, points: Sequence[HistoryPoint], alarms: Sequence[KeptAlarm]
 ) -> Drawing | None:
     item = standing.expression
     known = [(point, *point.claims[index]) for point in points if index < len(point.claims)]

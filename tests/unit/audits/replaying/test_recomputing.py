@@ -1,4 +1,4 @@
-"""Verdicts recomputed from an evidence file; and what somebody changed in it, with and without sealing anew."""
+"""Verdicts recomputed from an evidence file; and what somebody changed in it, with and without sealing again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence put to the model: counterexamples asked about again, everything run anew, and nothing without permission."""
+"""Evidence put to the model: counterexamples asked about again, everything repeated, and nothing without permission."""
 
 from __future__ import annotations
 
