@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from html import escape
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +36,13 @@ def renewed(text: str) -> str:
     return MADE.sub(lambda found: f"{found['begin']}\n{TABLES[found['name']]()}\n\n{found['end']}", text)
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
-    lines = [header, ("---",) * len(header), *rows]
-    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    """A cell; the bar between columns is written in a way that all readers of Markdown understand, also in code."""
-    coded = re.sub(r"`([^`]*\|[^`]*)`", lambda found: f"<code>{escape(found[1], quote=False)}</code>", text)
-    return coded.replace("|", "&#124;")
+def listing(rows: Iterable[tuple[str, str]]) -> str:
+    """A list in Markdown: what is described, then the words; neighbours of the same words share a line."""
+    lines = []
+    for words, alike in groupby(rows, key=itemgetter(1)):
+        name = ", ".join(name for name, _ in alike)
+        lines.append(f"- {name}: {words}" if words else f"- {name}")
+    return "\n".join(lines)
 
 
 def names() -> str:
@@ -57,7 +55,7 @@ def names() -> str:
         listed = ", ".join(f"[`{_short(name)}`]({page.name}#{name})" for name in entries)
         if entries:
             rows.append((f"[{title}]({page.name})", listed))
-    return table(("page", "names"), rows)
+    return listing(rows)
 
 
 def _short(name: str) -> str:
@@ -66,41 +64,61 @@ def _short(name: str) -> str:
     return f"{first}.{rest}" if first in {"fairness", "responsiveness", "safety"} else name.rpartition(".")[2]
 
 
-SHARED = 3
+SHARED = 2
 """From so many commands on, an option that means the same in all of them is described once."""
 
 
 def commands() -> str:
     """The options that several commands share, then a section for each command with its own."""
+    from dataclasses import fields
+
     from typer.main import get_command
 
     from isonomia.cli.app import app
+    from isonomia.cli.options import ModelReading
 
     found: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
     rows = {name: [_row(each) for each in command.params] for name, command in found.items()}
     counts = Counter(row for own in rows.values() for row in own)
-    shared = [row for row, count in counts.items() if count >= SHARED and row[0].startswith("`--")]
-    first = "\n\n".join(["## Options that several commands share", table(("option", "meaning"), sorted(shared))])
-    return "\n\n".join([first, *(_command(name, command, rows[name], shared) for name, command in found.items())])
+    names_of_model = {each.name for each in fields(ModelReading)}
+    model = {_row(each) for command in found.values() for each in command.params if each.name in names_of_model}
+    model = {row for row in model if counts[row] >= SHARED}
+    often = [row for row, count in counts.items() if count >= SHARED and row[0].startswith("`--")]
+    meanings = Counter(name for name, _ in often)
+    shared = {row for row in often if meanings[row[0]] == 1} - model
+    parts = [
+        "## Options that several commands share",
+        listing(sorted(shared)),
+        "## How the model is read",
+        listing(sorted(model)),
+    ]
+    return "\n\n".join([*parts, *(_command(name, each, rows[name], shared, model) for name, each in found.items())])
 
 
 def _row(parameter: Any) -> tuple[str, str]:
     return _spelled(parameter), f"{_escaped(parameter.help)}{_default(parameter)}"
 
 
-def _command(name: str, command: Any, rows: list[tuple[str, str]], shared: list[tuple[str, str]]) -> str:
-    about = [_about(paragraph) for paragraph in command.help.replace("\\[", "[").split("\n\n")]
-    own, others = [row for row in rows if row not in shared], [row[0] for row in rows if row in shared]
+def _command(
+    name: str, command: Any, rows: list[tuple[str, str]], shared: set[tuple[str, str]], model: set[tuple[str, str]]
+) -> str:
+    said = command.help.replace("\\[", "[").split("\n\n")
+    about = [_escaped(paragraph) for paragraph in said if not paragraph.startswith("Example: ")]
+    own, reading = [row for row in rows if row not in shared | model], [row for row in rows if row in model]
+    others = [_name(row) for row in rows if row in shared]
+    also = [f"[shared](#options-that-several-commands-share) {', '.join(others)}"] if others else []
+    if reading:
+        some = "" if model <= set(rows) else f": {', '.join(map(_name, reading))}"
+        also.append(f"[how the model is read](#how-the-model-is-read){some}")
     parts = [f"## `isonomia {name}`", *about]
-    parts += [table(("argument or option", "meaning"), own)] if own else []
-    if others:
-        parts.append(f"[Shared](#options-that-several-commands-share): {', '.join(others)}.")
+    parts += [listing(own)] if own else []
+    parts += [f"Also {'; '.join(also)}."] if also else []
     return "\n\n".join(parts)
 
 
-def _about(paragraph: str) -> str:
-    example = re.fullmatch(r"(Example|Or): (isonomia .*)", paragraph, re.DOTALL)
-    return f"{example[1]}: `{example[2]}`" if example else _escaped(paragraph)
+def _name(row: tuple[str, str]) -> str:
+    """An option without what it takes and without its other spellings."""
+    return f"`{re.findall(r'--[a-z-]+', row[0])[0]}`"
 
 
 def _escaped(text: str) -> str:
@@ -116,8 +134,10 @@ def _spelled(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
-    value = parameter.default
-    return f" Unless given: `{value}`." if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    value, said = parameter.default, parameter.show_default
+    if isinstance(said, str):
+        return f" Default: {said}."
+    return f" Default: `{value}`." if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def audit_file() -> str:
@@ -131,45 +151,74 @@ def audit_file() -> str:
 
 def watch_file() -> str:
     """A table for each section of a watch file."""
+    from isonomia.audits.audit_file.reader import sections as sections_of_audit
     from isonomia.watch.file import TOP, sections
 
+    others = {f"`[{name}]`": keys for name, keys in sections_of_audit().items()}
+    others["`[[property]]`"] = others.pop("`[property]`")
     parts = {"At the top": TOP} | {f"`[{name}]`": keys for name, keys in sections().items()}
     parts["`[[property]]`"] = parts.pop("`[property]`")
-    return "\n\n".join(f"### {title}\n\n{_keys(keys)}" for title, keys in parts.items())
+    source, made = parts["`[source]`"], []
+    for title, keys in parts.items():
+        same = [name for name, key in keys.items() if keys is not source and source.get(name) == key]
+        audit = [name for name, key in keys.items() if others.get(title, {}).get(name) == key]
+        own = {name: key for name, key in keys.items() if name not in (*same, *audit)}
+        made += [f"### {title}", *([_keys(own)] if own else [])]
+        made += [f"As in `[source]`: {', '.join(f'`{name}`' for name in same)}."] if same else []
+        made += [f"As in [an audit file](audit-file.md): {', '.join(f'`{name}`' for name in audit)}."] if audit else []
+    return "\n\n".join(made)
+
+
+SHORT = {
+    "text in quotes": "text",
+    "a list of texts": "texts",
+    "tables of its own": "tables",
+    "a number of samples or text such as '1e6, 5min'": "samples, or '1e6, 5min'",
+    "'any', 'once' or a number of planned looks": "'any', 'once', or a number",
+}
+"""What a key takes, as an error message says it, and here."""
 
 
 def _keys(keys: Mapping[str, Any]) -> str:
-    rows = [(f"`{name}`", key.words, _escaped(key.purpose)) for name, key in keys.items()]
-    return table(("key", "takes", "what it is for"), rows)
+    """A line for each key, with what it takes where that is not text."""
+    kinds = {name: SHORT.get(key.words, key.words).removeprefix("a ") for name, key in keys.items()}
+    return listing(
+        (f"`{name}`" + ("" if kinds[name] == "text" else f" ({kinds[name]})"), _escaped(key.purpose))
+        for name, key in keys.items()
+    )
 
 
 def json_fields() -> str:
-    """Every field of the JSON that ``--json`` writes, by its path."""
+    """Every field of the JSON that ``--json`` writes, with its type, below the one that holds it."""
     from isonomia.report.as_json import schema
 
-    return _fields_of(schema())
+    found = schema()
+    return "\n".join(_fields(found, found.get("$defs", {}), "", types=True))
 
 
 def evidence_fields() -> str:
-    """Every field of an evidence file, by its path; those of a verdict are the same as above."""
+    """Every field of an evidence file; those of a verdict are the same as above."""
     from importlib.resources import files
 
-    text = files("isonomia.records").joinpath("evidence.schema.json").read_text("utf-8")
-    return _fields_of(json.loads(text))
+    schema = json.loads(files("isonomia.records").joinpath("evidence.schema.json").read_text("utf-8"))
+    return "\n".join(_fields(schema, {}, "", types=False))
 
 
-def _fields_of(schema: Mapping[str, Any]) -> str:
-    return table(("field", "type", "what it is"), list(_fields(schema, schema.get("$defs", {}), "")))
-
-
-def _fields(part: Mapping[str, Any], kinds: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+def _fields(part: Mapping[str, Any], kinds: Mapping[str, Any], indent: str, *, types: bool) -> Iterator[str]:
+    """A line for each field, or for neighbours described alike; a type that lists its values is always said."""
+    rows = []
     for name, said in part["properties"].items():
         field = _resolved(said, kinds)
         item = _resolved(field.get("items", {}), kinds)
-        yield f"`{path}{name}`", _type(field), _escaped(field.get("description", item.get("description", "")))
-        if name != "verdict":
-            inner, mark = (item, "[]") if item else (field, "")
-            yield from _fields(inner, kinds, f"{path}{name}{mark}.") if "properties" in inner else ()
+        words, kind = _escaped(field.get("description", item.get("description", ""))), _type(field)
+        shown = f" ({kind})" if (types and kind != "string") or "`" in kind else ""
+        inner = item or field
+        nested = name != "verdict" and "properties" in inner
+        below = _fields(inner, kinds, f"{indent}    ", types=types) if nested else ()
+        rows.append((f"`{name}`", f"{shown}{': ' if words else ''}{words}", tuple(below)))
+    for (words, below), alike in groupby(rows, key=itemgetter(1, 2)):
+        yield f"{indent}- {', '.join(name for name, _, _ in alike)}{words}"
+        yield from below
 
 
 def _resolved(part: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +232,8 @@ def _type(field: Mapping[str, Any]) -> str:
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     types = field.get("type") or [each["type"] for each in field["anyOf"]]
-    return " or ".join([types] if isinstance(types, str) else types)
+    named = [types] if isinstance(types, str) else types
+    return " or ".join(name for name in named if name != "null") + "?" * ("null" in named)
 
 
 def pytest_options() -> str:
@@ -193,10 +243,10 @@ def pytest_options() -> str:
     said = _Said()
     add_options(said)  # type: ignore[arg-type]
     rows = [
-        (f"`{said.options[name]}`" if name in said.options else "", f"`{name}`", _escaped(what))
+        (f"`{said.options[name]}`, `{name}`" if name in said.options else f"`{name}`", _escaped(what))
         for name, what in said.configured.items()
     ]
-    return table(("option", "in the configuration", "what it says"), rows)
+    return listing(rows)
 
 
 class _Said:
