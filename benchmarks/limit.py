@@ -2,10 +2,12 @@
 
     python -m benchmarks.limit [--repetitions 300] [--risks 1e-10 ...] [--json FILE] [--chart docs/images/limit.svg]
                                [--curve docs/images/limit-risks.svg]
+    python -m benchmarks.limit --alone 2500
 
 For 43 pairs of rates and the claim P[F] / P[M] >= 0.8, at four risks: the mean number of draws of each method over the
 least that any method with that risk can take on average, kl(delta, 1 - delta) / D. Draws come from two streams in equal
-shares, in batches of 1% of what came before; a run ends only when the method decides.
+shares, in batches of 1% of what came before; a run ends only when the method decides. ``--alone`` compares the bets
+with those of a single bettor who goes by the estimate, in so many runs of each pair on the same draws.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +25,8 @@ from numpy.typing import NDArray
 
 from benchmarks.limit_chart import chart, curve
 from isonomia.engine.loop import Schedule
-from isonomia.evidence.bets import DividedWealth, EProcess, begin, step
+from isonomia.evidence.bets import DividedWealth, EProcess, begin, estimate_gains, step, weights_of
+from isonomia.evidence.channels import Grid
 from isonomia.evidence.confidence_sequences import mixture_regret
 from isonomia.evidence.planning import limit
 from isonomia.evidence.stakes import best_stakes
@@ -65,7 +69,8 @@ class Pair:
 
 def by_bets(pair: Pair, delta: float) -> Callable[[Floats | None, NDArray[np.bool_] | None], NDArray[np.bool_]]:
     """Projection bets, as a check makes them."""
-    process = EProcess.of([[np.asarray([0.0, a]) for a in pair.coefficients]], [0.0], [np.ones(2), np.ones(2)])
+    prior = Grid(((0.0, 1.0),)).prior()
+    process = EProcess.of([[np.asarray([0.0, a]) for a in pair.coefficients]], [0.0], [prior, prior])
     kept: list[DividedWealth] = []
 
     def absorb(counts: Floats | None, keep: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -149,6 +154,52 @@ def mean_draws(
     raise AssertionError("a schedule has no end")
 
 
+def beside_alone(task: tuple[int, float, int]) -> tuple[float, float]:
+    """Mean draws of the bets over those of the estimate's bettor alone, on the same draws, and its standard error."""
+    number, delta, runs = task
+    pair, rng = Pair.of(*PAIRS[number]), np.random.default_rng(number)
+    payoffs = np.zeros((runs, 1, 2, 2))
+    payoffs[:, 0, :, 1] = pair.coefficients
+    absorb, wealth, tally = by_bets(pair, delta), np.zeros(runs), np.zeros((runs, 2, 2))
+    stops, waiting, total = np.zeros((2, runs)), [np.arange(runs), np.arange(runs)], 0
+    for size in Schedule(first=2).sizes():
+        each = max(size // 2, 1)
+        total += 2 * each
+        yes = rng.binomial(each, pair.rates, size=(runs, 2)).astype(float)
+        counts = np.stack([each - yes, yes], axis=-1)
+        if len(waiting[0]):
+            done = absorb(counts[waiting[0]], None)
+            stops[0, waiting[0][done]] = total
+            waiting[0] = waiting[0][~done]
+            absorb(None, ~done)
+        if len(rows := waiting[1]):
+            estimate = (tally[rows] + 1.0) / (tally[rows] + 1.0).sum(axis=-1, keepdims=True)
+            weights = weights_of(tally[rows].any(axis=-1), counts[rows])
+            wealth[rows] += estimate_gains(payoffs[rows], np.zeros((len(rows), 1)), estimate, weights, counts[rows])
+            tally += counts
+            done = wealth[rows] >= np.log(1 / delta)
+            stops[1, rows[done]] = total
+            waiting[1] = rows[~done]
+        if not len(waiting[0]) and not len(waiting[1]):
+            break
+    mean = stops[1].mean()
+    return float(stops[0].mean() / mean), float((stops[0] - stops[1]).std() / np.sqrt(runs) / mean)
+
+
+def compare_alone(risks: Sequence[float], runs: int) -> None:
+    """Print for each risk how the bets compare with those of a single bettor who goes by the estimate."""
+    with ProcessPoolExecutor() as pool:
+        for delta in risks:
+            found = list(pool.map(beside_alone, [(number, delta, runs) for number in range(len(PAIRS))]))
+            ratios = [ratio for ratio, _ in found]
+            worst = int(np.argmax(ratios))
+            print(
+                f"{delta:>8g}  beside the estimate alone: mean {np.mean(ratios):.4f}, least {min(ratios):.4f}, worst "
+                f"{ratios[worst]:.4f} +- {found[worst][1]:.4f} for {PAIRS[worst][0]:.3g} / {PAIRS[worst][1]:.3g}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=300)
@@ -156,7 +207,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/limit.json"))
     parser.add_argument("--chart", type=Path, default=Path("docs/images/limit.svg"))
     parser.add_argument("--curve", type=Path, help="draw them by risk, too, such as docs/images/limit-risks.svg")
+    parser.add_argument("--alone", type=int, metavar="RUNS", help="only compare with a single bettor, in so many runs")
     arguments = parser.parse_args()
+    if arguments.alone:
+        compare_alone(arguments.risks, arguments.alone)
+        return
     began, rows = time.perf_counter(), []
     print(f"{'risk':>8}  {'method':<15} {'geometric mean':>14} {'least':>7} {'worst':>7}   worst pair")
     for delta in arguments.risks:

@@ -126,6 +126,7 @@ def peeking(process: EProcess, repetitions: int) -> Floats:
             np.where(better, short.peak, whole.peak),
             np.where(better[:, None, None], short.tally, whole.tally),
             np.where(better[:, None], short.bettors, whole.bettors),
+            np.where(better, short.joined, whole.joined),
         )
         total = state.tally.sum(axis=(1, 2))
     return state.peak

@@ -123,12 +123,7 @@ class StackedTests:
     def step(self, states: Sequence[AnyWealth], tallies: Tallies) -> Sequence[DividedWealth]:
         """Bet on one batch in each of them."""
         divided = [state for state in states if isinstance(state, DividedWealth)]
-        before = DividedWealth(
-            np.concatenate([state.log_wealth for state in divided]),
-            np.concatenate([state.peak for state in divided]),
-            np.concatenate([state.tally for state in divided]),
-            np.concatenate([state.bettors for state in divided]),
-        )
+        before = DividedWealth.stacked(divided)
         after = step(self.process, before, self._told([tallies])[0][self.places])
         return [after.rows(slice(row, row + 1)) for row in range(len(states))]
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bet_evidence import PolytopeTest, polytope_test
-from isonomia.evidence.bets import EProcess, estimate_gains, gains, pooled, remaining, steady_gains, weights_of
+from isonomia.evidence.bets import EProcess, estimate_gains, gains, pooled_paths, remaining, steady_gains, weights_of
 from isonomia.evidence.channels import Channel, Grid, channels_for
 from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.polynomials import Polynomial, as_fraction, bounds_of, is_linear, scaled
@@ -355,7 +355,7 @@ class _Batches:
         batch, process = (index.ravel() for index in np.indices(shape))
         left, bound = remaining(payoffs[process], bounds[process], self.sizes, self.before[batch])
         gained = gains(left, bound, self._estimate[batch], self._seen[batch], self.counts[batch], TOLERANCE)
-        return pooled(np.cumsum(gained.reshape(*shape, -1), axis=0))
+        return pooled_paths(np.cumsum(gained.reshape(*shape, -1), axis=0), self._drawn)
 
     def _alike(self, payoffs: Floats, bounds: Floats) -> Floats:
         """The same for half-spaces that differ in their bounds alone, as those of a rate: most of the work is one's.
@@ -377,7 +377,7 @@ class _Batches:
             TOLERANCE,
         )
         summed = np.cumsum(by_estimate.reshape(batches, processes, 1), axis=0)
-        return pooled(np.concatenate([steady, summed], axis=2))
+        return pooled_paths(np.concatenate([steady, summed], axis=2), self._drawn)
 
     def _steady_lines(self, payoffs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Payoffs and the bound in terms of who is left; what steady bettors have at a bound of 0, and by its unit."""
@@ -400,6 +400,11 @@ class _Batches:
     def _estimate(self) -> Floats:
         estimate = self.before + self.prior
         return np.asarray(estimate / estimate.sum(axis=-1, keepdims=True))
+
+    @cached_property
+    def _drawn(self) -> Floats:
+        """How many draws there were before each batch: shape ``(batches, 1)``."""
+        return np.asarray(self.before.sum(axis=(-2, -1)))[:, None]
 
     @cached_property
     def _seen(self) -> NDArray[np.bool_]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from isonomia.errors import UsageError
 from isonomia.evidence import bets, plain_stakes, stakes
 from isonomia.evidence.bets import EProcess, begin, paths, step
 from isonomia.evidence.binomial import clopper_pearson, half_space_p_values, lower_limit, upper_limit
-from isonomia.evidence.channels import MAX_CELLS, Grid, grid_for
+from isonomia.evidence.channels import MAX_CELLS, PRIOR, Grid, grid_for
 from isonomia.evidence.confidence_sequences import (
     divergence,
     drifting_interval,
@@ -73,9 +74,9 @@ def test_cells_are_ordered_like_their_values():
     }
 
 
-def test_the_prior_is_two_imagined_draws_at_the_corners():
+def test_the_prior_is_some_imagined_draws_at_the_corners():
     prior = grid_for([None, (0.0, 1.0)]).prior()
-    assert prior.sum() == pytest.approx(2.0)
+    assert prior.sum() == pytest.approx(PRIOR)
     assert np.count_nonzero(prior) == 4
 
 
@@ -475,7 +476,7 @@ def test_a_number_seen_at_one_end_only_is_as_far_from_a_mean_as_a_rate_would_be(
     assert divergence(nodes, high, np.asarray([mean])) == pytest.approx([-20.0 * np.log(mean)], abs=1e-5)
 
 
-@pytest.mark.parametrize(("half_spaces", "bettors"), [(1, 11), (24, 241), (30, 1)])
+@pytest.mark.parametrize(("half_spaces", "bettors"), [(1, 10), (24, 217), (30, 1)])
 def test_every_half_space_of_a_polytope_has_its_bettors_unless_there_are_many(half_spaces, bettors):
     process = rates(*[[1.0]] * half_spaces, bounds=[0.3] * half_spaces)
     state = begin(process)
@@ -483,3 +484,61 @@ def test_every_half_space_of_a_polytope_has_its_bettors_unless_there_are_many(ha
         assert state.bettors.shape == (1, bettors)
         state = step(process, state, counts([5, 5]))
     assert state.log_wealth[0] > 0
+
+
+# ---------------------------------------------------------------------------- bettors who join late
+
+
+def _after(process, *batches):
+    state = begin(process)
+    for batch in batches:
+        state = step(process, state, counts(batch))
+    return state
+
+
+def test_bettors_at_short_distances_join_after_some_draws_that_won_little():
+    process = rates([1.0], bounds=[0.5])
+    waiting = _after(process, [33, 33], [33, 33])
+    assert not waiting.joined[0]
+    late = np.append(bets.LATE, False)
+    assert waiting.bettors[0, late] == pytest.approx(np.full(late.sum(), waiting.log_wealth[0]))
+    joined = step(process, waiting, counts([30, 36]))
+    assert joined.joined[0]
+    assert len(set(joined.bettors[0].tolist())) == len(bets.DISTANCES) + 1
+
+
+def test_they_do_not_join_while_the_others_win():
+    state = _after(rates([1.0], bounds=[0.5]), [20, 46], [20, 46], [20, 46])
+    assert state.log_wealth[0] > bets.JOIN_BELOW
+    assert not state.joined[0]
+
+
+def test_on_several_half_spaces_all_bet_from_the_start():
+    state = _after(rates([1.0], [-1.0], bounds=[0.5, -0.4]), [3, 7], [3, 7])
+    assert len(set(state.bettors[0].tolist())) > len(bets.DISTANCES)
+
+
+@pytest.mark.parametrize("seen", [[10, 10], [64, 64], [600, 600], [40, 90]])
+def test_the_expected_factor_of_a_batch_is_at_most_one_before_and_after_they_join(seen):
+    process = rates([1.0], bounds=[0.5])
+    before = _after(process, [5, 6], seen)
+    for n in (1, 3, 40):
+        yes = np.arange(n + 1.0)
+        after = [step(process, before, counts([n - k, k])).log_wealth[0] for k in yes]
+        assert binom.pmf(yes, n, 0.5) @ np.exp(np.asarray(after) - before.log_wealth[0]) <= 1.0 + 1e-12
+
+
+def test_wealths_found_all_at_once_know_who_has_joined():
+    rng = np.random.default_rng(5)
+    processes = [rates([1.0], bounds=[bound]) for bound in (0.3, 0.45, 0.5, 0.52, 0.6)]
+    yes = rng.binomial(40, 0.5, size=(12, len(processes), 1)).astype(float)
+    drawn = np.stack([40.0 - yes, yes], axis=-1)
+    found = paths(EProcess.stacked(processes), drawn)
+    ever = []
+    for k, process in enumerate(processes):
+        state = begin(process)
+        for batch in range(12):
+            state = step(process, state, drawn[batch, [k]])
+            assert found[batch, k] == pytest.approx(state.log_wealth[0], abs=1e-7)
+        ever.append(bool(state.joined[0]))
+    assert ever == [False, True, True, True, True]
