@@ -212,7 +212,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load each name when it is first used: NumPy is not loaded before something needs it, nor SciPy."""
+    """Load each name on first use, so that NumPy and SciPy are loaded only when something needs them."""
     if name in {"fairness", "responsiveness", "safety"}:
         found: Any = import_module(f"isonomia.spec.{name}")
     elif name == "repair":
@@ -228,5 +228,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Every public name, also those that are not loaded yet."""
+    """Every public name, including those that are not loaded yet."""
     return sorted({*globals(), *__all__})

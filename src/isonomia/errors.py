@@ -47,12 +47,12 @@ _LONGEST_ROW = 240
 """How many characters of a line an error shows."""
 
 _BEFORE = 80
-"""How many of them stand before what it points at, where the line is longer."""
+"""How many of these come before the place that it points at, where the line is longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of a property's text, to be pointed at by an error.
+    """A stretch of a property's text that an error can point at.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Place:
         stop = self.text.find("\n", self.start)
         row = self.text[begin : stop if stop >= 0 else len(self.text)]
         start, end = self.start - begin, max(self.start + 1, min(self.end, begin + len(row))) - begin
-        # Of a line that no terminal shows, the part around the stretch; dots stand for the rest.
+        # A line too long for a terminal is cut to the part around the stretch; dots stand for the rest.
         first = max(0, start - _BEFORE) if len(row) > _LONGEST_ROW else 0
         last = min(len(row), first + _LONGEST_ROW)
         head, tail = "... " if first else "", " ..." if last < len(row) else ""
@@ -102,7 +102,7 @@ class IsonomiaError(Exception):
 
     def __init__(self, message: str, *, name: str | None = None) -> None:
         self.name = name
-        super().__init__(visible(message))  # a name in it may be anybody's, and may hold what a terminal obeys
+        super().__init__(visible(message))  # it may quote untrusted names, with terminal control codes
 
 
 class SpecError(IsonomiaError):
@@ -129,20 +129,20 @@ class ModelError(IsonomiaError):
 class UnreliableModelError(ModelError):
     """The model fails whatever it is asked about: it cannot be reached, or it changes its answers.
 
-    Asking about fewer or other people would not help, so no audit looks for the people who are to blame.
+    Asking about fewer or other people would not help, so no audit searches for the people who caused it.
     """
 
 
 class ChangingModelError(UnreliableModelError):
-    """The model gave another answer to the same question: what it said before is not to be relied on either."""
+    """The model answered the same question differently, so its earlier answers cannot be relied on either."""
 
 
 class LostWorkerError(UnreliableModelError):
-    """The workers of an executor are lost again and again with a piece of work: it is not tried anywhere else."""
+    """An executor keeps losing the workers that take on a piece of work, so it is not tried again."""
 
 
 class RecordError(IsonomiaError):
-    """What was kept of a run cannot be written, read or believed."""
+    """The record of a run cannot be written, read or trusted."""
 
 
 class DataError(IsonomiaError):
@@ -158,7 +158,7 @@ class UsageError(IsonomiaError):
 
 
 class UntrustedTypesError(UsageError):
-    """A model file names types that nobody has called trusted.
+    """A model file names types that have not been declared trusted.
 
     Attributes
     ----------
@@ -172,12 +172,12 @@ class UntrustedTypesError(UsageError):
 
 
 class NotAllowedError(UsageError):
-    """A file wants something that the person who opens it has not allowed.
+    """A file asks for something that the person who opens it has not allowed.
 
     Attributes
     ----------
     wants
-        What it wants, a line each.
+        What it asks for, one line each.
     permissions
         The names of the permissions that would allow all of it.
     """
@@ -203,7 +203,7 @@ _ELSEWHERE = {
 
 
 def with_known_options(make: Callable[_Options, _Made]) -> Callable[_Options, _Made]:
-    """Let a function refuse options that it does not take in words: which it takes, and which was perhaps meant."""
+    """Make a function name the options that it takes, and the one perhaps meant, when it gets an unknown one."""
 
     @wraps(make)
     def checked(*arguments: _Options.args, **options: _Options.kwargs) -> _Made:
@@ -231,7 +231,7 @@ def _not_taken(name: str, names: list[str], options: Mapping[str, object], error
 def nearest(name: str, known: Iterable[str]) -> str:
     """Say which known name is nearest to an unknown one, as the end of an error message.
 
-    Blanks around a name are hard to see, so they are named. Returns an empty string where nothing is near.
+    Blanks around a name are hard to see, so they are pointed out. Returns an empty string where nothing is near.
     """
     names = list(known)
     for each in names:
@@ -242,9 +242,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def no_names(columns: Sequence[str]) -> str:
-    """Say that a file seems to have no line of names, as the end of an error message; nothing where it seems to.
+    """Say that a file seems to lack its header line, as the end of an error message; empty if it seems to have one.
 
-    Nobody calls a column 39 or 0.5, but for years: whoever has those is told about a column all the same.
+    A name such as 39 or 0.5 is most likely data. It may also be a year, so this is only a hint.
     """
     numbers = [name for name in columns if _is_number(name)]
     if not numbers:
@@ -262,7 +262,7 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_no_path(path: str) -> None:
-    """Refuse a text that no system could take for the path of a file, before each says so in its own way."""
+    """Refuse a text that no system accepts as the path of a file, with one message instead of each system's own."""
     try:
         parts = [len(part) for part in os.fsencode(path).split(b"/")]
     except UnicodeEncodeError:

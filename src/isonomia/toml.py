@@ -1,7 +1,7 @@
-"""TOML that knows where everything stands: read with errors that point at a key, written for people to edit.
+"""TOML with positions: read with errors that point at a key, written for people to edit.
 
-Python's reader of TOML says what a text holds, not where. So the text is read a second time, for positions only; by
-then it is known to be TOML, and this can be simple.
+Python's TOML reader gives values without positions. So the text is read a second time, for positions only; by then it
+is known to be valid TOML, which keeps this simple.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isonomia.wording import printable
 __all__ = ["KeyPath", "TomlText", "comment_lines", "positions", "toml_key", "toml_value"]
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""The way to a value: names of tables and keys, and numbers within an array of tables."""
+"""The path to a value: names of tables and keys, and indices within an array of tables."""
 Span: TypeAlias = tuple[int, int]
 """The first character of a stretch of text, and the one after its last."""
 
@@ -50,7 +50,7 @@ class TomlText:
         try:
             content = tomllib.loads(text)
             long = _has_long_integer(content)
-        except (ValueError, RecursionError) as error:  # also a number of too many digits, or brackets within brackets
+        except (ValueError, RecursionError) as error:  # also a number of too many digits, or too deeply nested
             raise SpecError(f"{file} is not valid TOML: {error}") from error
         if long:
             raise SpecError(f"{file} is not valid TOML: it has a whole number of more than 64 bits")
@@ -78,7 +78,7 @@ class TomlText:
 
 
 def _has_long_integer(value: Any) -> bool:
-    """Whether a whole number is beyond those that every reader of TOML takes."""
+    """Whether there is a whole number too large for some readers of TOML."""
     if isinstance(value, dict | list):
         return any(map(_has_long_integer, value.values() if isinstance(value, dict) else value))
     return isinstance(value, int) and value.bit_length() > 64
@@ -96,8 +96,8 @@ _LONG_QUOTES = ('"""', "'''")
 def positions(text: str) -> Mapping[KeyPath, Span]:
     """Where the name of each table and key begins and ends.
 
-    A table that has no header of its own stands where the first table in it does. Keys inside a value, an inline table
-    for example, are not listed: their table is.
+    A table without a header of its own has the position of the first table in it. Keys inside a value, such as an
+    inline table, are not listed; the key of that value is.
     """
     spans: dict[KeyPath, Span] = {}
     table: KeyPath = ()
@@ -120,7 +120,7 @@ def positions(text: str) -> Mapping[KeyPath, Span]:
 
 
 def _table_path(names: tuple[str, ...], is_array: bool, counts: dict[KeyPath, int]) -> KeyPath:
-    """The path of a header, in which an array of tables stands with the number of its latest table."""
+    """The path of a header, in which the index of its latest table follows an array of tables."""
     if is_array:
         counts[names] = counts.get(names, -1) + 1
     path: list[str | int] = []
@@ -137,7 +137,7 @@ def _names(dotted: str) -> tuple[str, ...]:
 
 
 def _after_value(text: str, index: int) -> int:
-    """The end of a value: of the line, unless strings or brackets go on."""
+    """The end of a value: the end of its line, unless a string or a bracket is still open."""
     depth = 0
     while index < len(text):
         if text[index : index + 3] in _LONG_QUOTES:
@@ -194,12 +194,12 @@ def toml_value(value: Any) -> str:
 
 
 def toml_key(name: str) -> str:
-    """A name as a key of TOML."""
+    """A name as a TOML key."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
 def _quoted(value: str) -> str:
-    # TOML escapes as JSON does, which leaves alone what nobody can see, DEL among them, which TOML does not take.
+    # TOML escapes like JSON. But JSON leaves invisible characters as they are, also DEL, which TOML does not allow.
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in json.dumps(value, ensure_ascii=False))
 
 
@@ -209,5 +209,5 @@ def _escaped(sign: str) -> str:
 
 
 def comment_lines(text: str) -> list[str]:
-    """A text as lines of comment. What came from a table can hold anything, but a comment is a single line."""
+    """A text as comment lines. Data in it may hold line ends, which would end a comment, so they become blanks."""
     return [f"# {line}" for line in wrap(printable(text), _WIDTH, break_long_words=False, break_on_hyphens=False)]

@@ -1,6 +1,6 @@
 """Words and numbers for people, written the same way everywhere: plurals, lists, shortened and safe text, rounding.
 
-Four digits of what is computed (:func:`number`), six of what was given (:func:`brief`), three of a risk, upwards
+Computed values have four digits (:func:`number`), given ones six (:func:`brief`), and risks three, rounded up
 (:func:`chance`). The record has every digit.
 """
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number as people write it: some significant digits, a dash for nothing."""
+    """A number as people write it: a few significant digits, or a dash for ``None``."""
     if value is None:
         return "-"
     if value in (float("inf"), float("-inf")):
@@ -63,18 +63,18 @@ def brief(value: Any) -> str:
 
 
 def alongside(values: Sequence[Any]) -> list[str]:
-    """Values that are compared, each as :func:`brief` has it; exact where two that differ would look the same."""
+    """Values to compare, as :func:`brief` writes them; exact where two that differ would look the same."""
     short, exact = [brief(value) for value in values], [repr(value) for value in values]
     return short if len(set(short)) == len(set(exact)) else exact
 
 
 def change(before: Any, after: Any) -> str:
-    """A value and what became of it."""
+    """A value before and after a change."""
     return " -> ".join(alongside((before, after)))
 
 
 def value_text(value: Any, limit: int) -> str:
-    """A value without quotation marks: text as it is, a number short, a list by its beginning; cut with a word."""
+    """A value without quotation marks: text as it is, a short number, the beginning of a list; a cut is noted."""
     return visible(excerpt(_unquoted(value, limit), limit))
 
 
@@ -110,7 +110,7 @@ def listed(items: Iterable[object], last: str = "and") -> str:
 
 
 def first_few(items: Sequence[object], limit: int = 8) -> str:
-    """The first items in a row, and the others as a number: ``a, b and 3 more``."""
+    """The first items, and the number of the others: ``a, b and 3 more``."""
     shown = ", ".join(map(str, items[:limit]))
     return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
 
@@ -134,12 +134,12 @@ def shortened(text: str, limit: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with a blank for every character that cannot be printed, line ends among them."""
+    """The text with a blank for every character that cannot be printed, including line ends."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says; of one that fails even at that, nothing but its kind."""
+    """An error's message, or only its type where even ``str`` of it fails."""
     try:
         return str(error)
     except Exception:
@@ -147,14 +147,14 @@ def words_of(error: BaseException) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """The text, or its beginning and a word on how much there is."""
+    """The text, or its beginning and a note of its length."""
     if len(text) <= limit:
         return text
     return f"{text[:limit].rstrip()} … (cut: {len(text):,} characters in total)"
 
 
-# Controls, lone surrogates, what has no width, and what turns the direction of the text around it. The two joiners
-# U+200C and U+200D stay: Persian, Hindi and emoji are written with them.
+# Control characters, lone surrogates, characters without width, and those that change the direction of the text around
+# them. The two joiners U+200C and U+200D stay: Persian, Hindi and emoji are written with them.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufff9-\ufffb]"
 )
@@ -165,8 +165,8 @@ _PICTURES = 0x2400
 def visible(text: str) -> str:
     """The text with every control character replaced by something that can be seen; tabs and line ends stay.
 
-    A character that turns the direction of writing would let a name change how the words around it read, so it is
-    named by its number. Letters of scripts that run from right to left stay as they are.
+    A character that changes the direction of writing would let a name change how the words around it read, so its
+    number is shown. Letters of scripts that run from right to left stay as they are.
     """
     return _INVISIBLE.sub(_picture, text.replace("\r\n", "\n"))
 

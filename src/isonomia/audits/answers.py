@@ -1,7 +1,7 @@
-"""Who answers for the model in a check, from the outside in.
+"""The layers between a check and its model, from the outside in.
 
 =====================  ================================================================================================
-:class:`SharedSource`  one check's way to what several checks of one population and model share
+:class:`SharedSource`  one check's access to what several checks of one population and model share
 :class:`SharedDraws`   people drawn once, in numbered blocks, and the model's answer about each of them, asked for once
 :class:`Asker`         the journal first; then the answers that an earlier pass over a census remembered
                        (:class:`RememberedAnswers`); then the model
@@ -9,8 +9,8 @@ the model              as :mod:`isonomia.models.wrappers` has it: cached, watche
                        spread over the workers of an executor
 =====================  ================================================================================================
 
-Shared draws are an endless row of people, numbered from 0. Every check that draws from it sees the same people in the
-same order, each check as many as it needs. The guarantee of each verdict is untouched: to every single check the draws
+Shared draws are one sequence of people, numbered from 0. Every check that draws from it sees the same people in the
+same order, as many as it needs. The guarantee of each verdict is untouched: to every single check the draws
 are as good as its own. What is true of all verdicts together follows by adding their risks: no independence is needed.
 """
 
@@ -54,7 +54,7 @@ Reading = TypeVar("Reading")
 
 
 class Asks(Protocol):
-    """Whoever answers for a model."""
+    """Answers for a model."""
 
     @property
     def model(self) -> Model:
@@ -64,16 +64,16 @@ class Asks(Protocol):
         """What the model says about every row."""
 
     def close(self) -> None:
-        """Nothing more is asked: let go of what was begun."""
+        """Drop what was begun: nothing more is asked."""
 
 
 @dataclass(slots=True)
 class Asker:
     """A model, and what it has answered.
 
-    With a journal, answers are kept in the order of asking, and taken from there where they were kept before: a check
-    that asks the same questions again after it was cut off asks the model only what is new. With a memory, so does a
-    check that makes the same pass over everybody as one before it.
+    With a journal, answers are kept in the order of the questions, and read from there where they were kept before: a
+    check that was cut off and asks the same questions again asks the model only what is new. With a memory, so does a
+    check that makes the same pass over everybody as an earlier one.
     """
 
     model: Model
@@ -104,35 +104,35 @@ class Asker:
 
     @property
     def workers(self) -> Spread | None:
-        """Who can be asked ahead; ``None`` where nobody can, as behind a cache, which first looks what it has."""
+        """The workers that can be asked ahead; ``None`` where there are none, or behind a cache, which comes first."""
         workers = self.model.model if isinstance(self.model, Steady) else self.model
         return workers if isinstance(workers, Spread) else None
 
     def ahead(self, table: Table, want_score: bool, want_prediction: bool) -> None:
-        """Let workers begin with a table that will be asked about soon."""
+        """Let workers start on a table whose answers will be needed soon."""
         if self.workers is not None:
             self.workers.begin(table, want_score, want_prediction)
 
     def forget(self, table: Table | None = None) -> None:
-        """Let go of what workers have begun ahead: a table, or all."""
+        """Drop what workers have begun ahead: one table, or everything."""
         if self.workers is not None:
             self.workers.drop(table)
 
     def close(self) -> None:
-        """Let go of what workers have begun ahead."""
+        """Drop everything that workers have begun ahead."""
         self.forget()
 
 
 @dataclass(slots=True)
 class AskedTogether:
-    """Tables that workers are asked about at once, and who answers for each of them.
+    """Tables that are sent to workers together, and the answers about each of them.
 
-    Tables of one form are joined, so that a model which takes its time for each call is called less often.
+    Tables of the same form are joined, so that a model whose calls are slow is called less often.
 
     Attributes
     ----------
     asker
-        Who is asked.
+        Asks the model.
     """
 
     asker: Asker
@@ -142,7 +142,7 @@ class AskedTogether:
 
     @classmethod
     def of(cls, asker: Asker, questions: Sequence[tuple[Table, bool, bool]]) -> AskedTogether:
-        """Let workers begin with some tables, of each of which scores, predictions or both are wanted."""
+        """Let workers start on some tables, each with whether scores and whether predictions are wanted."""
         made, forms = cls(asker), dict[Hashable, list[tuple[Table, bool, bool]]]()
         for question in questions:
             forms.setdefault(_form(*question), []).append(question)
@@ -157,7 +157,7 @@ class AskedTogether:
 
     @property
     def model(self) -> Model:
-        """Who is asked in the end."""
+        """The model behind the asker."""
         return self.asker.model
 
     def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
@@ -173,7 +173,7 @@ class AskedTogether:
         )
 
     def close(self) -> None:
-        """Let go of what nobody needs."""
+        """Drop the answers that nobody needed."""
         for number, (table, _, _) in enumerate(self._groups):
             if number not in self._answers:
                 self.asker.forget(table)
@@ -181,30 +181,30 @@ class AskedTogether:
 
 @dataclass(frozen=True, slots=True)
 class BatchesAhead(Generic[Reading]):
-    """Batches that were drawn, about all of which workers are asked.
+    """Batches that were drawn and sent to workers together.
 
     Attributes
     ----------
     read
-        What a batch comes to, by its number among them.
+        Counts a batch, by its number among them.
     answers
-        Who answers for the model.
+        Answers for the model.
     """
 
     read: Callable[[int], Reading]
     answers: AskedTogether
 
     def reading(self, number: int) -> Reading:
-        """What one of them comes to; waits for the answers."""
+        """The reading of one batch; waits for the answers."""
         return self.read(number)
 
     def drop(self) -> None:
-        """Nobody needs the rest."""
+        """Drop the rest, which nobody needs."""
         self.answers.close()
 
 
 def _form(table: Table, want_score: bool, want_prediction: bool) -> Hashable:
-    """What tables have in common that can be joined without changing what the model is given of each row."""
+    """A key that is equal for tables that can be joined without changing what the model is given of each row."""
     match table.kind:
         case "columns":
             types: Hashable = tuple((name, column.dtype) for name, column in table.native.items())
@@ -220,7 +220,7 @@ def _form(table: Table, want_score: bool, want_prediction: bool) -> Hashable:
 
 
 MAX_REMEMBERED = 2**24
-"""People whose answers are remembered; of a longer table, each check asks about the rest itself."""
+"""How many people's answers are remembered; for the rest of a longer table, each check asks the model itself."""
 
 
 @dataclass(slots=True)
@@ -232,9 +232,9 @@ class RememberedAnswers:
     want_prediction, want_score
         What the checks want, all of them together.
     answers
-        What was said so far, by the number of the question.
+        The answers so far, by the number of the question.
     rows
-        About how many people that was.
+        How many people the model has answered about.
     """
 
     want_prediction: bool
@@ -243,7 +243,7 @@ class RememberedAnswers:
     rows: int = 0
 
     def answer(self, number: int, want_score: bool, want_prediction: bool, ask_all: Callable[[], Answer]) -> Answer:
-        """What was said to a question, or is now."""
+        """The remembered answer to a question, or a new one."""
         known = self.answers.get(number)
         if known is None:
             known = ask_all()
@@ -286,7 +286,7 @@ class Sharing:
         self.memory = RememberedAnswers(self.want_prediction, self.want_score)
 
     def shared(self) -> SharedSource:
-        """A way to the pool for one check."""
+        """One check's access to the shared draws."""
         if self._pool is None:
             asker = None if self.model is None else Asker(self.model)
             source = self.population.open(root(self.seed))
@@ -296,10 +296,10 @@ class Sharing:
 
 @dataclass(slots=True)
 class SharedSource:
-    """One check's way to a pool: it draws like a source, and asks like an asker.
+    """One check's access to shared draws: it is both a source and an asker.
 
-    It is used by one check at a time. What it is asked about must be what it drew last; anything else goes to the model
-    itself.
+    It is used by one check at a time. Only answers about the table drawn last are shared; any other table goes to the
+    model itself.
     """
 
     pool: SharedDraws
@@ -312,12 +312,12 @@ class SharedSource:
 
     @property
     def model(self) -> Model:
-        """Who is asked in the end."""
+        """The model behind the pool."""
         assert self.pool.asker is not None
         return self.pool.asker.model
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
-        """The next people; their randomness is the pool's own."""
+        """The next people; the pool has its own randomness, so ``rng`` is not used."""
         table = self.pool.people(start, n)
         self._drawn = table, start
         return table
@@ -335,14 +335,14 @@ class SharedSource:
         )
 
     def close(self) -> None:
-        """Nothing: the pool may serve others."""
+        """Do nothing: the pool may serve other checks."""
 
 
 FIRST, LARGEST = 64, 2**13
 """The size of the first block; each later one is as large as all before it together, up to the largest."""
 
 KEPT = 128
-"""Blocks of people that are kept; others are drawn again when somebody needs them, and come out the same."""
+"""Blocks of people kept in memory; others are drawn again when they are needed, and come out the same."""
 
 
 @dataclass(slots=True)
@@ -352,9 +352,9 @@ class SharedDraws:
     Attributes
     ----------
     source
-        Where people are drawn, one stream of them as they are.
+        Where people are drawn: one stream of them, as they are.
     asker
-        Who is asked about them; ``None`` where no check asks a model.
+        Asks the model about them; ``None`` where no check has one.
     seed
         The seed of the draws.
     want_prediction, want_score
@@ -378,7 +378,7 @@ class SharedDraws:
             return joined(found) if found else parts[0]
 
     def answer(self, start: int, n: int) -> Answer:
-        """What the model says about them; it is asked about those of whom nobody asked before."""
+        """What the model says about these people; it is asked only about those it has not answered yet."""
         with self._lock:
             parts = [self._answered(number, first, last) for number, first, last in _parts(start, n)]
         found = [part for part in parts if part is not None]
@@ -460,7 +460,7 @@ def _parts(start: int, n: int) -> list[tuple[int, int, int]]:
 
 
 def packed(answer: Answer) -> Entry:
-    """What the model answered; every bit of a number is kept."""
+    """An answer as a journal keeps it, with every bit of a number."""
     return {
         "prediction": None if answer.prediction is None else _packed(answer.prediction),
         "score": None if answer.score is None else _packed(answer.score),
@@ -481,7 +481,7 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
     array = host(array)
     if array.dtype == object:
         return {"values": array.tolist()}
-    # Quickly: what is kept is forgotten when the check has its verdict.
+    # The fastest level: these entries are dropped once the check has its verdict.
     squeezed = zlib.compress(np.ascontiguousarray(array).tobytes(), level=1)
     return {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": base64.b64encode(squeezed).decode("ascii")}
 

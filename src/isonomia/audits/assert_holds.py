@@ -28,7 +28,7 @@ DELTA = 0.05
 """The risk, where neither the call nor the test says one."""
 
 
-class PropertyFailure(AssertionError):  # noqa: N818  (a test that fails, and no error of the call)
+class PropertyFailure(AssertionError):  # noqa: N818  (a failing test, not an error of the call)
     """A property that was asserted is violated, or not known to hold.
 
     Attributes
@@ -37,7 +37,7 @@ class PropertyFailure(AssertionError):  # noqa: N818  (a test that fails, and no
         The answer, with everything that is known and all counterexamples.
     """
 
-    # Where people find it, and what they read in the log.
+    # Where people import it from, and what logs show.
     __module__ = "isonomia"
 
     def __init__(self, message: str, verdict: Verdict) -> None:
@@ -80,26 +80,26 @@ def assert_holds(
     workers, executor, random_model, stop, width, observer
         As for :func:`isonomia.check`.
     delta, budget, seed, looks
-        As for :func:`isonomia.check`. Where one is not given it is what the test's ``isonomia`` marker says, then what
-        pytest's command line or configuration says; else 0.05, no limit, a fresh seed, which a failure states, and
+        As for :func:`isonomia.check`. Those not given come from the test's ``isonomia`` marker, then from pytest's
+        command line or configuration; else they are 0.05, no limit, a fresh seed, which a failure states, and
         ``"any"``.
     undecided
-        What becomes of an undecided property: ``"fail"``, which it is where nothing else is said; ``"pass"``, which
-        accepts that nothing is known; ``"skip"``, which ends the test as skipped, inside of pytest only.
+        What an undecided property does to the test: ``"fail"``, the default; ``"pass"``, which accepts that nothing is
+        known; ``"skip"``, which ends the test as skipped, inside pytest only.
     records
         The folder in which counterexamples of k-safety properties are kept, so that they are tried first the next
-        time. Inside of pytest it is ``.isonomia`` unless another is configured; elsewhere nothing is kept unless it is
-        given. ``False`` keeps nothing.
+        time. Inside pytest it is ``.isonomia`` unless another is configured; elsewhere nothing is kept unless a folder
+        is given. ``False`` keeps nothing.
 
     Returns
     -------
     Verdict
-        *holds*, with the guarantee of :func:`isonomia.check`; or *undecided* where that is to pass.
+        *holds*, with the guarantee of :func:`isonomia.check`; or *undecided* where that passes.
 
     Raises
     ------
     PropertyFailure
-        An ``AssertionError``, whose message shows the smallest counterexample, and which has the ``verdict``. If the
+        An ``AssertionError`` whose message shows the smallest counterexample; it carries the ``verdict``. If the
         assumptions that the verdict lists are true, a property that holds fails as violated with probability at most
         ``delta``, and one that does not hold passes with probability at most ``delta``.
     IsonomiaError
@@ -146,7 +146,7 @@ def assert_verdict(check: Check[Any], observer: Observer, undecided: str, folder
     PropertyFailure
         As for :func:`assert_holds`.
     KeyboardInterrupt
-        Where somebody pressed Ctrl-C: what is known by then says nothing about the test.
+        Where somebody pressed Ctrl-C: what is known so far says nothing about the test.
     """
     __tracebackhide__ = True
     known = None if folder is None else Known(folder)
@@ -173,7 +173,7 @@ def checked_undecided(value: str) -> str:
     Raises
     ------
     UsageError
-        Where it is none of the three, or to be skipped where nobody can.
+        Where it is none of the three, or ``"skip"`` where tests cannot be skipped.
     """
     if value not in UNDECIDED:
         expected = ", ".join(map(repr, UNDECIDED))

@@ -1,4 +1,4 @@
-"""The ways in: ``check`` and ``plan``, with their arguments checked once, for every audit alike."""
+"""The entry points ``check`` and ``plan``; their arguments are checked once, in the same way for every audit."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 __all__ = ["check", "checked_observer", "new_check", "outcomes_of", "plan", "run_check"]
 
 METHODS = ("auto", "bets", "region", "verifair", "exact")
-"""Ways of deciding a property about rates: a proof where it is cheap, bets where it allows them, a region elsewhere."""
+"""Ways of deciding a property about rates; ``"auto"`` is a proof where that is cheap, else bets, else a region."""
 
 CONTROLS = ("family", "discovery")
-"""Which mistakes about single groups are limited: any at all, or the share of them."""
+"""What is limited for single groups: the probability of any mistake, or the expected share of mistakes."""
 
 _LEAST_DELTA = 1e-300
-"""Smaller ones have no reciprocal in double precision."""
+"""Much smaller values have no finite reciprocal in double precision."""
 
 
 def checked_property(value: AuditProperty | str) -> AuditProperty:
-    """What must hold, read where it came as text."""
+    """The property, parsed where it is text."""
     if isinstance(value, str):
         return safety_property(value) if value.endswith(".nom") else parse(value)
     audit_for(value)
@@ -55,7 +55,7 @@ def checked_property(value: AuditProperty | str) -> AuditProperty:
 
 
 def checked_population(value: Any) -> Population:
-    """Whom it is about; a bare table or a path counts as a sample."""
+    """The population; a bare table or a path counts as a sample."""
     if value is None:
         raise UsageError(
             "expected a population: Sample(table), Census(table), Generator(draw), Program(path) or Causal(...)"
@@ -95,7 +95,7 @@ def checked_numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:
 
 
 def checked_observer(value: Observer | None) -> Observer:
-    """Who is told about progress, if it can be told; somebody who keeps silent where nobody is given."""
+    """The observer of progress; a silent one where none is given."""
     if value is None:
         return Silent()
     missing = [name for name in ("begin", "advance", "end") if not hasattr(value, name)]
@@ -105,7 +105,7 @@ def checked_observer(value: Observer | None) -> Observer:
 
 
 def checked_method(value: str) -> str:
-    """The name of a way of deciding."""
+    """The name of a method."""
     if value not in METHODS:
         hint = nearest(str(value), METHODS)
         raise UsageError(f"expected method as one of {', '.join(METHODS)}, but got {value!r}.{hint}")
@@ -128,7 +128,7 @@ def checked_growth(value: float) -> float:
 
 
 def checked_flag(name: str, value: bool) -> bool:
-    """Something that is said or not."""
+    """A flag, which must be a boolean."""
     if not isinstance(value, bool):
         raise UsageError(f"expected {name} as True or False, but got {name}={value!r}")
     return value
@@ -153,7 +153,7 @@ def checked_stop(value: str, width: float | None, looks: str | int) -> str:
 
 
 def checked_width(value: float | None) -> float | None:
-    """How narrow an interval is wanted."""
+    """How narrow the interval should be."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
@@ -178,7 +178,7 @@ def checked_looks(value: str | int, method: str) -> str | int:
 
 
 def checked_workers(value: int) -> int:
-    """How many may ask the model at once."""
+    """How many workers may query the model at once."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"expected workers as a whole number of at least 1, but got workers={value!r}")
     return value
@@ -201,7 +201,7 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
 
 
 def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
-    """The columns that a property uses as outcome: what it is told, and what it holds a prediction against."""
+    """The columns that a property uses as outcome: those it names as such, and those it compares with an output."""
     if isinstance(prop, PrincipalFairness):
         return (prop.outcome,)
     if not isinstance(prop, Property):
@@ -247,7 +247,7 @@ def check(
     Parameters
     ----------
     property
-        What must hold, as text (``"P[prediction == 1 | sex == 'F'] >= 0.3"``), made with Python operators, a
+        What must hold: text (``"P[prediction == 1 | sex == 'F'] >= 0.3"``), a property made with Python operators, a
         :class:`PrincipalFairness`, a :class:`Responsiveness`, or a k-safety property: the path of a ``.nom`` file, or
         one of ``safety``.
     model
@@ -255,55 +255,55 @@ def check(
         names, for example a column ``prediction``.
     population
         Whom it is about: :class:`Sample`, :class:`Census`, :class:`Generator`, :class:`Program` or :class:`Causal`. A
-        bare table or a path counts as a :class:`Sample`. A k-safety property may go without, where it imports a domain.
+        bare table or a path counts as a :class:`Sample`. A k-safety property that imports a domain needs none.
     delta
         The risk of a wrong answer, chosen before anything is seen.
     budget
-        The most it may cost: people (``100_000``), a time (``"30s"``), or both (``"1e6, 5min"``). What is counted is
-        what the verdict counts: pairs of people where a property speaks of ``other``, cases for k-safety, points that
-        people can reach for responsiveness.
+        The most it may cost: people (``100_000``), a time (``"30s"``), or both (``"1e6, 5min"``). It counts what the
+        verdict counts: pairs of people where a property speaks of ``other``, cases for k-safety, points that people
+        can reach for responsiveness.
     seed
-        Makes it repeatable; a fresh one is taken, and stated in the verdict, where none is given.
+        Makes the check repeatable. Where none is given, a fresh one is used and stated in the verdict.
     method
         ``"auto"`` proves what is claimed of a program or a causal model where that takes no longer than drawing from
-        it; elsewhere it takes bets where the property is linear in the rates, and a confidence region where it is not.
-        ``"exact"``, ``"bets"``, ``"region"`` and ``"verifair"`` demand one of them.
+        it; elsewhere it uses bets where the property is linear in the rates, and a confidence region where it is not.
+        ``"exact"``, ``"bets"``, ``"region"`` and ``"verifair"`` demand one particular method.
     ranges
-        The lowest and highest possible value of columns whose means are asked for.
+        The lowest and highest possible value of columns whose means the property uses.
     control
         Which mistakes about single groups are limited, where a property about rates claims something for every group.
-        ``"family"``: the probability that any group is wrongly said to be violated is at most ``delta``, and so is that
-        of any being wrongly said to hold. ``"discovery"``: the expected share of wrong names among those that are said
-        to be violated is at most ``delta``, likewise among those that are said to hold. The answer to the whole claim
-        does not depend on it.
+        ``"family"``: the probability that any group is wrongly said to be violated is at most ``delta``, and so is the
+        probability that any is wrongly said to hold. ``"discovery"``: among the groups that are said to be violated,
+        the expected share of wrong ones is at most ``delta``, and likewise among those that are said to hold. The
+        answer to the whole claim does not depend on it.
     features
-        The columns that the model is given, in order, where it cannot say so itself.
+        The columns that the model is given, in order, where it does not state them itself.
     growth
-        How much larger each batch makes the total when a decision is near; batches are larger while it is far. A
-        decision falls at the end of a batch, so smaller is thriftier with people, larger with calls of the model.
+        How much larger each batch makes the total when a decision is near; batches are larger while it is far. A check
+        is decided at the end of a batch, so a smaller growth saves people, a larger one calls of the model.
     workers, executor
-        How many ask the model side by side, each about a part of a batch, and where: in ``"threads"`` of this process,
-        in ``"processes"``, on a cluster (``"dask:tcp://host:8786"``, ``"ray"``), or by any
-        ``concurrent.futures.Executor``. The verdict does not depend on it. With an executor people are asked about
-        ahead, so that workers need not wait for each other: some of them in vain.
+        How many workers query the model in parallel, each with a part of a batch, and where: in ``"threads"`` of this
+        process, in ``"processes"``, on a cluster (``"dask:tcp://host:8786"``, ``"ray"``), or by any
+        ``concurrent.futures.Executor``. The verdict does not depend on it. With an executor the model is queried ahead
+        of need, so that workers do not wait for each other; some of these answers are never used.
     random_model
-        Whether the model may answer the same person differently. Otherwise a few rows are asked about twice, and a
-        changed answer is an error. Where it is allowed, the verdict states it among its assumptions.
+        Whether the model may answer differently for the same person. If not, a few rows are queried twice, and a
+        changed answer is an error. If so, the verdict states it among its assumptions.
     looks
-        How often the draws are looked at. ``"any"``: after every batch, and as often as you check on; it may stop as
+        How often the draws are looked at. ``"any"``: after every batch, and as often as you like; the check may stop as
         soon as it is decided. ``"once"``: all rows of a table, or as many people as the budget says, and one look at
-        the end. It needs fewer people and gives narrower intervals, and it holds for this one look only: checking the
-        same people again until the answer pleases breaks it. A number: so many looks at equal distances, between which
-        ``delta`` is divided. Properties about rates have exact tests for it; elsewhere the verdict says that it was
+        the end. It needs fewer people and gives narrower intervals, but is valid for this one look only: checking the
+        same people again until the answer pleases breaks it. A number: that many equally spaced looks, among which
+        ``delta`` is divided. Properties about rates have exact tests for this; elsewhere the verdict says that it was
         decided as under ``"any"``, which is valid for any number of looks.
     stop
         When a check of rates ends. ``"decided"``: as soon as there is an answer. ``"precise"``: once there is one and
         the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when everybody was counted or
-        the budget is spent. Answers and intervals are as valid however long it goes on.
+        the budget is spent. Answers and intervals stay valid however long the check goes on.
     width
-        The width that ``stop="precise"`` goes for.
+        The width at which ``stop="precise"`` ends.
     observer
-        Who is told about progress.
+        Receives progress updates.
 
     Returns
     -------
@@ -370,7 +370,7 @@ def new_check(
     width: float | None = None,
     outcomes: Sequence[str] = (),
 ) -> Check[Any]:
-    """Check every argument of :func:`check`, and leave the check itself for later.
+    """Check every argument of :func:`check`, without running the check.
 
     ``outcomes`` are further columns that the model is not given, unless it names them itself.
     """
@@ -423,7 +423,7 @@ def plan(
     delta: float = 0.05,
     seed: int = 0,
 ) -> RatesPlan:
-    """Say beforehand how many people a check will take, and how few any method could do with.
+    """Forecast how many people a check will take, and the fewest that any method would need on average.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def plan(
     guesses
         What each rate might be, by its text: ``{"P[hired | sex == 'F']": 0.3, "P[hired | sex == 'M']": 0.35}``.
     shares
-        Which share of the population meets each condition, by its text; equal shares where nothing is said.
+        Which share of the population meets each condition, by its text; equal shares where none are given.
     delta
         The risk.
     seed

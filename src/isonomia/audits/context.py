@@ -1,6 +1,6 @@
-"""What surrounds an assertion: what a test runner says to every :func:`assert_holds` inside of one test.
+"""The context of an assertion: what a test runner sets for every :func:`assert_holds` inside one test.
 
-Nothing heavy is imported here, because a test runner loads it for every suite.
+Nothing heavy is imported here, because a test runner loads this module for every suite.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["SETTINGS", "UNDECIDED", "Circumstances", "amid", "circumstances"]
 
 UNDECIDED = ("fail", "pass", "skip")
-"""What may become of a test whose property is undecided."""
+"""The possible outcomes of a test whose property is undecided."""
 
 SETTINGS = ("delta", "budget", "seed", "looks", "undecided")
-"""What a test may say once for all of its assertions."""
+"""What a test may set once for all of its assertions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Circumstances:
     records
         The folder in which counterexamples are kept for the next time; ``None`` keeps none.
     skip
-        Ends the test as skipped, for a reason; ``None`` where nobody can.
+        Ends the test as skipped, with a reason; ``None`` where tests cannot be skipped.
     tell
-        Who is told every verdict, and why known counterexamples could not be read or written, where that was so.
+        Receives every verdict, and the reason where known counterexamples could not be read or written.
     repeat
         Gives the command that repeats the test with a seed; ``None`` where there is none.
     """
@@ -49,17 +49,17 @@ class Circumstances:
 
 
 _stack = [Circumstances()]
-# A list of the process and no context variable: threads that a test starts are part of the test.
+# A process-wide list, not a context variable: threads that a test starts are part of the test.
 
 
 def circumstances() -> Circumstances:
-    """Those of the test that is running; without defaults, records and skipping where none is."""
+    """The circumstances of the running test; outside of one, there are no settings, records or skipping."""
     return _stack[-1]
 
 
 @contextmanager
 def amid(given: Circumstances) -> Iterator[None]:
-    """Let circumstances hold for a while."""
+    """Apply circumstances inside a ``with`` block."""
     _stack.append(given)
     try:
         yield

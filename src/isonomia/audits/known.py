@@ -1,9 +1,9 @@
 """Known counterexamples of a property: which are tried first, and what is remembered of a verdict.
 
-Only some audits have counterexamples that stand for themselves (:class:`~isonomia.audits.protocol.KnownFirst`):
-k-safety has, whose inputs and choices suffice to compute a violation again. A statement about rates has none. That of
+Only some audits have self-contained counterexamples (:class:`~isonomia.audits.protocol.KnownFirst`). For k-safety, the
+inputs and choices suffice to compute a violation again. A statement about rates has no counterexamples. One of
 responsiveness is a row of one table and the points around it; looking at some people first would either spend a risk of
-its own, or give a verdict about others than those who were asked for.
+its own, or give a verdict about people other than those in question.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["remember", "with_known"]
 def with_known(check: Check[Any], known: Known) -> Check[Any]:
     """The same check, which tries the known counterexamples of its property before anything else.
 
-    Guarantee: the risk stays what it was. A known counterexample that violates the property still is proof by itself;
+    Guarantee: the risk stays what it was. A known counterexample that still violates the property is proof by itself;
     where none does, the check goes on as if they had not been tried.
     """
     known_first = _known_first(check)
@@ -30,7 +30,7 @@ def with_known(check: Check[Any], known: Known) -> Check[Any]:
 
 
 def remember(known: Known, check: Check[Any], verdict: Verdict, *, forget: bool = True) -> Verdict:
-    """Keep the counterexamples of a violated property, and forget those that no longer violate it, unless told not to.
+    """Keep the counterexamples of a violated property and, with ``forget``, drop those that no longer violate it.
 
     The verdict comes back with a remark where the known counterexamples could not be read or written.
     """

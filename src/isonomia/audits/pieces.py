@@ -22,7 +22,7 @@ from isonomia.populations.streaming import LongTable
 __all__ = ["Counter", "by_workers", "fingerprint_by_workers"]
 
 LEAST = 2**18
-"""Rows in one piece at least, unless the table ends: enough that a worker is busy with it for a while."""
+"""The fewest rows in one piece, unless the table ends: enough to keep a worker busy for a while."""
 
 Context = TypeVar("Context")
 Counts = TypeVar("Counts")
@@ -35,12 +35,12 @@ class Counter(Generic[Context, Counts]):
     Attributes
     ----------
     count
-        What some rows of a census come to, from the first up to the last, which is not counted: a function of a
-        module, so that workers find it.
+        Counts the rows of a census from a first one up to, but not including, a last one: a module-level function,
+        so that workers find it.
     context
-        What it needs besides, which is sent to each worker once.
+        What else it needs; sent to each worker once.
     pack, unpack
-        What rows come to, as an entry of a journal, and back.
+        From counts to an entry of a journal, and back.
     """
 
     count: Callable[[Context, Asker | None, Census, int, int], Counts]
@@ -51,7 +51,7 @@ class Counter(Generic[Context, Counts]):
 
 @dataclass(frozen=True, slots=True)
 class _Told(Generic[Context, Counts]):
-    """What every worker is told once."""
+    """What is sent to every worker once."""
 
     count: Callable[[Context, Asker | None, Census, int, int], Counts]
     context: Context
@@ -63,9 +63,9 @@ class _Told(Generic[Context, Counts]):
 def by_workers(
     pool: Pool | None, asker: Asker | None, population: Any, counter: Counter[Any, Counts], journal: Journal
 ) -> Iterator[tuple[int, Counts]] | None:
-    """How many rows each piece has, and what they come to, in order; ``None`` where workers cannot read for themselves.
+    """The number of rows and the counts of each piece, in order; ``None`` where workers cannot read for themselves.
 
-    They can where the table is in files, and the model has no cache, which one process keeps for all.
+    They can where the table is in files and the model has no cache, which only one process can keep.
     """
     table = population.rows if isinstance(population, Census) else None
     if pool is None or not isinstance(table, LongTable) or not table.in_files:
@@ -80,7 +80,7 @@ def by_workers(
 
 
 def fingerprint_by_workers(pool: Pool | None, population: Any) -> None:
-    """Let workers begin with the fingerprint of a long table, each with a column, before anybody asks for it."""
+    """Let workers start on the fingerprint of a long table, one column each, before it is needed."""
     table = population.rows if isinstance(population, Census) else None
     if pool is None or not isinstance(table, LongTable) or not table.in_files:
         return

@@ -1,4 +1,4 @@
-"""What proofs about programs have in common: whether there is to be one, following every way, and how narrowly.
+"""What proofs about programs share: when to try one, how to follow every way, and how narrowly to enclose.
 
 A proof encloses probabilities instead of drawing people. What is enclosed differs by audit: the rates of a property
 (:mod:`isonomia.audits.rates.programs`), or the tables of principal fairness
@@ -63,15 +63,15 @@ TOLERANCES = (1e-3, 1e-6, 1e-9)
 """How wide the enclosure of a polytope's probability may be, one after the other until the claim is decided."""
 
 Known: TypeAlias = tuple[Fraction | None, float, float]
-"""A number as a fraction, where it is one that is known, and two floats between which it lies."""
+"""A number: the fraction that it is, where that is known, and two floats between which it lies."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProofEffort:
     """How much a proof may take: ways through the program, and points of integration.
 
-    They are counts and not times, so that the same check is always decided in the same way. They change who decides,
-    never the answer.
+    These are counts, not times, so that the same check is always decided in the same way. They change which method
+    decides, never the answer.
     """
 
     ways: int
@@ -82,11 +82,11 @@ QUICK = ProofEffort(ways=4_000, points=2**22)
 """About as much as bets would take: half a second at the most."""
 
 THOROUGH = ProofEffort(ways=30_000, points=2**29)
-"""Minutes, for who asks for an exact answer."""
+"""Minutes, where an exact answer is demanded."""
 
 
 def _asks_for_proof(check: Check[Any]) -> bool:
-    """Whether a check is to be proved if it can be: who names a device, a width or planned looks wants draws."""
+    """Whether to try a proof: a device, planned looks, or a ``stop`` other than ``"decided"`` ask for draws."""
     if check.population.kind not in {"program", "causal"}:
         return False
     device = getattr(check.population, "device", None)
@@ -96,7 +96,7 @@ def _asks_for_proof(check: Check[Any]) -> bool:
 
 
 def no_proof(check: Check[Any], reason: str) -> UsageError:
-    """There is no exact answer, and why: the reason of the proof that failed, or what kind of people there are."""
+    """The error that there is no exact answer: why the proof failed, or what kind of population it is."""
     return UsageError(
         "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
         f"{reason or 'the people are a ' + check.population.kind}: leave out the method"
@@ -114,7 +114,7 @@ def sampled_since(reason: str) -> str:
 
 
 def proof_entry(check: Check[Any], observer: Observer, prove: Callable[[ProofEffort], Entry]) -> Entry | None:
-    """What is proved of a program or a causal model, as a journal keeps it; ``None`` where nobody asks for that."""
+    """What is proved of a program or a causal model, as a journal keeps it; ``None`` where no proof is to be tried."""
     if not _asks_for_proof(check):
         return None
     observer.begin(str(check.prop))
@@ -129,7 +129,7 @@ def proof_entry(check: Check[Any], observer: Observer, prove: Callable[[ProofEff
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Every way through a program, and what reads expressions on them: the model, and the columns by version.
+    """Every way through a program, and what evaluates expressions on them: the model, and the columns by version.
 
     ``among`` is the condition to which a causal model is limited.
     """

@@ -57,7 +57,7 @@ P = TypeVar("P", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[P]):
-    """Everything that a check is asked for.
+    """Everything that defines a check.
 
     Attributes
     ----------
@@ -65,21 +65,21 @@ class Check(Generic[P]):
         What must hold, of which model, for whom. The model is ``None`` where the population has all that the property
         names; the population is a domain, or ``None``, for some k-safety properties.
     delta, budget, seed
-        The risk, the most it may cost, and what makes it repeatable.
+        The risk of a wrong answer, the most the check may cost, and what makes it repeatable.
     schedule, pool
-        How large batches are, and the workers that ask the model and read long tables; ``None`` where there are none.
+        How large batches are, and the workers that query the model and read long tables; ``None`` without workers.
     method, ranges
-        Which evidence decides, and the ranges of columns whose means are asked for: for rates only.
+        Which evidence decides, and the ranges of columns whose means the property uses: for rates only.
     control
-        Which mistakes about single groups are limited, of a claim for every group: ``"family"`` or ``"discovery"``.
+        For a claim about every group, which mistakes about single groups are limited: ``"family"`` or ``"discovery"``.
     random_model
         Whether the model may answer the same person differently.
     looks
-        How often the draws are looked at: ``"any"``, as often as one likes; ``"once"``, at the end; or a number of
+        How often the draws are looked at: ``"any"``, as often as you like; ``"once"``, at the end; or a number of
         times, planned beforehand. For rates; every other audit looks as often as it likes.
     stop, width
-        When it ends: once it is ``"decided"``, once the interval is ``"precise"`` too, at most ``width`` wide, or when
-        ``"all"`` are asked. For rates.
+        When the check ends: once it is ``"decided"``; once its interval is also ``"precise"``, at most ``width`` wide;
+        or when ``"all"`` people are counted. For rates.
     journal
         Keeps everything that the population and the model say.
     sharing
@@ -110,7 +110,7 @@ class Check(Generic[P]):
 
     @property
     def required_model(self) -> Model:
-        """The model, of a check that cannot do without one.
+        """The model of a check that needs one.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class Check(Generic[P]):
 
 
 def refuse_rates_options(check: Check[Any], what: str, *others: str) -> None:
-    """Refuse what only properties about rates have; ``others`` are methods that an audit has besides bets."""
+    """Refuse options that only properties about rates have; ``others`` are the audit's methods besides bets."""
     if check.control != "family":
         raise UsageError(
             f"expected control='family' for {what}, but got control={check.control!r}: it says how the groups of a "
@@ -138,7 +138,7 @@ def refuse_rates_options(check: Check[Any], what: str, *others: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What an audit file may do only where the person who runs it says so.
+    """What an audit file may do only if the person who runs it allows it.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Permissions:
         Run the blocks of specifications as Python, import modules, start programs and call services. Code can do
         anything, so this allows the rest as well, pickles aside.
     allow_outside
-        Read and write outside of the folder of the file.
+        Read and write outside the file's folder.
     """
 
     trust_pickle: bool = False
@@ -188,11 +188,11 @@ class FileKey:
     purpose
         What it is for, as the reference says it.
     make
-        Makes the property of its table, of the interventions that the file names, and of what is permitted.
+        Makes the property from its table, the interventions that the file names, and the permissions.
     is_file
         Whether a value of the key is the name of a file, whose text belongs to the audit.
     code_in
-        Why a text of the key is run as code, which needs permission; ``None`` where it is not.
+        Why the key's text is run as code, which needs permission; ``None`` where it is not.
     """
 
     takes: str
@@ -204,14 +204,14 @@ class FileKey:
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """What came of counterexamples that were put to a model again.
+    """The result of checking counterexamples again.
 
     Attributes
     ----------
     asked, again
-        How many could be asked about, and how many of these occur again.
+        How many could be checked again, and how many of these still occur.
     problem
-        Why some or all could not be asked about; ``None`` where all were.
+        Why some or all could not be checked; ``None`` where all were.
     """
 
     asked: int = 0
@@ -221,7 +221,7 @@ class Recheck:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCounts:
-    """Counts in a journal: whole numbers, none negative, that come to a total.
+    """Counts in a journal: none is negative, and their sum is known or limited.
 
     Attributes
     ----------
@@ -230,9 +230,9 @@ class RecordedCounts:
     parts
         The counts.
     total, exactly
-        What they come to, or may come to at most; ``None`` where nothing limits them.
+        Their sum or, unless ``exactly``, an upper limit on it; ``None`` where nothing limits it.
     whole
-        Whether each of them is a whole number; the parts of a draw that a mean is made of are not.
+        Whether each count is a whole number; for means it need not be, since a draw is split between cells.
     """
 
     where: str
@@ -249,16 +249,16 @@ Entries: TypeAlias = Mapping[str, Entry]
 class KnownFirst(Protocol):
     """How an audit tries counterexamples of earlier runs before anything else.
 
-    Only counterexamples that stand for themselves can be tried: from one of them the violation is computed again,
-    whatever the population is.
+    Only self-contained counterexamples can be tried: those from which the violation can be computed again, whatever
+    the population is.
     """
 
     def applies(self, check: Check[Any]) -> bool:
-        """Whether one counterexample can be proof by itself, of this very property."""
+        """Whether a single counterexample can prove that this property is violated."""
         ...
 
     def with_known(self, check: Check[Any], known: Sequence[Mapping[str, Any]]) -> Check[Any]:
-        """The same check, which tries these besides its own.
+        """The same check, which also tries these counterexamples.
 
         Guarantee: the risk stays what it was. A known counterexample that violates the property is proof by itself;
         where none does, the check goes on as if they had not been tried.
@@ -266,15 +266,15 @@ class KnownFirst(Protocol):
         ...
 
     def as_recorded(self, check: Check[Any], entries: Entries) -> Check[Any]:
-        """The same check with those that the check tried whose journal has these entries, and no others."""
+        """The same check with exactly the known counterexamples that the check with these journal entries tried."""
         ...
 
     def proofs(self, check: Check[Any], verdict: Verdict) -> Sequence[Mapping[str, Any]]:
-        """What to keep of a verdict *violated* for the next time: counterexamples that are proof by themselves."""
+        """The counterexamples of a *violated* verdict to keep for next time: those that are proof by themselves."""
         ...
 
     def outdated(self, check: Check[Any]) -> Sequence[Mapping[str, Any]]:
-        """Those of a check that tried them which, where it came to *holds*, do not violate the property any more."""
+        """Where a check came to *holds*, the known counterexamples it tried that no longer violate the property."""
         ...
 
 
@@ -303,15 +303,15 @@ class Audit(Protocol):
 
     @property
     def known_first(self) -> KnownFirst | None:
-        """How known counterexamples are tried first; ``None`` where they do not stand for themselves."""
+        """How known counterexamples are tried first; ``None`` where they are not self-contained."""
         ...
 
     def imports(self, prop: Any) -> Sequence[str]:
-        """What a property names that may offer people or inputs, so that it can do without a population."""
+        """The imports of a property that may provide people or inputs, so that it needs no population."""
         ...
 
     def prepare(self, check: Check[Any]) -> Check[Any]:
-        """Refuse arguments that do not fit this kind of property, before anything is asked.
+        """Refuse arguments that do not fit this kind of property, before anything runs.
 
         Raises
         ------
@@ -349,9 +349,9 @@ class Audit(Protocol):
         entries: Entries,
         permissions: Permissions,
     ) -> Recheck:
-        """Put the counterexamples of a record, whose journal has these entries, to the model of a check."""
+        """Check the counterexamples of a record again, with the check's model; ``entries`` are the record's journal."""
         ...
 
     def counts(self, check: Check[Any], entries: Entries) -> Iterator[RecordedCounts]:
-        """The counts in the journal of a finished check, for whoever doubts a record."""
+        """The counts in the journal of a finished check, so that a record can be verified."""
         ...

@@ -32,7 +32,7 @@ def audit_for(prop: Any) -> Audit:
     Raises
     ------
     UsageError
-        Where it is not a property that is known.
+        Where it is not a known kind of property.
     """
     for audit in AUDITS:
         if isinstance(prop, audit.property_type):
@@ -41,11 +41,11 @@ def audit_for(prop: Any) -> Audit:
 
 
 def file_keys() -> dict[str, FileKey]:
-    """The keys of an audit file of which a property has exactly one: they say what kind it is."""
+    """The keys that state a property in an audit file; each property has exactly one, which says what kind it is."""
     return {name: key for audit in AUDITS for name, key in audit.file_keys.items()}
 
 
-# A new audit is a folder beside these and its name here.
+# A new audit is a folder beside these, and its name here.
 for _audit in (RATES, KSAFETY, RESPONSIVENESS, PRINCIPAL):
     register(_audit)
-view.register(REPAIR)  # a repair is no audit: it ends with a verdict like one
+view.register(REPAIR)  # a repair is not an audit, but it ends with a verdict too

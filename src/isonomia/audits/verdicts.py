@@ -1,4 +1,4 @@
-"""What the checks of all audits do alike: introduce population and model to the journal, and seal the verdict."""
+"""What the checks of all audits share: recording the population and the model in the journal, making the verdict."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ __all__ = [
 ]
 
 VALUES = "values of "
-"""What the keys of values begin with; the name of the column follows."""
+"""The prefix of the journal keys of values; the name of the column follows."""
 
 INTERRUPTED = "interrupted"
-"""Why a check stopped that somebody ended with Ctrl-C; it can go on later."""
+"""Why a check stopped that was ended with Ctrl-C; it can be resumed."""
 
 MAX_LISTED = 20
 """How many values of a column an assumption lists."""
 
 CACHE = "cache"
-"""The key of what a cache of answers had to say."""
+"""The journal key of the remark of a cache of answers."""
 
 
 def introduce(population: Population | Any, model: Model | None, journal: Journal) -> None:
-    """Keep what population and model say of themselves; where that was kept before, make sure that they still do.
+    """Keep how population and model describe themselves; where that was kept before, make sure that they are the same.
 
     A check does not go on with other people, or with another model, than it began with.
     """
-    if isinstance(journal, Blank):  # to tell them from others, all rows are read: not for a journal that keeps nothing
+    if isinstance(journal, Blank):  # a fingerprint reads all rows: not for a journal that keeps nothing
         return
     for what, entry in (("population", _population(population)), ("model", about_model(model, population))):
         before = once(journal, what, lambda entry=entry: entry)  # type: ignore[misc]
@@ -133,7 +133,7 @@ def about_model(model: Model | None, population: Any) -> Entry:
 
 
 def _given(model: Model | None, population: Any) -> str:
-    """Which columns a model is given, in words, as far as that is to be said."""
+    """Which columns a model is given, in words; empty where there is nothing to say."""
     recorded = None if model is None else unwrap(model)
     if isinstance(recorded, RecordedModel):
         return recorded.given
@@ -178,12 +178,12 @@ def why_stopped(reason: str) -> str:
 
 
 def stored_violations(journal: Journal) -> KeepsViolations | None:
-    """The journal, where it keeps violations too: one of a store does."""
+    """The journal, where it also keeps violations, as that of a store does."""
     return journal if isinstance(journal, KeepsViolations) else None
 
 
 def same_answers(check: Check[Any], sentence: str) -> tuple[str, ...]:
-    """The assumption that the model answers alike, as a sentence; none of a model that may answer at random."""
+    """The assumption that the model's answers do not change, as a sentence; none where it may answer at random."""
     return () if check.model is None or check.random_model else (sentence,)
 
 
@@ -205,18 +205,18 @@ def new_verdict(
     population: Mapping[str, Any] | None = None,
     **content: Any,
 ) -> Verdict:
-    """The verdict of a check, with what all verdicts state alike.
+    """The verdict of a check, with what every verdict states.
 
     Parameters
     ----------
     check, answer
         The check, and whether its property holds; ``None`` where that is not known.
     method, stopped, assumptions, remarks
-        As the verdict has them. What a model may do that answers at random, and what a cache saved, is added here.
+        As the verdict has them. What follows from a model that may answer at random, and what a cache saved, is added.
     risk
-        The probability that the answer is wrong: that of the check, unless it is exact or there is none.
+        The probability that the answer is wrong: the check's, or 0 where the answer is exact or there is none.
     population
-        Of whom the verdict is, where that is not the check's population.
+        Whom the verdict is about, where that is not the check's population.
     content
         The other fields of a :class:`Verdict`.
     """

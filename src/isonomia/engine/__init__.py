@@ -1,7 +1,7 @@
 """How an audit runs: numbered batches, seeds, budgets, the order of decisions, and progress.
 
-Batch ``i`` always has the ``i``-th child of the seed, and decisions are taken in the order of the batches, so the same
-seed gives the same verdict whatever the order in which batches are executed.
+Batch ``i`` always has the ``i``-th child of the seed, and decisions are taken in batch order, so the same seed gives
+the same verdict in whatever order the batches are executed.
 """
 
 from isonomia.engine.budget import Budget

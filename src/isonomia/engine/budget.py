@@ -1,4 +1,4 @@
-"""How much a check may cost: in what is asked about, in seconds, or both."""
+"""How much a check may cost: in samples, in seconds, or both."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most people to ask about and the most seconds to take; infinite where nothing is said.
+    """The most people to sample and the most seconds to take; infinite unless given.
 
-    Where a verdict counts something else, so does the budget: pairs of people where a property speaks of ``other``, the
-    cases of k-safety, the points of responsiveness.
+    Where a verdict counts something else, so does the budget: pairs of people where a property mentions ``other``,
+    cases in k-safety, points in responsiveness.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Budget:
 
     Examples
     --------
-    Wherever a budget is taken, so is its text:
+    Wherever a budget is accepted, so is its text:
 
     >>> Budget.of("1e6, 5min")
     Budget(samples=1000000.0, seconds=300.0)

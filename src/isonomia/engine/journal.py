@@ -1,13 +1,11 @@
-"""What was measured, and the clock in it.
-
-What a check measured, kept so that it can go on where it was cut off, and be repeated without the model.
+"""Journals: what a check measured, kept so that it can be resumed, or repeated without the model.
 
 Everything in a check is computed from its seed, except for what the population and the model say. Those steps are few:
-what is known of the population beforehand, and what each batch came to. Each has a key, and a journal keeps its outcome
-under it. A check that finds an outcome in its journal takes it from there, so that it goes on exactly as the check that
-wrote it; one that finds all of them needs neither population nor model.
+what is known of the population beforehand, and the reading of each batch. Each has a key, under which a journal keeps
+its outcome. A check that finds an outcome in its journal takes it from there, so it continues exactly like the check
+that wrote it; a check that finds every outcome needs neither population nor model.
 
-The time that a budget allows, where an audit looks at the clock by itself.
+:class:`Clock` is for audits that watch the time budget themselves.
 """
 
 from __future__ import annotations
@@ -39,11 +37,11 @@ __all__ = [
 Reading = TypeVar("Reading")
 
 Entry: TypeAlias = Mapping[str, Any]
-"""The outcome of one step, as plain values that JSON can hold and gives back unchanged."""
+"""The outcome of one step, as plain values that survive a round trip through JSON unchanged."""
 
 
 class NothingMoreError(Exception):
-    """A journal that is only read has come to its end."""
+    """A read-only journal has no such entry."""
 
 
 class Journal(Protocol):
@@ -55,12 +53,12 @@ class Journal(Protocol):
         Raises
         ------
         NothingMoreError
-            Where there is none, and nothing can be measured to make one.
+            If there is none, and the journal is read-only.
         """
         ...
 
     def keep(self, key: str, make: Callable[[], Entry]) -> None:
-        """Keep an outcome; once this has returned it is not lost."""
+        """Keep an outcome durably: once this returns, it is not lost."""
         ...
 
 
@@ -73,22 +71,22 @@ class Blank:
         return None
 
     def keep(self, key: str, make: Callable[[], Entry]) -> None:
-        """Not even made."""
+        """Do nothing; the outcome is not even made."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOnly:
-    """A journal of a check that is over: nothing can be added."""
+    """The journal of a finished check: nothing can be added."""
 
     entries: Mapping[str, Entry]
 
     def recall(self, key: str) -> Entry:
-        """What was kept.
+        """The outcome that was kept.
 
         Raises
         ------
         NothingMoreError
-            Where nothing was.
+            If there is none.
         """
         if key not in self.entries:
             raise NothingMoreError(key)
@@ -107,7 +105,7 @@ class ReadOnly:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A part of a journal with keys of its own, which begin as they would elsewhere and end with what they are for."""
+    """A part of a journal with its own keys: the usual keys, followed by a purpose."""
 
     journal: Journal
     purpose: str
@@ -123,7 +121,7 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Keeping(Generic[Reading]):
-    """A journal, and how what a batch came to is written into it: enough to absorb it again."""
+    """A journal, and how the reading of a batch is written to it and read back."""
 
     journal: Journal
     pack: Callable[[Reading], Entry]
@@ -142,14 +140,14 @@ def once(journal: Journal, key: str, measure: Callable[[], Entry]) -> Entry:
 
 @dataclass(slots=True)
 class Clock:
-    """Says whether the time is up; each answer is kept, so that who goes on from a journal stops where its writer did.
+    """Says whether the time is up; each answer is kept, so that a resumed or replayed run stops where the first did.
 
     Attributes
     ----------
     seconds
-        The time that is allowed.
+        The time allowed.
     journal, key
-        Where answers are kept, and how their keys begin; a number follows.
+        Where answers are kept, and the prefix of their keys; a number follows.
     clock
         Where the time comes from.
     """
@@ -165,7 +163,7 @@ class Clock:
         self._began = self.clock()
 
     def spent(self) -> float:
-        """The time taken, in this run and in those that it goes on from."""
+        """The time taken, in this run and in the runs that it resumes."""
         return self.clock() - self._began
 
     def is_up(self) -> bool:
@@ -179,11 +177,11 @@ class Clock:
 
 
 _WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
-"""As Python writes a fraction. It would read others too, such as 1e999999999, and compute all of its digits."""
+"""A fraction as Python writes it. ``Fraction`` also reads texts such as 1e999999999, and would compute all digits."""
 
 
 def exact_fraction(text: Any) -> Fraction:
-    """The exact fraction that was written into a record as text."""
+    """The exact fraction that was written to a record as text."""
     try:
         if isinstance(text, str) and _WRITTEN.fullmatch(text):
             return Fraction(text)

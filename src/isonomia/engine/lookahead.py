@@ -1,11 +1,11 @@
-"""Looking ahead: while a batch is judged, workers are already asked about the next ones.
+"""Looking ahead: while one batch is judged, workers already query the model on the next ones.
 
-What is drawn does not depend on what comes of it, so batches that will most probably be wanted can be drawn and asked
-about before they are. They are judged one after the other as without, at the same sizes: the verdict is the same. What
-was asked for nothing is counted.
+Draws do not depend on the model's answers, so batches that will most probably be needed can be drawn and queried before
+they are. They are still judged one after the other, at the same sizes, so the verdict is the same as without looking
+ahead. Samples queried in vain are counted.
 
-Which batches those are depends on what was seen and on nothing else: not on the time, and not on the number of workers.
-So the model is given the same rows together, wherever it is and however quickly it answers.
+Which batches are queried ahead depends only on what was seen: not on the time, and not on the number of workers. So the
+model is given the same rows together, wherever it runs and however quickly it answers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from isonomia.errors import IsonomiaError
 __all__ = ["Ahead", "Batches", "LooksAhead"]
 
 SHARE, LEAST, MOST = 0.125, 16, 2**18
-"""Samples in one block: a share of those before, but some from the start, and not more than memory has room for. At
-most two blocks are asked about in vain."""
+"""Samples in one block: ``SHARE`` of those before, but at least ``LEAST``, and at most ``MOST`` to bound the memory. At
+most two blocks are queried ahead at a time."""
 
 Step = TypeVar("Step")
 Reading = TypeVar("Reading")
@@ -29,32 +29,32 @@ Step_contra = TypeVar("Step_contra", contravariant=True)
 
 
 class Batches(Protocol[Reading_co]):
-    """Several batches that are asked about together."""
+    """Several batches that are queried together."""
 
     def reading(self, number: int) -> Reading_co:
-        """What one of them comes to; waits for the answers."""
+        """The reading of one batch; waits for the answers."""
         ...
 
     def drop(self) -> None:
-        """Nobody needs the rest."""
+        """Cancel the rest, which is no longer needed."""
         ...
 
 
 class LooksAhead(Protocol[Step_contra, Reading_co]):
-    """Who can begin with batches ahead."""
+    """Can start on batches ahead of time."""
 
     def together(self, plans: Sequence[Step_contra]) -> Batches[Reading_co]:
-        """Draw batches, and let workers begin to answer about all of them."""
+        """Draw batches, and let workers start to query the model on all of them."""
         ...
 
 
 Coming: TypeAlias = Callable[[Step], Iterator[Step]]
-"""The batches that would follow one, were everything to go on as it does, as far as that is sure."""
+"""The batches that would follow a given one if everything went on as it does now, as far as that is certain."""
 
 
 @dataclass(slots=True)
 class _Block(Generic[Step, Reading]):
-    """Batches in a row that are asked about together, once the first of them is needed."""
+    """Consecutive batches that are queried together."""
 
     plans: tuple[Step, ...]
     begun: Batches[Reading] | None = None
@@ -63,18 +63,18 @@ class _Block(Generic[Step, Reading]):
 
 @dataclass(slots=True)
 class Ahead(Generic[Step, Reading]):
-    """Measures batches, and begins with those that seem to come next.
+    """Measures batches, and starts on those that are expected next.
 
     Attributes
     ----------
     work
-        Who draws and asks.
+        Draws batches and queries the model.
     alone
-        Measures one batch, where looking ahead failed.
+        Measures a single batch, where looking ahead failed.
     samples
         How many samples a batch has.
     unused
-        How many were asked about in vain.
+        How many samples were queried in vain.
     """
 
     work: LooksAhead[Step, Reading]
@@ -84,9 +84,9 @@ class Ahead(Generic[Step, Reading]):
     _blocks: list[_Block[Step, Reading]] = field(default_factory=list)
 
     def expect(self, plan: Step, total: int, coming: Coming[Step]) -> None:
-        """Say which batch is next, after a total of samples.
+        """Announce the next batch, after ``total`` samples.
 
-        There are two blocks: one that is waited for, and one for workers who would be idle while it is judged.
+        There are two blocks: one that is waited for, and one for workers that would be idle while the first is judged.
         """
         while self._blocks and self._blocks[0].taken == len(self._blocks[0].plans):
             self._blocks.pop(0)
@@ -107,34 +107,34 @@ class Ahead(Generic[Step, Reading]):
             yield plan
 
     def measure(self, plan: Step) -> Reading:
-        """What the batch comes to that was expected."""
+        """The reading of the batch that was announced."""
         block = self._blocks[0]
         number, block.taken = block.taken, block.taken + 1
         try:
             for each in self._blocks:
                 if each.begun is None:
-                    # Also with what is known already of a block: the model is given the same rows together as ever.
+                    # Batches that are already known are included: the model is given the same rows together as always.
                     each.begun = self.work.together(each.plans)
             assert block.begun is not None, "all have begun"
             return block.begun.reading(number)
         except IsonomiaError:
-            # It may be about people whom nobody would have asked about: if not, it happens again.
+            # The error may come from people who would never have been needed; if not, it happens again below.
             self.drop()
-            self.unused += self.samples(plan)  # begun, and begun again
+            self.unused += self.samples(plan)  # queried twice
             return self.alone(plan)
 
     def known(self) -> None:
-        """The batch that was expected is known already, and need not be measured."""
+        """Note that the announced batch is already known and need not be measured."""
         self._blocks[0].taken += 1
 
     @property
     def not_needed(self) -> int:
-        """How many samples were asked about that nobody has needed so far."""
+        """How many samples were queried that have not been needed so far."""
         begun = [block for block in self._blocks if block.begun is not None]
         return self.unused + sum(sum(map(self.samples, block.plans[block.taken :])) for block in begun)
 
     def drop(self) -> None:
-        """Nobody needs what was begun."""
+        """Cancel everything that was started."""
         self.unused = self.not_needed
         for block in self._blocks:
             if block.begun is not None:

@@ -1,7 +1,7 @@
-"""The one loop of all audits: step after step is measured and absorbed, until decided or out of budget.
+"""The one loop of all audits: measure a step, absorb it, and repeat until decided or out of budget.
 
-Most audits measure batches, whose sizes a :class:`Schedule` fixes before their people are seen, from how far the
-evidence has come: :func:`run`. An audit whose work is no series of batches plans its steps itself: :func:`run_steps`.
+Most audits measure batches (:func:`run`). A :class:`Schedule` fixes the size of each batch before its people are seen,
+from how far the evidence has come. An audit that does not work in batches plans its own steps (:func:`run_steps`).
 """
 
 from __future__ import annotations
@@ -27,37 +27,36 @@ __all__ = ["Outcome", "Plan", "Schedule", "Steps", "run", "run_steps"]
 
 
 CAUTION = 3.0
-"""A batch takes one part in so many of what seems to be missing."""
+"""A batch takes at most one ``CAUTION``-th of the samples that seem to be missing, but never less than the minimum."""
 
 
 RECONSIDER = 1.2
-"""How many times as many people there must be before their spread over the streams is computed again, which takes time.
-Groups that are decided get no more of them from then on."""
+"""The total must grow by this factor before the spread over the streams is computed again, which takes time. From then
+on, groups that are decided get no more people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Batches that are large while a decision is far, and small when it is near.
+    """Batches that are large while a decision is far away, and small when it is near.
 
-    A decision can come only at the end of a batch, so small batches save people; each batch costs time of its own, so
-    large ones save that. Sizes may depend on everything seen before, and on nothing seen later: that is all that the
-    guarantees ask for.
+    A decision can come only at the end of a batch, so small batches save people. Each batch has a fixed cost in time,
+    so large batches save time. Sizes may depend on everything seen before, and on nothing seen later: that is all the
+    guarantees require.
 
     Attributes
     ----------
     first
         The size of the first batches.
     growth
-        Near the decision, each batch makes the total this many times as large; about half of ``growth - 1`` is drawn
-        in vain.
+        Near the decision, each batch makes the total this many times as large; about half of ``growth - 1`` is wasted.
     early
-        Far from it, each batch makes the total at most this many times as large: bets are only as good as the estimate
-        from earlier batches.
+        Far from the decision, each batch makes the total at most this many times as large: bets are only as good as the
+        estimate from earlier batches.
     most
-        The largest batch, which bounds the memory.
+        The largest batch size, which bounds the memory.
     ends
-        Totals at which a batch must end, in order, the last one the end of all. Where there are some, batches are as
-        large as they allow, whatever was seen.
+        Totals at which a batch must end, in increasing order; sampling stops at the last. If there are any, batches are
+        as large as they allow, whatever was seen.
     """
 
     first: int = 8
@@ -74,8 +73,8 @@ class Schedule:
         total
             How many people came before it.
         share
-            How far the evidence has come, from 0 to 1. Evidence grows in proportion to people, so what is missing is
-            ``(1 - share) / share`` times as many as there were.
+            How far the evidence has come, from 0 to 1. Evidence grows in proportion to the number of people, so about
+            ``(1 - share) / share * total`` are still missing.
         """
         if self.ends:
             return min(next((end for end in self.ends if end > total), total) - total, self.most)
@@ -90,7 +89,7 @@ class Schedule:
         return replace(self, first=sizes.first, growth=growth, early=early, most=sizes.most)
 
     def sizes(self) -> Iterator[int]:
-        """The size of batch 0, 1, 2, ... were the decision always near, without end."""
+        """The sizes of batches 0, 1, 2, ... if the decision were always near; an endless iterator."""
         total = 0
         while True:
             size = self.size(total, 1.0)
@@ -104,15 +103,15 @@ Reading_contra = TypeVar("Reading_contra", contravariant=True)
 State = TypeVar("State")
 
 Steps: TypeAlias = Generator[Step, State, str]
-"""Yields what to measure next, is sent what everything so far adds up to, and returns why it ends."""
+"""Yields the next step to measure, is sent the state after it, and returns the reason why it ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Batch number ``index``: ``n`` people, before whom ``start`` others come.
+    """Batch number ``index``: ``n`` people, after ``start`` earlier ones.
 
-    ``shares`` says how the people are spread over the population's streams; it is reconsidered whenever a fifth more
-    were asked than at the last time.
+    ``shares`` says how the people are spread over the population's streams; it is recomputed whenever the total has
+    grown by a fifth since the last time.
     """
 
     index: int
@@ -126,7 +125,7 @@ class Plan:
             return [self.n]
         edges = np.concatenate([[0.0], np.cumsum(self.shares)])
         edges[-1] = 1.0
-        # The sum of shares may fall short of a whole number by rounding; which person it is does not matter.
+        # Rounding may leave a product just below a whole number; which person that moves does not matter.
         reached = np.floor(edges * (self.start + self.n) + 1e-9) - np.floor(edges * self.start + 1e-9)
         counts: list[int] = np.diff(np.maximum.accumulate(reached)).astype(int).tolist()
         return counts
@@ -139,9 +138,9 @@ class Outcome(Generic[State]):
     Attributes
     ----------
     state
-        What the absorbed batches add up to.
+        The state after all absorbed batches.
     samples
-        How many people they had.
+        How many samples they had.
     reason
         ``"decided"``, ``"budget"``, ``"time"``, ``"exhausted"`` or ``"interrupted"``.
     seconds
@@ -158,11 +157,11 @@ class Work(Protocol, Generic[Reading_contra, State]):
     """What the loop needs of an audit, whatever its steps are."""
 
     def absorb(self, state: State, reading: Reading_contra) -> State:
-        """Take in what a step came to."""
+        """Add the reading of a step to the state."""
         ...
 
     def asked(self, reading: Reading_contra) -> int:
-        """How many samples a step really had."""
+        """How many samples a step actually had."""
         ...
 
     def share(self, state: State) -> float:
@@ -170,11 +169,11 @@ class Work(Protocol, Generic[Reading_contra, State]):
         ...
 
     def closing_in(self, state: State) -> str:
-        """A line on what is known, for a person who watches."""
+        """A line on what is known so far, for a person who watches."""
         ...
 
     def compared(self, state: State) -> Expression | None:
-        """What is known of the first compared quantity; ``None`` where that is not told along the way."""
+        """What is known of the first compared quantity; ``None`` if the audit does not report it along the way."""
         ...
 
 
@@ -182,11 +181,11 @@ class BatchWork(Work[Reading, State], Protocol, Generic[Reading, State]):
     """What an audit hands to the loop that measures batches."""
 
     def begin(self) -> State:
-        """Nothing absorbed yet."""
+        """The state before anything is absorbed."""
         ...
 
     def measure(self, plan: Plan) -> Reading:
-        """Draw and ask: a pure function of the plan."""
+        """Draw people and query the model: a pure function of the plan."""
         ...
 
     def shares(self, state: State) -> tuple[float, ...]:
@@ -210,22 +209,22 @@ def run(
     ahead: LooksAhead[Plan, Reading] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome[State]:
-    """Run batches until the work is decided, nothing is left, the budget is spent, or somebody presses Ctrl-C.
+    """Run batches until the work is decided, the population or the budget is used up, or somebody presses Ctrl-C.
 
     Parameters
     ----------
     work
         What to measure and when to stop.
     schedule, budget, observer
-        How large batches are, what they may cost in all, who watches.
+        How large batches are, what they may cost in total, and who watches.
     available
         How many people the population has.
     counted
-        What is asked about, for who watches: people, pairs of them, or cases.
+        What one sample is, for the observer: people, pairs of them, or cases.
     keeping
-        Where batches are kept, and taken from where they were kept before; ``None`` where they are not.
+        The journal in which batches are kept, and from which those already kept are taken; ``None`` to keep none.
     ahead
-        Who lets workers begin with batches before they are needed; ``None`` where there are no workers.
+        Lets workers start on batches before they are needed; ``None`` where there are no workers.
     clock
         Where the time comes from.
     """
@@ -267,19 +266,19 @@ def run_steps(
     unused: Callable[[], int] = lambda: 0,
     interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt, NothingMoreError),
 ) -> Outcome[State]:
-    """Measure and absorb one step after the other, from a state on, until the plan of them ends or is interrupted.
+    """Measure and absorb one step after the other, starting from ``state``, until the steps end or are interrupted.
 
     Parameters
     ----------
     work, state
-        What is absorbed, and what it is absorbed into.
+        How readings are absorbed, and the state to start from.
     steps, measure
-        Which steps there are, and what one of them comes to.
+        Which steps there are, and how to get the reading of one.
     observer, elapsed, most, counted, unused
         Who watches, and what is shown: the time taken, how many samples there can be, what they are, and how many were
-        asked about ahead.
+        queried ahead without being needed.
     interruptions
-        What ends the run without an error; the step that it falls into is not absorbed.
+        Exceptions that end the run without an error; the step during which one is raised is not absorbed.
     """
     samples = 0
     try:
@@ -297,7 +296,7 @@ def run_steps(
 
 
 def _next_step(steps: Steps[Step, State], state: State | None) -> tuple[Step | None, str]:
-    """The next step; or none, and why."""
+    """The next step; or ``None`` and the reason why there is none."""
     try:
         return (next(steps) if state is None else steps.send(state)), ""
     except StopIteration as end:
@@ -306,7 +305,7 @@ def _next_step(steps: Steps[Step, State], state: State | None) -> tuple[Step | N
 
 @dataclass(slots=True)
 class _Watch:
-    """The time that was spent measuring, in this run and in those that it goes on from."""
+    """The time spent measuring, in this run and in the runs that it resumes."""
 
     clock: Callable[[], float]
     before: float = 0.0
@@ -332,7 +331,7 @@ def _batches(
     watch: _Watch,
     foresight: Ahead[Plan, Reading] | None = None,
 ) -> Steps[Plan, State]:
-    """Plans one batch after the other; what was seen decides their sizes and how they are spread."""
+    """Plan one batch after the other; what was seen so far decides its size and how it is spread."""
     index, start, reconsider = 0, 0, 0
     shares: tuple[float, ...] = ()
     while True:
@@ -354,11 +353,12 @@ def _batches(
 
 
 SURE = 1.5
-"""How much quicker evidence may grow than it did, for the sizes of batches ahead to be sure. Wrong sizes cost time."""
+"""Sizes of later batches count as certain if evidence growing up to this factor faster would not change them. A wrong
+size costs time, and nothing else."""
 
 
 def _coming(schedule: Schedule, share: float, total: int, limit: float, reconsider: int, plan: Plan) -> Iterator[Plan]:
-    """The batches after one, while their sizes hardly depend on what will be seen and no decision is expected."""
+    """The batches after ``plan``, as long as their sizes hardly depend on what will be seen and no decision is near."""
     while True:
         start = plan.start + plan.n
         expected = share * start / total if total else share
@@ -371,7 +371,7 @@ def _coming(schedule: Schedule, share: float, total: int, limit: float, reconsid
 
 
 def _out_of_time(budget: Budget, index: int, journal: Journal, watch: _Watch) -> bool:
-    """Whether the time is up; kept, so that who goes on from a journal stops where its writer did."""
+    """Whether the time is up; kept, so that a resumed or replayed run stops where the first one did."""
     if isinf(budget.seconds):
         return False
     return bool(once(journal, f"time {index}", lambda: {"up": watch.elapsed() >= budget.seconds})["up"])
@@ -384,7 +384,7 @@ def _kept(
     watch: _Watch,
     plan: Plan,
 ) -> Reading:
-    """What a batch comes to: recalled where it was kept, else measured and kept."""
+    """The reading of a batch: recalled if it was kept, else measured and kept."""
     key = f"batch {plan.index}"
     kept = keeping.journal.recall(key)
     if kept is None:

@@ -1,4 +1,4 @@
-"""Observers: who is told how a check is coming along, and how an interval closed in as one of them saw it."""
+"""Observers: told how a check is coming along; one of them records how an interval narrows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Progress:
     Attributes
     ----------
     samples
-        People, or whatever ``counted`` says, asked about so far.
+        Samples so far: people, or whatever ``counted`` says.
     most
-        How many there can be; infinite where nothing limits it.
+        How many samples there can be; infinite if nothing limits them.
     share
         How far the evidence for the nearer answer has come, from 0 to 1.
     seconds
@@ -31,9 +31,9 @@ class Progress:
     counted
         What the samples are, as in a verdict.
     compared
-        Computes what is known of the first compared quantity; ``None`` where that is not told along the way.
+        Computes what is known of the first compared quantity; ``None`` if the audit does not report it along the way.
     unused
-        How many more were asked about ahead, and were not needed so far.
+        How many more were queried ahead and have not been needed so far.
     """
 
     samples: int
@@ -47,7 +47,7 @@ class Progress:
 
     @property
     def samples_left(self) -> float:
-        """A guess at how many more are needed, if evidence keeps growing at the pace it had; infinite before any."""
+        """An estimate of how many more are needed if evidence keeps growing at this pace; infinite without evidence."""
         if self.share <= 0:
             return float("inf")
         return self.samples * (1.0 - self.share) / self.share
@@ -61,7 +61,7 @@ class Observer(Protocol):
         ...
 
     def advance(self, progress: Progress) -> None:
-        """A batch was taken in."""
+        """A batch was absorbed."""
         ...
 
     def end(self) -> None:
@@ -87,19 +87,19 @@ Point: TypeAlias = tuple[int, float, float | None, float]
 """Samples, and the lowest value, the estimate and the highest value after them."""
 
 STEP = 1.5
-"""How many times more samples there are from one look to the next: an interval costs more than a batch."""
+"""The number of samples grows by this factor from one point to the next: an interval costs more than a batch."""
 
 
 @dataclass(slots=True)
 class Tracing:
-    """Notes the interval of the first compared quantity now and then, and tells another observer everything.
+    """Records the interval of the first compared quantity now and then, and forwards everything to another observer.
 
     Attributes
     ----------
     observer
-        Who else is told.
+        The other observer.
     points
-        What was noted, in the order of the samples.
+        What was recorded, in the order of the samples.
     """
 
     observer: Observer = field(default_factory=Silent)
@@ -111,7 +111,7 @@ class Tracing:
         self.observer.begin(text)
 
     def advance(self, progress: Progress) -> None:
-        """Note the interval, where there are enough samples since the last time, and pass it on."""
+        """Record the interval if enough samples have come since the last time, and pass it on."""
         if progress.samples >= self._next:
             self._next = STEP * progress.samples
             known = progress.compared()

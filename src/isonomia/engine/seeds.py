@@ -1,4 +1,4 @@
-"""Seeds: every use of randomness has its own child of the run's seed, found by number and not by order of asking."""
+"""Seeds: every use of randomness has its own child of the run's seed, found by number, not by the order of calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DRAWS, TICKETS, CORNERS = 1, 2, 3
 
 
 def fresh_seed() -> int:
-    """A seed nobody chose, to be stated in the verdict."""
+    """A random seed, to be stated in the verdict."""
     return int(np.random.SeedSequence().generate_state(1, dtype=np.uint32)[0])
 
 
@@ -34,5 +34,5 @@ def ticket_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generat
 
 
 def corner_rng(seed: int) -> np.random.Generator:
-    """The randomness of which corners are tried, independent of everything that is drawn."""
+    """The randomness that chooses which corners are tried, independent of all draws."""
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(CORNERS,)))

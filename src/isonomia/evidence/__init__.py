@@ -7,9 +7,9 @@ leaf
 channel
     The draws that inform a set of leaves together: one condition, one stream, one ticket.
 tally
-    How often each cell of a channel was seen; all that is kept of the samples.
+    How often each cell of a channel was seen; nothing else is kept of the samples.
 half-space, polytope, hypothesis
-    Sets of leaf values: one linear inequality, several at once, and a union of those.
+    Sets of leaf values: one linear inequality, several at once, and a union of polytopes.
 bet
     A factor fixed before a batch is seen whose expected value is at most 1 wherever the hypothesis is true.
 wealth, e-process
@@ -19,5 +19,5 @@ evidence function, region
     ``L(theta)``, the logarithm of a wealth for each possible mean, and the means for which it stays below
     ``log(1/delta)``: a confidence sequence.
 identified set
-    The distributions of what can be observed that a hypothesis about unobservable things allows.
+    The distributions of the observables that a hypothesis about unobservable quantities allows.
 """

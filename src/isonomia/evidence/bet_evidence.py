@@ -1,7 +1,7 @@
 """Deciding a claim by betting: one e-process against each polytope of its negation, and of the claim itself.
 
-A :class:`PolytopeTest` is the e-process against one polytope with the channels whose draws it bets on. Which kind of
-e-process it is depends on the polytope's groups: disjoint groups need nothing special, overlapping ones are sliced
+A :class:`PolytopeTest` is the e-process against one polytope, with the channels whose draws it bets on. The kind of
+e-process depends on the polytope's groups: disjoint groups need nothing special, overlapping ones are sliced
 (:mod:`isonomia.evidence.slices`) or kept apart by tickets (:mod:`isonomia.evidence.channels`).
 """
 
@@ -46,11 +46,12 @@ Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 AnyWealth: TypeAlias = DividedWealth | SlicedWealth
 
 MAX_SLICED = 64
-"""Polytopes that are sliced: with more of them a batch would take more than a second, and draws get tickets instead.
-Changes power and cost only."""
+"""How many polytopes a hypothesis may have and still be sliced: with more, a batch would take more than a second, so
+draws get tickets instead. Changes power and cost only."""
 
 FEW = 3
-"""Up to so many e-processes bet one after the other, unless they are about yes/no leaves. Changes cost only."""
+"""Up to this many e-processes of one shape bet one after the other instead of stacked, unless each has one half-space
+over yes/no leaves. Changes cost only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class PolytopeTest:
 
     @property
     def unsliced(self) -> EProcess:
-        """The e-process of disjoint or ticketed groups; planning and allocation know no other."""
+        """The e-process of disjoint or ticketed groups, the only kind that planning and allocation support."""
         if isinstance(self.process, SlicedEProcess):
             raise TypeError("a sliced e-process has no fixed payoffs")
         return self.process
@@ -85,9 +86,9 @@ class PolytopeTest:
 
 @dataclass(frozen=True, slots=True)
 class StackedTests:
-    """E-processes of one shape as repetitions of one, which is quicker than one after the other.
+    """E-processes of one shape, stacked as repetitions of one, which is quicker than stepping them one by one.
 
-    ``places`` says which of the ``channels`` each of them bets on: shape ``(e-processes, channels of each)``.
+    ``places`` says which of the ``channels`` each e-process bets on: shape ``(e-processes, channels of each)``.
     """
 
     process: EProcess
@@ -96,12 +97,12 @@ class StackedTests:
 
     @classmethod
     def of(cls, tests: Sequence[PolytopeTest]) -> StackedTests:
-        """Put tests without slices together."""
+        """Stack tests, none of which is sliced."""
         numbers: dict[Channel, int] = {}
         for test in tests:
             for channel in test.channels:
                 numbers.setdefault(channel, len(numbers))
-        # An e-process that never pays has one channel that stands for nothing, which is counted as the last.
+        # An e-process that never pays has one dummy channel, which is numbered last.
         unused = len(numbers)
         process = EProcess.stacked([test.unsliced for test in tests])
         places = np.full(process.prior.shape[:2], unused)
@@ -110,18 +111,18 @@ class StackedTests:
         return cls(process, tuple(numbers), places)
 
     def log_wealths(self, history: Sequence[Tallies]) -> Floats:
-        """The log wealth of each of them after every batch: shape ``(batches, e-processes)``."""
+        """The log wealth of each e-process after every batch: shape ``(batches, e-processes)``."""
         return paths(self.process, self._told(history)[:, self.places])
 
     def _told(self, history: Sequence[Tallies]) -> Floats:
-        """The counts of each channel in each batch, and none of the one that stands for nothing."""
+        """The counts of each channel in each batch; all zero for the dummy channel."""
         told = np.zeros((len(history), len(self.channels) + 1, self.process.prior.shape[-1]))
         for row, channel in enumerate(self.channels):
             told[:, row, : channel.grid.size] = [tallies[channel] for tallies in history]
         return told
 
     def step(self, states: Sequence[AnyWealth], tallies: Tallies) -> Sequence[DividedWealth]:
-        """Bet on one batch in each of them."""
+        """Bet on one batch in each e-process."""
         divided = [state for state in states if isinstance(state, DividedWealth)]
         before = DividedWealth.stacked(divided)
         after = step(self.process, before, self._told([tallies])[0][self.places])
@@ -132,9 +133,9 @@ class StackedTests:
 class BetEvidence:
     """Bets against every polytope of the claim's negation, and against every polytope of the claim.
 
-    Guarantee: the claim is true or false, and the truth lies in a polytope of the hypothesis that holds. That polytope
-    is ever refuted with probability at most ``delta``; so the decision is ever wrong with probability at most
-    ``delta``, with no division of ``delta`` over polytopes or over the two directions.
+    Guarantee: the claim is true or false, and the truth lies in a polytope of the hypothesis that holds. The
+    probability that this polytope is ever refuted is at most ``delta``. So the decision is ever wrong with probability
+    at most ``delta``, without dividing ``delta`` over polytopes or over the two directions.
     """
 
     delta: float
@@ -158,7 +159,7 @@ class BetEvidence:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Whether tickets were needed, or several events of one group were bet on together."""
+        """What was special about the bets: slices, tickets, leaves that share a group, draws without replacement."""
         remarks = []
         if any(isinstance(test.process, SlicedEProcess) for test in self.tests):
             remarks.append(
@@ -204,7 +205,7 @@ class BetEvidence:
         return tuple(new)
 
     def _stacked(self, members: tuple[int, ...]) -> StackedTests:
-        """Some of the tests in one; those that still bet seldom change, so the last ones are kept."""
+        """Some of the tests stacked; the set of tests that still bet seldom changes, so the last stack is cached."""
         if members not in self._kept:
             self._kept.clear()
             self._kept[members] = StackedTests.of([self.tests[k] for k in members])
@@ -229,7 +230,7 @@ class BetEvidence:
         return None
 
     def progress(self, state: tuple[AnyWealth, ...]) -> float:
-        """The least peak on the better side, as a share of the log wealth that is needed."""
+        """The lowest peak on the side that is further ahead, as a share of the log wealth that is needed."""
         peaks, against = [float(wealth.peak[0]) for wealth in state], len(self.against)
         shares = [min(side) / self._need if side else 1.0 for side in (peaks[:against], peaks[against:])]
         return min(max(*shares, 0.0), 1.0)
@@ -287,7 +288,7 @@ def e_processes_for(
     positive: bool,
     slices: bool = True,
 ) -> tuple[PolytopeTest, ...] | None:
-    """The e-processes against a claim, or with ``positive=False`` against its negation; ``None`` as in `bets_for`."""
+    """The e-processes against a claim, or with ``positive=False`` its negation; ``None`` as in :func:`bets_for`."""
     hypothesis = hypothesis_of(formula, ranges, positive=positive)
     if hypothesis is None:
         return None
@@ -298,7 +299,7 @@ def e_processes_for(
 
 
 def slices_shared_out(sides: Sequence[tuple[PolytopeTest, ...]]) -> Iterator[tuple[PolytopeTest, ...]]:
-    """The same tests, with the slices shared out where there are many sliced ones."""
+    """The same tests, with the total number of slices shared out where many tests are sliced."""
     sliced = sum(isinstance(test.process, SlicedEProcess) for side in sides for test in side)
     most = min(MAX_SLICES, max(SLICES_TOGETHER // max(sliced, 1), 2 * FIRST_SLICES))
     for side in sides:
@@ -320,8 +321,8 @@ def polytope_test(
 ) -> PolytopeTest | None:
     """Set up the e-process against one polytope.
 
-    ``None`` where one group has too many leaves, and for overlapping groups that are drawn without replacement: neither
-    a ticket's part of a group nor a slice can be counted down.
+    ``None`` where one group has too many leaves, and for overlapping groups drawn without replacement: how many people
+    are left is not known for a ticket's part of a group, nor for a slice.
     """
     channels = channels_for(polytope.leaves, streams, ranges)
     if channels is None:
@@ -338,7 +339,7 @@ def polytope_test(
 
 def _process(polytope: Polytope, channels: tuple[Channel, ...], sizes: Mapping[Leaf, float] | None) -> EProcess:
     if not channels:
-        # Every value of the leaves lies in the polytope: one channel that never pays keeps the shapes simple.
+        # Every value of the leaves lies in the polytope: a dummy channel that never pays keeps the shapes simple.
         return EProcess.of([[np.zeros(2)]], [0.0], [np.ones(2)])
     payoffs, bounds = [], []
     for half_space in polytope.half_spaces:
@@ -383,7 +384,7 @@ def _sliced(polytope: Polytope, streams: Sequence[Row | None], ranges: Ranges, d
 
 
 def _leaf_to_slice(polytope: Polytope) -> Leaf | None:
-    """The leaf without which every half-space names one group only; of several, the one that most of them name."""
+    """The leaf without which every half-space names at most one group; of several, the one in most half-spaces."""
     candidates = [
         leaf
         for leaf in polytope.leaves
@@ -400,9 +401,9 @@ def _leaf_to_slice(polytope: Polytope) -> Leaf | None:
 def _part(
     half_space: HalfSpace, sliced: Leaf, shown: Mapping[Leaf, Floats], inside: Mapping[Row, Floats], everybody: Floats
 ) -> tuple[Floats, Floats, float]:
-    """What a half-space's other leaves show in each cell, who they are about, and the sliced leaf's coefficient.
+    """What a half-space's other leaves add in each cell, their group's cells, and the sliced leaf's coefficient.
 
-    A half-space about the sliced leaf alone stays as it is, said of that leaf's own group.
+    A half-space about the sliced leaf alone is kept as a statement about that leaf's own group.
     """
     coefficients = dict(half_space.coefficients)
     slope = coefficients.pop(sliced, 0.0)

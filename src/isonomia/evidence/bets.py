@@ -1,11 +1,11 @@
-"""The e-process against a polytope: a wealth that cannot be expected to grow while the polytope contains the truth.
+"""The e-process against a polytope: a wealth that is not expected to grow while the polytope contains the truth.
 
 The algorithm is ``begin`` and ``step``. The wealth is divided among several bettors. One stakes what would have done
-best on the estimate. The others are steady: each supposes that the truth lies a certain distance outside of one
-half-space, in standard deviations of a draw, and stakes what is best then. They lose little while the estimate
-is still noise, and one of them is near the truth. Those at short distances join late, when a quick decision has become
-unlikely, so that a quick one pays nothing for them. What all of them have together is the wealth: on every batch an
-average of bets, and so an e-process. All arrays have a leading axis of *repetitions*: independent copies of the same
+best on the estimate. The others are steady: each assumes that the truth lies a fixed distance outside one half-space,
+in standard deviations of a draw, and stakes what would be best in that case. They lose little while the estimate is
+still noise, and one of them is near the truth. Bettors at short distances join late, when a quick decision has become
+unlikely, so that they cost a quick decision nothing. The wealth is the total over all bettors: on every batch it is an
+average of bets, so it is an e-process. All arrays have a leading axis of *repetitions*: independent copies of the same
 e-process, one for an ordinary check, thousands for a simulation or for an audit of many people.
 """
 
@@ -40,60 +40,59 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MAX_HALF_SPACES = 24
-"""How many half-spaces of one polytope are bet on at once, and up to how many have steady bettors, each its own, who
-divide what there is for them. The work of a bet grows with the cube of their number, and a projection seldom lies on
-more. Changes power and cost only."""
+"""How many half-spaces of one polytope are bet on at once. Up to this many, each half-space has its own steady bettors,
+and all half-spaces share the steady bettors' money equally; with more there are none. The work of a bet grows with the
+cube of the number, and a projection seldom lies on more. Changes power and cost only."""
 
 DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-"""How far outside the truth is supposed to lie by the steady bettors. A truth at half or twice a distance is found
-nearly as soon. Any stakes are valid that are fixed before the draws, so it changes power and cost only."""
+"""How far outside the half-space each steady bettor assumes the truth to lie. A truth at half or twice a distance is
+found nearly as soon. Any stakes fixed before the draws are valid, so the distances change power and cost only."""
 
 SHARES = np.asarray([0.008, 0.008, 0.014, 0.04, 0.065, 0.098, 0.097, 0.08, 0.0035])
-"""What the steady bettors on one half-space start with; the rest is for the one who goes by the estimate, who does best
-where a check is over at once. Validity needs only that all shares add up to 1; they change how many draws a verdict
-takes. With the numbers below and ``channels.PRIOR`` they were chosen so that no pair of rates in
+"""What the steady bettors on one half-space start with. The rest goes to the bettor who follows the estimate and does
+best where a check is over at once. Validity needs only that all shares add up to 1; they change how many draws a
+verdict takes. They were chosen together with the numbers below and ``channels.PRIOR``, so that no pair of rates in
 ``benchmarks/limit.py`` takes 1% more draws than with the estimate alone, and most take fewer."""
 
 LATE = DISTANCES < 0.1
-"""Who joins late, where there is one half-space: bettors at distances that the draws of a quick check cannot tell from
-0. Until then their money is with the others. Of several half-spaces it takes longer to learn on which one to bet, so
-all bet from the start. Power only, as for the next two."""
+"""Which bettors join late where there is one half-space: those at distances that a quick check has too few draws to
+tell from 0. Until then the others bet with their money. With several half-spaces it takes longer to learn which one to
+bet on, so all bet from the start. Changes power only, as do the next two."""
 
 JOIN_AFTER, JOIN_BELOW = 128.0, 0.3
-"""They join at the first batch before which there were so many draws and the log wealth was below this: a higher wealth
-promises a quick decision."""
+"""The late bettors join at the first batch before which there were at least ``JOIN_AFTER`` draws and the log wealth was
+below ``JOIN_BELOW``: a higher wealth promises a quick decision."""
 
 ONE_BY_ONE, PLAIN = 24, 10
-"""Plain numbers are quicker than short arrays: for so many rows, for the bettor who goes by the estimate; for so many
-payoffs in all rows, for all bettors. Changes cost only."""
+"""Plain numbers are quicker than short arrays: up to ``ONE_BY_ONE`` rows for the bettor who follows the estimate, and
+up to ``PLAIN`` payoffs in all rows together for all bettors. Changes cost only."""
 
 FEW_CELLS = 16
-"""The same for a channel of so many cells. Both ways end within ``TOLERANCE`` of the best stakes, and not at the same
-ones: a thousand draws gain up to 2e-4 nats more or less. So a decision can come a batch sooner or later, and no
-guarantee changes."""
+"""The same for a single channel of up to this many cells. Both ways end within ``TOLERANCE`` of the best stakes, but
+not at the same stakes: over a thousand draws the gains differ by up to 2e-4 nats. So a decision can come a batch sooner
+or later, but no guarantee changes."""
 
 MAX_NUMBERS = 2**20
-"""How many numbers :func:`paths` holds at once, which bounds the memory: 8 MiB an array. Cost only."""
+"""How many numbers :func:`paths` holds at once, which limits the memory to 8 MiB per array. Changes cost only."""
 
 SEVERAL = 256
-"""Up to so many rows of several half-spaces over yes/no leaves are bet on in plain numbers, as a single row is. Beyond
-it arrays are quicker; their stakes differ from these in the seventh digit, which changes no guarantee."""
+"""Up to this many rows of several half-spaces over yes/no leaves are bet on in plain numbers, as a single row is. With
+more, arrays are quicker; their stakes differ in the seventh digit, which changes no guarantee."""
 
 
 @dataclass(frozen=True, slots=True)
 class EProcess:
-    """A polytope in terms of the channels that inform it: all that the bets against it depend on, besides the draws.
+    """A polytope in terms of the channels that inform it: all that the bets against it depend on except the draws.
 
     Attributes
     ----------
     payoffs
-        What a draw in a cell contributes to the left-hand side of a half-space: shape ``(half-spaces, channels,
-        cells)``.
+        What a draw in a cell adds to the left-hand side of a half-space: shape ``(half-spaces, channels, cells)``.
     bounds
         The right-hand side of each half-space.
     prior
-        The weight that each cell has in the estimate before anything is seen: shape ``(channels, cells)``; zero for
-        cells that a channel does not have.
+        The weight of each cell in the estimate before anything is seen: shape ``(channels, cells)``; zero for cells
+        that a channel does not have.
     sizes
         How many people a channel has in all, for draws without replacement; infinite for independent draws.
 
@@ -113,7 +112,7 @@ class EProcess:
         priors: Sequence[Floats],
         sizes: Sequence[float] | None = None,
     ) -> EProcess:
-        """Make it from ragged lists: ``payoffs[half_space][channel]`` and ``priors[channel]`` have a value per cell."""
+        """Pad ragged lists: ``payoffs[half_space][channel]`` and ``priors[channel]`` have one value per cell."""
         cells = max(len(prior) for prior in priors)
         channels = len(priors)
         padded = np.zeros((len(bounds), channels, cells))
@@ -168,9 +167,9 @@ class DividedWealth(Wealth):
     Attributes
     ----------
     bettors
-        The log wealth of each bettor, had each of them started with 1: shape ``(repetitions, bettors)``.
+        The log wealth of each bettor as if each had started with 1: shape ``(repetitions, bettors)``.
     joined
-        Whether those who join late have joined, in each repetition.
+        Whether the late bettors have joined, in each repetition.
     """
 
     bettors: Floats
@@ -182,7 +181,7 @@ class DividedWealth(Wealth):
 
     @classmethod
     def stacked(cls, states: Sequence[DividedWealth]) -> DividedWealth:
-        """The repetitions of several, one after the other."""
+        """The repetitions of several states, one after the other."""
         return cls(*(np.concatenate([getattr(state, each.name) for state in states]) for each in fields(cls)))
 
 
@@ -203,7 +202,7 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     process
         The polytope and its channels.
     state
-        What earlier batches left.
+        The state after the earlier batches.
     counts
         The draws of this batch in each cell: shape ``(repetitions, channels, cells)``. A number between two nodes of
         its grid counts for both in proportion (see :mod:`isonomia.evidence.channels`).
@@ -236,10 +235,10 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
 
 
 def paths(process: EProcess, counts: Floats) -> Floats:
-    """The log wealth after every batch, of draws that are all known by now: ``(batches, repetitions)``.
+    """The log wealth after every batch, when all draws are already known: shape ``(batches, repetitions)``.
 
-    What is staked on a batch depends on the earlier ones alone, so that all bets can be made at once. It is the same as
-    ``step`` after ``step``.
+    The stakes on a batch depend only on the earlier batches, so all bets can be computed at once. The result is the
+    same as calling :func:`step` batch by batch.
 
     Parameters
     ----------
@@ -267,12 +266,12 @@ def paths(process: EProcess, counts: Floats) -> Floats:
 
 
 def pooled_paths(bettors: Floats, drawn: Floats) -> Floats:
-    """The log wealth of all bettors together after every batch, with those who join late.
+    """The log wealth of all bettors together after every batch, including the bettors who join late.
 
     Parameters
     ----------
     bettors
-        What each bettor had after each batch, had they all bet from the start: shape ``(batches, repetitions,
+        The log wealth of each bettor after each batch as if all had bet from the start: shape ``(batches, repetitions,
         bettors)``.
     drawn
         The number of draws before each batch: shape ``(batches, repetitions)``.
@@ -292,29 +291,29 @@ def pooled_paths(bettors: Floats, drawn: Floats) -> Floats:
 
 
 def _shifted(paths: Floats) -> Floats:
-    """What there was before each batch: 0 before the first."""
+    """The values before each batch: 0 before the first."""
     return np.concatenate([np.zeros_like(paths[:1]), paths[:-1]])
 
 
 def _pooled(bettors: Floats, shares: Floats) -> Floats:
-    """The log wealth of bettors together who started with these shares, in the last axis."""
+    """The total log wealth of bettors who started with these shares; the last axis is that of the bettors."""
     highest = bettors.max(axis=-1)
-    # As a difference from the highest: bettors who have won nothing have won nothing together, without rounding.
+    # As a difference from the highest, so that if no bettor has won anything the total is exactly 0.
     return np.asarray(highest + np.log1p(np.expm1(bettors - highest[..., None]) @ shares))
 
 
 @dataclass(frozen=True)
 class _Division:
-    """Who starts with what: the bettors on each half-space, then the one who goes by the estimate.
+    """How the wealth is divided: the steady bettors on each half-space, then the one who follows the estimate.
 
     Attributes
     ----------
     shares
-        What each of them starts with.
+        What each bettor starts with.
     early, late
-        The numbers of those who bet from the start, and of those who join late.
+        The indices of the bettors who bet from the start, and of those who join late.
     early_shares
-        What the early ones have among themselves until the others join.
+        The shares of the early bettors until the others join.
     """
 
     shares: Floats
@@ -325,7 +324,7 @@ class _Division:
     @staticmethod
     @cache
     def among(bettors: int) -> _Division:
-        """The division among so many."""
+        """The division among this many bettors."""
         half_spaces = bettors // len(DISTANCES)
         shares = np.append(np.tile(SHARES / max(half_spaces, 1), half_spaces), 1.0)
         shares[-1] -= shares[:-1].sum()
@@ -394,7 +393,7 @@ def weights_of(seen: NDArray[np.bool_], counts: Floats) -> Floats:
 def estimate_gains(
     payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, tolerance: float = TOLERANCE
 ) -> Floats:
-    """What the bettor gains who goes by the estimate, for each row of the arrays."""
+    """The log wealth gained by the bettor who follows the estimate, for each row of the arrays."""
     if len(payoffs) <= ONE_BY_ONE and _yes_no(payoffs):
         arrays = payoffs[:, 0, :, 1], bounds[:, 0], estimate, weights, counts
         rows = zip(*(array.tolist() for array in arrays), strict=True)
@@ -430,7 +429,7 @@ def estimate_gains(
         if known is not None:
             return np.asarray(known.reshape(bounds.shape).sum(axis=-1))
     gained = np.zeros(len(payoffs))
-    # Where an estimate lies in the polytope, the best stake is none, as in one of the two directions of every claim.
+    # Where the estimate lies in the polytope the best stake is 0, as it is in one of the two directions of every claim.
     outside = np.flatnonzero((np.einsum("rsgc,rgc->rs", payoffs, estimate) > bounds).any(axis=-1))
     if len(outside):
         part = payoffs[outside], bounds[outside], estimate[outside], weights[outside]
@@ -441,9 +440,10 @@ def estimate_gains(
 
 
 def _channel_of_each(payoffs: Floats) -> NDArray[np.intp] | None:
-    """Where every half-space is about one rate, and no two about the same one, which; ``None`` elsewhere.
+    """The channel of each half-space, where each is about one rate and no two about the same; ``None`` elsewhere.
 
-    The projection onto such a box goes rate by rate, so the best bet on it is the product of those on its sides.
+    The projection onto such a box goes rate by rate, so the best bet against it is the product of the bets against its
+    sides.
     """
     if payoffs.shape[-1] != 2 or payoffs.shape[1] > payoffs.shape[2]:
         return None
@@ -474,9 +474,9 @@ def _likelihood_ratio(
 
 
 def _most_telling(payoffs: Floats, bounds: Floats, estimate: Floats) -> tuple[Floats, Floats]:
-    """Of many half-spaces, those that the estimate violates by most standard deviations: the others are not bet on.
+    """The half-spaces that the estimate violates by the most standard deviations; the others are not bet on.
 
-    Fewer half-spaces make a larger polytope, so that is valid whichever are left out.
+    Fewer half-spaces make a larger polytope, so the bet is valid whichever half-spaces are left out.
     """
     if payoffs.shape[1] <= MAX_HALF_SPACES:
         return payoffs, bounds
@@ -490,8 +490,8 @@ def _most_telling(payoffs: Floats, bounds: Floats, estimate: Floats) -> tuple[Fl
 def steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats) -> Floats:
     """What the steady bettors gain, in the sense of :func:`log_factor`: shape ``(rows, distances)``.
 
-    Their stakes do not depend on the bound. So ``bounds`` may have a second axis, of half-spaces that differ in nothing
-    else; then the shape is ``(rows, bounds, distances)``.
+    Their stakes do not depend on the bound. So ``bounds`` may have a second axis, for half-spaces that differ only in
+    their bound; then the shape is ``(rows, bounds, distances)``.
     """
     if _yes_no(payoffs):
         return steady_yes_no_gains(payoffs[:, 0, :, 1], bounds, estimate, weights, counts, DISTANCES)
@@ -501,7 +501,7 @@ def steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Flo
     total, lowest = numbers.sum(axis=-1), payoffs[:, 0].min(axis=-1).sum(axis=-1)
     if bounds.ndim == 2:
         amounts, won, total, lowest = amounts[:, None], won[:, None], total[:, None], lowest[:, None]
-    # From the lowest possible mean up, as the factors are: at a tie both are the same number, however many draws.
+    # Measured from the lowest possible mean, as the factors are: at a tie both are the same number, for any draws.
     return np.where(amounts > 0, won - amounts * (total * (bounds - lowest))[..., None], 0.0)
 
 
@@ -523,8 +523,8 @@ def log_factor(amounts: Floats, intercepts: Floats, factors: Floats, bounds: Flo
 def remaining(payoffs: Floats, bounds: Floats, sizes: Floats, tally: Floats) -> tuple[Floats, Floats]:
     """Payoffs and bounds of the same polytopes in terms of the people not drawn yet, for each row of the arrays.
 
-    With ``N`` people of whom ``n`` are drawn with sum ``s``, the whole mean is ``(s + (N - n) m) / N``, where ``m`` is
-    the mean of those left: the coefficients shrink by ``(N - n) / N`` and ``s / N`` moves to the right-hand side.
+    If ``n`` of ``N`` people are drawn, with sum ``s``, the overall mean is ``(s + (N - n) m) / N``, where ``m`` is the
+    mean of the people left: the coefficients shrink by ``(N - n) / N`` and ``s / N`` moves to the right-hand side.
     """
     if not np.isfinite(sizes).any():
         return payoffs, bounds

@@ -28,15 +28,15 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MAX_DRAWS = 1_000_000
-"""More draws than this are refused: their power is computed one number of draws after the other. A plan, no verdict."""
+"""Plans with more draws are rejected, since the power is computed for every number of draws. It changes no verdict."""
 
 
 def clopper_pearson(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, Floats]:
     """The equal-tailed exact interval: each side errs with probability at most ``delta / 2``.
 
-    Guarantee: ``P(low <= p <= high) >= 1 - delta`` for every ``p`` and every *fixed* ``n``. It does not allow for
-    looking repeatedly; for that see :func:`isonomia.evidence.confidence_sequences.mean_interval`. The limits are 0
-    at no success and 1 at no failure, and ``[0, 1]`` for ``n = 0``. Source: Clopper and Pearson (1934).
+    Guarantee: ``P(low <= p <= high) >= 1 - delta`` for every ``p`` and every *fixed* ``n``. It does not allow repeated
+    looks; for those see :func:`isonomia.evidence.confidence_sequences.mean_interval`. The lower limit is 0 if there is
+    no success, the upper limit 1 if there is no failure. Source: Clopper and Pearson (1934).
     """
     return lower_limit(successes, n, delta / 2), upper_limit(successes, n, delta / 2)
 
@@ -62,12 +62,12 @@ def half_space_p_values(
 ) -> NDArray[np.float64]:
     """Exact p-values of ``factors[0] * p0 + factors[1] * p1 <= bound`` for many pairs of independent counts.
 
-    Guarantee: for fixed ``n`` and any rates that satisfy the inequality, ``P(p-value <= alpha) <= alpha``. Where one
-    rate is spoken of, it is a binomial tail. Where both are, suppose that ``p0`` is ``t``. Then the tail of the first
-    count at ``t``, and that of the second at the bound that ``t`` leaves for ``p1``, are independent p-values, and
-    Fisher's combination ``u (1 - log u)`` of their product ``u`` is one. The truth is some ``t``, so the largest over
-    all ``t`` is a p-value. One tail rises in ``t`` and the other falls, so over a cell of values each is bounded by its
-    value at one end: the maximum is bounded from above, not found on a grid.
+    Guarantee: for fixed ``n`` and any rates that satisfy the inequality, ``P(p-value <= alpha) <= alpha``. Where the
+    inequality names one rate, it is a binomial tail. Where it names both, suppose that ``p0`` is ``t``. Then the tail
+    of the first count at ``t``, and that of the second at the bound that ``t`` leaves for ``p1``, are independent
+    p-values, and Fisher's combination ``u (1 - log u)`` of their product ``u`` is a p-value. The truth is some ``t``,
+    so the largest over all ``t`` is a p-value. Each tail is monotone in ``t``, so over a cell of values it is bounded
+    by its value at one end: the maximum is bounded from above, not found on a grid.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ def half_space_p_values(
 
 
 CELLS, FINE_CELLS, WORTH = 80, 400, 0.2
-"""Into how many cells the values of a rate are cut, at first and where the p-value is below ``WORTH``. More of them
-bring the bound nearer to the maximum; each is valid."""
+"""How many cells the values of a rate are cut into, at first and where the p-value is below ``WORTH``. More cells bring
+the bound nearer to the maximum; any number is valid."""
 
 SPREAD = 38.0
-"""How many standard errors around the estimate the cells reach, the farther the wider; beyond it there is one cell on
-either side. A tail out there is smaller than any double. The bound of a cell holds however wide it is: power only."""
+"""How many standard errors around the estimate the cells reach; they get wider outwards, and beyond there is one cell
+on either side. A tail out there is smaller than any double. A cell's bound holds for any width: changes power only."""
 
 
 def _two_rates(x: Floats, n: Floats, factors: tuple[float, float], bound: float, cells: int) -> Floats:
@@ -115,9 +115,9 @@ def _two_rates(x: Floats, n: Floats, factors: tuple[float, float], bound: float,
 
 
 def _tail(x: Floats, n: Floats, rate: Floats | float, *, upward: bool) -> Floats:
-    """The chance of at least ``x`` successes (or at most) at a rate; 0 where the inequality leaves no rate at all.
+    """The chance of at least ``x`` successes (or at most) at a rate; 0 where the inequality allows no rate at all.
 
-    ``upward``: the hypothesis is that the rate is at most this much. With a rate above 1 every value is allowed.
+    ``upward``: the hypothesis is that the rate is at most this value. With a value above 1 every rate is allowed.
     """
     x, n, rate = np.broadcast_arrays(x, n, np.asarray(rate, dtype=float))
     inside = np.clip(rate, 0.0, 1.0)
@@ -139,20 +139,20 @@ def _checked(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, 
 def least_draws(delta: float, threshold: float) -> int:
     """The fewest draws with which a test at ``delta`` can ever claim that a share is below the threshold.
 
-    Even if every draw says no, ``(1 - threshold)**n`` must be at most ``delta``. This holds for every test whose number
-    of draws is fixed beforehand, and for one that looks more often too. Source: Proposition 4 of the responsiveness
-    paper, ``n > log(delta) / log(1 - threshold)``, with equality allowed where the chance is exactly ``delta``.
+    Even if every draw says no, ``(1 - threshold)**n`` must be at most ``delta``. This holds for every test, whether its
+    number of draws is fixed beforehand or it looks more often. Source: Proposition 4 of the responsiveness paper,
+    ``n > log(delta) / log(1 - threshold)``, with equality allowed where the chance is exactly ``delta``.
     """
     _check(delta=delta, threshold=threshold)
-    # The quotient may be a whole number that rounding has moved up by a little. A plan; no verdict rests on it.
+    # The quotient may be a whole number that rounding has moved up slightly. A plan; no verdict depends on it.
     return max(1, ceil(log(delta) / log1p(-threshold) - 1e-12))
 
 
 def least_sequential_draws(delta: float, threshold: float) -> int:
-    """The fewest draws after which :func:`log_wealth_below` can reach ``1/delta``; looking at will costs a few more."""
+    """The fewest draws after which :func:`log_wealth_below` can reach ``log(1/delta)``: more than one look needs."""
     n = least_draws(delta, threshold)
     while log_wealth_below(0, n, threshold) < log(1.0 / delta):
-        n += max(1, n // 100)  # in steps of a hundredth, and then back one by one
+        n += max(1, n // 100)  # in steps of a hundredth, then back one by one
     while n > 1 and log_wealth_below(0, n - 1, threshold) >= log(1.0 / delta):
         n -= 1
     return n
@@ -161,7 +161,7 @@ def least_sequential_draws(delta: float, threshold: float) -> int:
 def draws_for_width(delta: float, width: float) -> int:
     """The fewest draws whose Clopper-Pearson interval is at most this wide, however many say yes.
 
-    The interval is widest at a half, so only the middle is tried. Source: Proposition 3 of the responsiveness
+    The interval is widest at a half, so only the middle counts are tried. Source: Proposition 3 of the responsiveness
     paper: 402 draws at ``delta = 0.05`` and a width of 0.1.
     """
     _check(delta=delta, width=width)
@@ -185,34 +185,34 @@ def power_below(n: int, delta: float, threshold: float, share: float) -> float:
 
 
 def draws_for_power(delta: float, threshold: float, share: float, power: float, *, lasting: bool = True) -> int:
-    """The fewest draws that claim ``share < threshold`` with at least this probability, when it is so.
+    """The fewest draws that claim a share below the threshold with at least this probability, when it is ``share``.
 
-    The power of an exact test goes up and down as draws are added, one at a time.
+    The power of an exact test goes up and down as draws are added one by one.
 
     Parameters
     ----------
     delta, threshold
-        The risk of a wrong claim, and what the share is compared with.
+        The risk of a wrong claim, and the value that the share is compared with.
     share
-        What it might be.
+        The assumed true share.
     power
-        The probability that is wanted.
+        The required probability.
     lasting
-        Whether every larger number of draws must do as well; otherwise the first that does is given. For 0.01, 0.1,
-        0.05 and 0.8 these are 312 and 287; the continuous approximation of the responsiveness paper (its
+        Whether every larger number of draws must also have this power; otherwise return the first that has it. For
+        0.01, 0.1, 0.05 and 0.8 these are 312 and 287; the continuous approximation of the responsiveness paper (its
         Proposition 4) says 254, where the power is 0.709.
     """
     _check(delta=delta, power=power)
     power_below(1, delta, threshold, share)
     most = 256  # doubled until it is enough
-    # The normal approximation tells a hopeless wish at once; the numbers themselves are exact.
+    # The normal approximation only detects a hopeless request early; the numbers themselves are exact.
     spread = sqrt(threshold * (1.0 - threshold)) * ndtri(1.0 - delta) + sqrt(share * (1.0 - share)) * ndtri(power)
     while most <= MAX_DRAWS and (spread / (threshold - share)) ** 2 < MAX_DRAWS / 4:
         n = np.arange(1, most + 1)
         enough = _at_most(_critical(n, delta, threshold), n, share) >= power
         first = int(np.argmax(enough)) + 1
         last_short = int(np.flatnonzero(~enough)[-1]) + 1 if not enough.all() else 0
-        # A long stretch in which it never falls short: swings shrink with the root of n, so a later one is unlikely.
+        # It has not fallen short for a long stretch: swings shrink with the root of n, so it is unlikely to again.
         if enough.any() and most >= 2 * last_short + 64:
             return last_short + 1 if lasting else first
         most *= 2
@@ -228,8 +228,8 @@ def _critical(n: NDArray[np.int64], delta: float, threshold: float) -> NDArray[n
 
 
 def _at_most(successes: ArrayLike, n: ArrayLike, share: float) -> Any:
-    """The probability of so many successes or fewer."""
-    from scipy.stats import binom  # half a second, so only where it is needed
+    """The probability of this many successes or fewer."""
+    from scipy.stats import binom  # takes half a second to import, so only where it is needed
 
     return binom.cdf(successes, n, share)
 

@@ -1,9 +1,9 @@
 """Cells: independent draws between linear bounds, how a comparison splits them, and what probability they have.
 
-A cell is the part of all outcomes that takes one way through a program. Its draws are normal, or have a density that is
-constant on steps; its bounds say between which numbers a linear form of them lies. Draws that no bound ties together
-are independent: their probabilities are multiplied. A draw on its own has a probability in fractions (steps) or with a
-proven error (normal); draws that bounds tie together make a polytope.
+A cell is the set of outcomes that take one path through a program. Its draws are normal, or have a piecewise constant
+density; its bounds say between which numbers linear forms of the draws lie. Draws that no bound ties together are
+independent, so their probabilities are multiplied. The probability of a single draw is an exact fraction (steps) or has
+a proven error (normal); draws that bounds tie together make a polytope.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["DrawCell", "LinearForm", "Mass", "Masses", "StepDraw", "total_mass"]
 
 Bound: TypeAlias = tuple[Fraction | None, Fraction | None]
 Key: TypeAlias = tuple[tuple[Any, ...], tuple[Fraction, ...]]
-"""A linear form without constant: the names of its draws, in order, and the coefficients after the first, a 1."""
+"""A linear form without constant: the names of its draws, in order, and all coefficients but the first, which is 1."""
 
 ZERO, ONE = Fraction(0), Fraction(1)
 _FREE: Bound = (None, None)
@@ -54,7 +54,7 @@ class StepDraw:
 
     @classmethod
     def of(cls, cells: Iterable[tuple[Fraction, Fraction, Fraction]]) -> StepDraw:
-        """Cells as they were written, with probabilities that add up to exactly 1."""
+        """The given cells, with probabilities scaled to add up to exactly 1."""
         drawn = [cell for cell in cells if cell[2] > 0]
         whole = sum((p for _, _, p in drawn), ZERO)
         return cls(tuple((low, high, p / whole) for low, high, p in drawn))
@@ -116,13 +116,13 @@ class LinearForm:
 
 @dataclass(frozen=True, slots=True)
 class DrawCell:
-    """Draws by name, and the bounds between which linear forms of them lie."""
+    """Draws by name, and bounds on linear forms of them."""
 
     draws: Mapping[Any, NormalDraw | StepDraw] = field(default_factory=dict)
     bounds: Mapping[Key, Bound] = field(default_factory=dict)
 
     def drawing(self, name: Any, draw: NormalDraw | StepDraw) -> DrawCell:
-        """The same with one more draw."""
+        """The same cell with one more draw."""
         return DrawCell({**self.draws, name: draw}, self.bounds)
 
     def within(self, name: Any, low: Fraction, high: Fraction) -> DrawCell | None:
@@ -166,7 +166,7 @@ class DrawCell:
         return DrawCell(self.draws, {**self.bounds, key: (low, high)})
 
     def _range(self, key: Key) -> tuple[Fraction | float, Fraction | float]:
-        """Between which numbers a form lies, by the bounds of its single draws."""
+        """The range of a form, from the bounds on its single draws."""
         least: Fraction | float = ZERO
         most: Fraction | float = ZERO
         for name, slope in zip(key[0], (ONE, *key[1]), strict=True):
@@ -187,7 +187,7 @@ class DrawCell:
 
 @dataclass(frozen=True, slots=True)
 class Mass:
-    """A probability: a fraction times a number between two floats, both 1 where the fraction says it all."""
+    """A probability: a fraction times a number between two floats, both 1 where the fraction is exact."""
 
     exact: Fraction
     low: float = 1.0
@@ -213,7 +213,7 @@ class Mass:
 
 
 def total_mass(masses: Sequence[Mass]) -> tuple[Fraction | None, float, float]:
-    """The sum: as a fraction where all of them are, and the two numbers between which it lies."""
+    """The sum: as a fraction if all masses are exact, and the two numbers between which it lies."""
     plain = sum((mass.exact for mass in masses if mass.low == mass.high == 1.0), ZERO)
     others = [mass.ends for mass in masses if not mass.low == mass.high == 1.0]
     if not others:
@@ -224,15 +224,15 @@ def total_mass(masses: Sequence[Mass]) -> tuple[Fraction | None, float, float]:
 
 
 POLYTOPE = 2**13
-"""As many points of integration take as long as the rest of a polytope. It changes what is tried, never an answer."""
+"""The fixed cost of a polytope, in points of integration. It changes what is tried, never an answer."""
 
 
 @dataclass(slots=True)
 class Masses:
-    """The probabilities of cells, each group of draws that belong together computed once.
+    """The probabilities of cells; each group of draws that bounds tie together is computed once.
 
     ``tolerance`` is how wide the enclosure of one polytope may be, and ``points`` how many points of integration all
-    of them together may take; ``late`` says whether the time is up.
+    polytopes together may take; ``late`` says whether the time is up.
     """
 
     tolerance: float
@@ -248,7 +248,7 @@ class Masses:
             bounds = {key: cell.bounds[key] for key in keys}
             label = tuple(map(id, draws)), tuple((key, _label(bound)) for key, bound in bounds.items())
             if label not in self._known:
-                # The draws are kept with it, so that no other ones can have their numbers.
+                # The draws are kept alive with it, so that no other draws can get the same ids.
                 self._known[label] = self._mass(dict(zip(names, draws, strict=True)), bounds), draws
             whole = whole * self._known[label][0]
             if not whole.exact or not whole.high:
@@ -291,7 +291,7 @@ class Masses:
 
 
 def _label(bound: Bound) -> tuple[int, ...]:
-    """A bound as whole numbers, which are told apart more quickly than fractions."""
+    """A bound as whole numbers, which are hashed and compared more quickly than fractions."""
     low, high = bound
     return (
         *((low.numerator, low.denominator) if low is not None else (0, 0)),

@@ -1,17 +1,17 @@
 """Channels: which draws inform which leaves together, and the cells in which they are counted.
 
 *Cells.* A yes/no leaf has the cells 0 and 1. A number in ``[low, high]`` has a grid of nodes, and a draw between two
-nodes counts for both in proportion to how near it is. That keeps the mean exactly, and it can only lower a wealth: a
-factor is affine in the number, its logarithm concave, and a concave function lies above its chord. So a histogram of
+nodes counts for both, in proportion to how near it is. That preserves the mean exactly, and can only lower a wealth: a
+factor is affine in the number, its logarithm is concave, and a concave function lies above its chord. So a histogram of
 constant size is enough for bets that are chosen later, at no cost in validity and next to none in power. Several
 leaves of one group have the product of their cells, since within a draw they are not independent.
 
-*Channels.* Bets on several leaves at once need, for each draw, that the mean of what it tells about a leaf is that
-leaf. That holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups
-that overlap without being the same: a Black woman's rate is neither that of women nor that of Black people. Where a
-polytope has such groups, there are two ways. A *crossed* channel keeps for each draw which of the groups it belongs to,
-and the bets go slice by slice (:mod:`isonomia.evidence.slices`). Where that is not possible every draw gets a random
-*ticket* before it is seen, and counts only for the groups of its ticket.
+*Channels.* Bets on several leaves at once need draws whose mean, for each leaf they inform, is the value of that leaf.
+That holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups that
+overlap without being the same: a Black woman's rate is neither that of women nor that of Black people. For such groups
+there are two ways. A *crossed* channel records which of the groups each draw belongs to, and the bets go slice by slice
+(:mod:`isonomia.evidence.slices`). Where that is not possible, every draw gets a random *ticket* before it is seen, and
+counts only for the groups of its ticket.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ MAX_CELLS = 1024
 confidence region instead, so it changes power and cost only."""
 
 NODES = 129
-"""Nodes of a number that is alone in its channel: fine enough that rounding to them costs next to no power.
-Rounding keeps the mean and can only lower a wealth, so it changes power and cost only."""
+"""How many nodes a number has that is alone in its channel: so many that rounding to them costs next to no power.
+Rounding preserves the mean and can only lower a wealth, so it changes power and cost only."""
 
 PRIOR = 1.85
-"""How many draws the estimate begins with: more make checks of rates near 0 and 1 longer, fewer those of others.
-Validity needs only that it is positive; it changes how many draws a verdict takes."""
+"""How many draws the estimate begins with: more make checks of rates near 0 and 1 longer, fewer make the other checks
+longer. Validity needs only that it is positive; it changes how many draws a verdict takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Grid:
     def prior(self) -> Floats:
         """The weight of each cell before anything is seen.
 
-        ``PRIOR`` draws spread over the corners, where every leaf is at an end of its range: every possible mean is then
-        possible under the estimate, and no stake can make a factor negative.
+        ``PRIOR`` draws are spread over the corners, where every leaf is at an end of its range: then every possible
+        mean is possible under the estimate, and no stake can make a factor negative.
         """
         corner = np.ones(1)
         for axis in self.nodes:
@@ -102,7 +102,7 @@ class Grid:
 def grid_for(kinds: Sequence[tuple[float, float] | None]) -> Grid | None:
     """Make the grid of a channel: ``None`` stands for a yes/no leaf, a pair for a number's range.
 
-    Returns ``None`` where the leaves are too many for ``MAX_CELLS`` cells, three nodes for a number being the least.
+    Returns ``None`` where ``MAX_CELLS`` cells are too few for the leaves; a number needs at least three nodes.
     """
     numbers = sum(kind is not None for kind in kinds)
     room = MAX_CELLS // 2 ** (len(kinds) - numbers)
@@ -141,9 +141,9 @@ class Ticket:
 class Channel:
     """The draws of one stream that meet a condition and hold a ticket, and the leaves that they inform together.
 
-    ``None`` as a condition stands for everybody, as a ticket for all draws. ``crossing`` are the conditions of the
-    groups that a channel crosses: whether a draw meets each of them is read off first, and a leaf of a group that it
-    does not belong to counts as its lowest value.
+    A condition of ``None`` stands for everybody, a ticket of ``None`` for all draws. ``crossing`` lists the conditions
+    of the groups that a channel crosses: each draw records first which of them it meets, and then the leaves; a leaf of
+    a group that the draw does not belong to counts as its lowest value.
     """
 
     given: Row | None
@@ -163,12 +163,12 @@ class Channel:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Channel], tuple[object, ...]]:
-        # Another process may hash texts otherwise, so the hash does not travel.
+        # Another process may hash strings differently, so the hash is not pickled.
         return Channel, (self.given, self.stream, self.ticket, self.leaves, self.grid, self.crossing)
 
 
 def stream_of(leaf: Leaf, streams: Sequence[Row | None]) -> int | None:
-    """The stream that a leaf is read from: the first whose condition is part of the leaf's own; ``None`` for none."""
+    """The stream that a leaf is read from: the first whose condition is part of the leaf's; ``None`` if none is."""
     wanted = set(conjuncts(leaf.given))
     for index, condition in enumerate(streams):
         if set(conjuncts(condition)) <= wanted:
@@ -209,9 +209,9 @@ def channels_for(
 def crossed_channel(
     leaves: Sequence[Leaf], streams: Sequence[Row | None], ranges: Mapping[Leaf, tuple[float, float]]
 ) -> Channel | None:
-    """One channel that sees every leaf of one stream, and for each draw whose groups it belongs to.
+    """One channel for all leaves of one stream, which also records the groups that each draw belongs to.
 
-    Returns ``None`` where the leaves come from several streams, or need more cells than there may be.
+    Returns ``None`` where the leaves come from several streams, or need more than ``MAX_CELLS`` cells.
     """
     sources = {_stream(leaf, streams) for leaf in leaves}
     crossing = tuple(dict.fromkeys(leaf.given for leaf in leaves if leaf.given is not None))

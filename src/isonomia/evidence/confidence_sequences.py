@@ -4,16 +4,16 @@ An evidence function ``L_n(theta)`` says how strongly the draws speak against a 
 
     P(there is an n with L_n(theta) >= log(1/delta)) <= delta,
 
-since ``exp(L_n)`` at the truth is at most a mixture of bets; so the draws may be looked at after each of them.
+since ``exp(L_n)`` at the truth is at most a mixture of bets. So one may look after every draw.
 
 - A yes/no leaf mixes likelihood ratios with a Beta(1/2, 1/2) weight. A number mixes the stakes ``1 + l (x - theta)``
   over all ``l`` that cannot lose more than everything, with the same weight on the two extreme ones; that mixture is
-  not computed but bounded from below by its best stake in hindsight less its known regret.
+  not computed but bounded from below by its best stake in hindsight minus its known regret.
 - For a share of ``N`` people drawn without replacement, prior over posterior of a beta-binomial prior on the number of
   successes is a martingale at the true number (Waudby-Smith and Ramdas 2020, the prior-posterior ratio). It is exact at
   the end: when everybody is drawn, only the true number is left.
-- Many shares, each against the same threshold, need only how many draws there were and how many said yes, so that each
-  person may have another number of draws, in batches of any size.
+- Many shares, each against the same threshold, need only the number of draws and how many said yes, so each person may
+  have a different number of draws, in batches of any size.
 """
 
 from __future__ import annotations
@@ -47,40 +47,40 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 SECTIONS = 24
-"""Points looked at together in the search for an interval's end: one call for several bits of it. Cost only."""
+"""Points evaluated together in the search for an interval's end: one call gives several bits. Changes cost only."""
 
 PSEUDO_COUNT = 1e-9
-"""Draws added at both ends of a range that keep a projection finite. They only choose the stakes; the evidence is that
-of the real draws, or a margin covers what they add. So they change the width of intervals, not their validity."""
+"""Draws added at both ends of a range to keep a projection finite. They only choose the stakes; the evidence is that of
+the real draws, or a margin covers what they add. So they change the width of intervals, not their validity."""
 
 END_TOLERANCE = 1e-12
-"""How near an interval's end is searched, relative to the range. The far side is returned, so it only widens."""
+"""How precisely an interval's end is found, relative to the range. The far side is returned, so this only widens it."""
 
 WALL = 1.0 - 1e-15
-"""How near a bet may come to the one that could lose everything: next to nothing is lost by it, and no factor is 0.
-Below the best bet, so it only widens."""
+"""How near a bet may come to the one that could lose everything: this costs next to nothing, and no factor is 0. It
+gains no more than the best bet, so it only widens intervals."""
 
 MAX_BET = 1e6
 """The largest bet, for a mean at the very end of its range, where any bet is safe but rounding must not look like
 evidence. So it *can* change a verdict: see ``MAX_SPREAD`` of :mod:`isonomia.evidence.stakes`."""
 
 BET_TOLERANCE = 1e-11
-"""Where the gain of another step, in nats, is no longer worth it. Below the best bet, so it only widens."""
+"""The search for the best bet stops when another step gains less than about this, in nats. It only widens intervals."""
 
 MAX_BET_ROUNDS = 80
-"""Steps of the search for the best bet; about ten are usual. Cut short, it only widens."""
+"""Steps of the search for the best bet; about ten are usual. Stopping early only widens intervals."""
 
 HALF = 0.5
-"""Both parameters of the beta weight over alternatives (Krichevsky and Trofimov 1981), cut at the threshold where there
-is one, and of the beta-binomial prior. Any weight is valid; this one has nearly the least regret."""
+"""Both parameters of the beta weight over alternatives (Krichevsky and Trofimov 1981), truncated at the threshold where
+there is one, and of the beta-binomial prior. Any weight is valid; this one has nearly the least regret."""
 
 FINITE_MARGIN = 1e-9
-"""Nats by which a total must be refuted beyond the limit, to cover rounding, which is about ``N * 5e-15``. It *can*
+"""Nats by which the evidence against a total must exceed the limit, to cover rounding of about ``N * 5e-15``. It *can*
 change an interval by one person. It covers groups of up to two hundred thousand; for larger ones rounding may raise the
 risk by a factor of ``1 + N * 5e-15``."""
 
 MAX_HALVINGS = 60
-"""Halvings of an interval's end, after which it is exact to rounding. The far side is returned, so it only widens."""
+"""Halvings for an interval's end, after which it is exact to rounding. The far side is returned, so it only widens."""
 
 
 def log_evidence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
@@ -130,7 +130,7 @@ def interval_within(
 ) -> tuple[float, float]:
     """The means whose divergence from the tally is below a limit, in nats; the whole range where nothing was drawn.
 
-    ``tolerance`` says how near its ends are searched, relative to the range; they only move outwards by it.
+    ``tolerance`` says how precisely the ends are found, relative to the range; it only moves them outwards.
     """
     low, high = float(nodes[0]), float(nodes[-1])
     n = float(tally.sum())
@@ -162,9 +162,9 @@ def _root(nodes: Floats, tally: Floats, limit: float, inside: float, end: float,
 def _best_bet_gain(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
     """The log wealth of the best bet on a number in hindsight, ``max over l of sum of tally * log(1 + l (x - mean))``.
 
-    By duality that is the divergence (Honda and Takemura 2010, Theorem 8). Any ``l`` bounds it from below, so a search
-    that is cut short only widens intervals. The slope falls in ``l``: Newton's steps, halving where one leaves the
-    bracket.
+    By duality that is the divergence (Honda and Takemura 2010, Theorem 8). Any ``l`` bounds it from below, so stopping
+    the search early only widens intervals. The slope decreases in ``l``: Newton's method, with bisection where a step
+    leaves the bracket.
     """
     x = (nodes - nodes[0]) / (nodes[-1] - nodes[0])
     m = np.clip((np.asarray(mean, dtype=float) - nodes[0]) / (nodes[-1] - nodes[0]), 0.0, 1.0)
@@ -197,7 +197,7 @@ def log_finite_evidence(successes: Floats, n: Floats, size: Floats, total: Float
     """Evidence that the group of ``size`` people does not have ``total`` successes, after ``successes`` of ``n`` drawn.
 
     Guarantee: for the true ``total``, ``P(there is an n with evidence >= log(1/delta)) <= delta``. Infinite for totals
-    that what was drawn rules out.
+    that the draws rule out.
     """
     possible = (total >= successes) & (total <= size - (n - successes))
     inside = np.clip(total, successes, size - (n - successes))
@@ -230,7 +230,7 @@ def _edge(successes: float, n: float, size: float, delta: float, *, inside: floa
         return outside
     while abs(outside - inside) > 1:
         middle = float(np.floor(0.5 * (inside + outside)))
-        if middle in (inside, outside):  # whole numbers this large have no others between them in double precision
+        if middle in (inside, outside):  # at this size, double precision has no whole number in between
             break
         inside, outside = (middle, outside) if kept(middle) else (inside, middle)
     return inside
@@ -264,15 +264,15 @@ def log_wealth_below(successes: ArrayLike, n: ArrayLike, threshold: float) -> Fl
 
 
 def tail_above(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
-    """The exact p-value of ``p <= threshold`` for a fixed ``n``: the chance of so many successes or more."""
-    from scipy.stats import binom  # half a second, so only where it is needed
+    """The exact p-value of ``p <= threshold`` for a fixed ``n``: the chance of this many successes or more."""
+    from scipy.stats import binom  # takes half a second to import, so only where it is needed
 
     s, total = _counts(successes, n, threshold)
     return np.asarray(binom.sf(s - 1.0, total, threshold))
 
 
 def tail_below(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
-    """The exact p-value of ``p >= threshold`` for a fixed ``n``: the chance of so many successes or fewer.
+    """The exact p-value of ``p >= threshold`` for a fixed ``n``: the chance of this many successes or fewer.
 
     It is at most ``delta`` exactly where the upper Clopper-Pearson limit at ``delta`` is at most the threshold.
     """
@@ -283,7 +283,7 @@ def tail_below(successes: ArrayLike, n: ArrayLike, threshold: float) -> Floats:
 
 
 def anytime_interval(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, Floats]:
-    """An interval for each share that may be looked at after every draw.
+    """An interval for each share that remains valid when looked at after every draw.
 
     Guarantee: for independent draws with share ``p``, ``P(there is an n at which the interval misses p) <= delta``. It
     is the interval of :func:`mean_interval`, for many people at once; rounding widens it.
@@ -302,8 +302,8 @@ def anytime_interval(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[
 def _end(yes: Floats, draws: Floats, excess: Floats, inside: Floats, outside: Floats) -> Floats:
     """Bisect for where the evidence against a share passes the limit; returns the far side.
 
-    ``excess`` is the log likelihood of the mixture, less the limit. An end of the range that no draw rules out is never
-    refuted: the evidence stays below the limit all the way to it, or the centre lies there already.
+    ``excess`` is the log likelihood of the mixture minus the limit. An end of the range that no draw rules out is never
+    refuted: the evidence stays below the limit all the way to it, or the centre already lies there.
     """
     for _ in range(MAX_HALVINGS):
         middle = (inside + outside) / 2.0
@@ -313,7 +313,7 @@ def _end(yes: Floats, draws: Floats, excess: Floats, inside: Floats, outside: Fl
 
 
 def _log_mixture(s: Floats, n: Floats, threshold: float, mass: np.ufunc) -> Floats:
-    """The mean over the alternatives that ``mass`` measures; a mass that underflows is a wealth of nothing."""
+    """The log of the mean over the alternatives that ``mass`` measures; where the mass underflows, the wealth is 0."""
     with np.errstate(divide="ignore"):
         weight = np.log(mass(s + HALF, n - s + HALF, threshold)) - np.log(mass(HALF, HALF, threshold))
     mean = betaln(s + HALF, n - s + HALF) - betaln(HALF, HALF) + weight
@@ -336,19 +336,19 @@ def mean_ends(
 
     Guarantee: for independent draws, ``P(mean < low) <= delta_low`` and ``P(mean > high) <= delta_high``. The wealth of
     bets that the mean lies above ``m``, ``prod of (1 + stake * (x - m))``, is a supermartingale at the true mean, with
-    stakes from earlier batches; it falls in ``m``, and the limit is where it reaches ``1 / delta``. It may be looked at
-    sooner, too; the stakes are those for all draws. Source: Waudby-Smith and Ramdas (2024), section 4.
+    stakes from earlier batches; it decreases in ``m``, and the limit is where it reaches ``1 / delta``. Looking earlier
+    is valid too, but the stakes are tuned to all draws. Source: Waudby-Smith and Ramdas (2024), section 4.
 
     Parameters
     ----------
     nodes
-        The values in which draws are counted, from the lowest to the highest possible one.
+        The values at which draws are counted, from the lowest to the highest possible one.
     batches
         The counts of each batch, in the order in which they came: shape ``(batches, nodes)``.
     delta_low, delta_high
         The risk of each end.
     order
-        The risk that stakes are made for, where several risks are to be compared with the same wealth.
+        The risk that the stakes are tuned for, where the same wealth is compared with several risks.
     """
     unit = (nodes - nodes[0]) / (nodes[-1] - nodes[0])
     low = _mean_limit(unit, batches, delta_low, order or delta_low)
@@ -358,7 +358,7 @@ def mean_ends(
 
 
 MOST_STAKE = 0.75
-"""The part of the wealth that one draw can lose at most. Any part below 1 is valid; the source takes 1/2 or 3/4."""
+"""The largest part of the wealth that one draw can lose. Any part below 1 is valid; the source takes 1/2 or 3/4."""
 
 
 def _mean_limit(unit: Floats, batches: Floats, delta: float, order: float) -> float:
@@ -381,7 +381,7 @@ def _mean_limit(unit: Floats, batches: Floats, delta: float, order: float) -> fl
     if not refuted(0.0):
         return 0.0
     low, high = 0.0, 1.0
-    for _ in range(30):  # to a billionth of the range; the refuted side is returned, so fewer only widen the limit
+    for _ in range(30):  # to a billionth of the range; the refuted side is returned, so fewer only loosen the limit
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
@@ -392,13 +392,13 @@ TILTS = 2.0 ** np.arange(-11.0, 3.5, 0.5)
 
 
 def drifting_interval(total: float, n: float, delta: float) -> tuple[float, float]:
-    """An interval for the mean of the means of ``n`` draws between 0 and 1 that add up to ``total``.
+    """An interval for the average conditional mean of ``n`` draws between 0 and 1 that add up to ``total``.
 
-    Guarantee: the draws may each have a law of their own, chosen in view of those before. With probability at least
+    Guarantee: each draw may have its own distribution, which may depend on the earlier draws. With probability at least
     ``1 - delta`` the mean of their conditional means lies in the interval after every draw. Proof: for one exponent
     ``l`` the product of ``exp(l x_i) / (1 - m_i + m_i e^l)`` is a supermartingale, and since ``log(1 - m + m e^l)`` is
     concave in ``m``, that product is at least ``exp(l total) / (1 - m + m e^l)^n`` at the mean ``m`` of the means. Each
-    end has half of ``delta``, and a mixture of exponents.
+    end gets half of ``delta`` and mixes over exponents.
     """
     check_delta(delta)
     if n <= 0:

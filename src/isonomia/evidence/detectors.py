@@ -2,9 +2,9 @@
 
 The claim is a half-space: *the sum over groups of the mean payoff of each is at most a bound*. Draws come one by one,
 in an order that nobody chose, and their law may change. Draws are gathered into **blocks**: a block ends as soon as
-each group has a few draws in it, which is known before any outcome of it is looked at. On every block several bettors
-bet. Each supposes that the truth lies a certain distance outside of the half-space: a draw of group ``g`` with the
-payoff ``y`` multiplies the wealth of a bettor by
+each group has a few draws in it, which is known before any of its outcomes is looked at. Several bettors bet on every
+block. Each assumes that the truth lies a certain distance outside the half-space: a draw of group ``g`` with payoff
+``y`` multiplies the wealth of a bettor by
 
     1 + s (n / n_g) (y - m_g),        the m_g adding up to the bound,
 
@@ -13,11 +13,11 @@ the expected factor of the block is at most 1, for any stake ``s >= 0`` with pos
 before: it is at most ``exp(s n (sum of the true means - bound))``.
 
 An **e-detector** adds up one bet for every moment at which the claim may have begun to fail: before each block it is
-lent some money, and everything that it has is bet on the block. It never has more, in expectation, than it was lent. So
-if it is lent 1 for each draw, the mean number of draws to a false alarm is at least the threshold (Shin, Ramdas and
-Rinaldo, "E-detectors", 2022). If it is lent less and less, 1 in all, it ever reaches ``1/alpha`` with probability at
-most ``alpha``. A bettor who is lent 1 at the start, and nothing later, tests whether the claim has always held.
-Nothing is assumed about the law from block to block; within a block it must not change.
+lent some money, and everything that it has is bet on the block. While the claim holds, its expected wealth is at most
+what it was lent. So if it is lent 1 for each draw, the mean number of draws to a false alarm is at least the threshold
+(Shin, Ramdas and Rinaldo, "E-detectors", 2022). If the loans shrink and add up to 1, it ever reaches ``1/alpha`` with
+probability at most ``alpha``. A bettor who is lent 1 at the start, and nothing later, tests whether the claim has
+always held. The law may change in any way from block to block, but not within a block.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 DISTANCES = np.asarray([0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64])
-"""How far outside the truth is supposed to lie by the bettors, in standard deviations of a draw. A truth at half or
-twice a distance is found nearly as soon. Changes power only."""
+"""How far outside the half-space each bettor assumes the truth to lie, in standard deviations of a draw. A truth at
+half or twice a distance is found nearly as soon. Changes power only."""
 
 ALARM_SHARES = np.asarray([0.02, 0.03, 0.05, 0.14, 0.19, 0.19, 0.19, 0.19])
-"""What each bettor has of the money that is lent to an alarm: a change that takes longer to see than the run length
-between false alarms is not worth much. Validity needs only that they add up to 1."""
+"""Each bettor's share of the money lent to the e-detector. The small distances get little: a change that takes longer
+to see than the run length between false alarms is not worth much. Validity needs only that they add up to 1."""
 
 ALWAYS_SHARES = np.asarray([0.125] * 8)
-"""The same for the test whether the claim has always held, which has all the time there is. Validity needs
-only that they add up to 1."""
+"""The same for the test whether the claim has always held, which has unlimited time. Validity needs only that they add
+up to 1."""
 
 LEAST_IN_BLOCK = 2
-"""Draws of each group in a block of several groups. More of them make a block more even, and the alarm later.
+"""Draws that a block of several groups needs of each group. More draws make a block more even, and the alarm later.
 Changes power only."""
 
 MOST_IN_BLOCK = 64
-"""Draws of one group that a block uses at most: beyond, the scarcest group decides what can be seen, and memory would
-grow with its scarcity. Changes power and cost only."""
+"""The most draws of one group that a block uses: beyond this the scarcest group limits what can be seen, and memory
+would grow with its scarcity. Changes power and cost only."""
 
 MEMORY = 2_000.0
-"""Draws of a group after which what was seen weighs half as much in the estimate that the stakes go by.
+"""After this many draws of a group, earlier draws weigh half as much in the estimate that sets the stakes.
 Changes power only: the estimate is made of earlier draws."""
 
 SAFETY = 0.9
-"""The most that one draw may lose of a wealth; below 1, so that factors are positive. Any such value is valid: power
-only."""
+"""The largest share of a wealth that one draw may lose; below 1, so that factors are positive. Any such value is
+valid: it changes power only."""
 
 EDGES_AN_OCTAVE = 32
-"""How many moments are remembered among those that are between so long and twice as long ago. It changes how exactly
-the onset of an alarm is known, never an alarm."""
+"""About how many moments are remembered of those between some age and twice that age. It changes how precisely the
+onset of an alarm is known, never an alarm."""
 
 MOMENTS_OF_ALARM = 64
-"""How many moments are kept of an alarm, those that decide among them. Changes what is shown only."""
+"""How many moments are kept of an alarm, including those that decide. Changes what is shown only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """When the claim began to fail: the most likely number of draws before it, the least and the most.
+    """When the claim began to fail: the most likely, the smallest and the largest number of draws before it.
 
     ``means`` are the mean payoffs of the groups since the most likely moment; ``None`` for a group that had no draws.
     """
@@ -103,14 +103,14 @@ class Onset:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """What an e-detector knew when it gave an alarm: enough to compute the alarm once more.
+    """What an e-detector knew when it gave an alarm: enough to recompute the alarm.
 
     Attributes
     ----------
     draws
-        After how many draws of the stream it came.
+        After how many draws of the stream the alarm came.
     heights
-        The log wealth of the e-detector after the block before, and after the block that gave the alarm.
+        The log wealth of the e-detector just before the block that gave the alarm, and after it.
     moments
         The remembered moments, in draws; the last is that of the alarm.
     against
@@ -134,7 +134,7 @@ class Crossing:
         return int(np.argmax(self.against))
 
     def thinned(self, risk: float) -> Crossing:
-        """The same with few moments: those that decide at this risk, and some in between. The onset is the same."""
+        """The same with fewer moments: those that decide at this risk, and some in between. The onset is unchanged."""
         last = len(self.moments) - 1
         possible = np.flatnonzero(self._possible(risk))
         low = int(possible[0]) if len(possible) else 0
@@ -149,9 +149,9 @@ class Crossing:
     def onset(self, risk: float) -> Onset:
         """When the claim began to fail.
 
-        Suppose that the claim has failed without a break since a moment ``k``. Then its opposite holds since ``k``, and
-        a bet against that which started at ``k`` reaches ``1/risk`` with probability at most ``risk``: moments from
-        which it did are left out.
+        Suppose that the claim has failed without a break since a moment ``k``. Then its opposite has held since ``k``,
+        and a bet against the opposite that started at ``k`` reaches ``1/risk`` with probability at most ``risk``.
+        Moments whose bet did reach it are left out.
         """
         estimate = int(self.moments[self.best])
         possible = self.moments[self._possible(risk)]
@@ -161,7 +161,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class DetectorState:
-    """What an e-detector remembers: of constant size but for the remembered moments, whose number grows as a logarithm.
+    """What an e-detector remembers: of constant size except for the moments, whose number grows logarithmically.
 
     Attributes
     ----------
@@ -170,19 +170,19 @@ class DetectorState:
     used, blocks
         At which draw the last block ended, and how many there were.
     moments
-        For each group the weight, the sum and the sum of squares of payoffs, old ones discounted.
+        For each group the weight, the sum and the sum of squares of payoffs, with old ones discounted.
     fresh
-        The same of blocks since the stakes were last set.
+        The same for the blocks since the stakes were last set, undiscounted.
     stake_moments, stakes_until
-        What the stakes go by, and the number of blocks at which they are set again.
+        The moments that the stakes are based on, and the number of blocks at which they are set again.
     always
         The log wealth of each bettor who started at the first draw: those against the claim, then those against its
         opposite.
     peaks
-        The highest that all bettors of each kind ever had together, as a logarithm.
+        The highest log wealth that all bettors of each kind ever had together.
     owed
-        For each bettor against the claim who is lent money all the time, the loans that it would have taken at the
-        first draw, as a logarithm: its log wealth is this and that of ``always`` together.
+        For each bettor against the claim, the logarithm of its loans so far, each converted to an equivalent loan at
+        the first draw: with ``always`` added, it is the log wealth of the bettor who takes these loans.
     waiting
         The groups and payoffs of the block that is not full yet.
     sums
@@ -217,9 +217,9 @@ class Detector:
     lows, highs
         The range of the payoff of each group.
     bound
-        What the mean payoffs add up to at most, while the claim holds.
+        The largest value that the mean payoffs may add up to while the claim holds.
     loan
-        How much is lent when.
+        How much is lent, and when.
     """
 
     lows: tuple[float, ...]
@@ -254,13 +254,13 @@ class Detector:
     def observe(
         self, state: DetectorState, groups: Integers, payoffs: Floats, enough: float = np.inf
     ) -> tuple[DetectorState, tuple[DetectorState, int, tuple[float, float]] | None]:
-        """Bet on draws: for each its group (-1 for none) and payoff.
+        """Bet on draws, given the group (-1 for none) and the payoff of each.
 
-        Returned are the state, and where the log wealth reached ``enough``, as :meth:`crossing` takes it: a state that
-        remembers that time best, the number of draws of the stream by then, and the log wealth a block before and then.
-        None of it depends on how a stream is cut into calls.
+        Returns the new state and, if the log wealth reached ``enough``, the arguments for :meth:`crossing` at the first
+        such block: a state that remembers that time best, the number of draws of the stream by then, and the log wealth
+        one block earlier and at that time. The result does not depend on how a stream is cut into calls.
         """
-        first = state.draws - len(state.waiting[0])  # waiting draws get places before the new ones; no block ends there
+        first = state.draws - len(state.waiting[0])  # waiting draws are numbered before new ones; no block ends there
         within = np.flatnonzero(groups >= 0)
         label = np.concatenate([state.waiting[0], groups[within]])
         value = np.concatenate([state.waiting[1], payoffs[within]])
@@ -289,7 +289,7 @@ class Detector:
         return replace(state, waiting=(label[left][keep], value[left][keep])), alarm
 
     def _set_stakes(self, state: DetectorState) -> DetectorState:
-        """Let the stakes go by everything that was seen before; seldom, once much was seen."""
+        """Base the stakes on everything seen so far; this is done more rarely as draws accumulate."""
         weight = 0.5 ** (state.fresh[:, :1] / MEMORY)
         moments = state.moments * weight + state.fresh
         until = state.blocks + min(max(8, state.blocks // 8), 1024)
@@ -319,7 +319,7 @@ class Detector:
         groups, blocks = len(self.lows), len(ends)
         counts = np.bincount(block * groups + label, minlength=blocks * groups).reshape(blocks, groups)
         gains = self._gains(state.stake_moments, label, value, block, counts)
-        # Every sum below is carried on term by term, so that its rounding does not depend on how a stream is cut.
+        # Every sum below is accumulated term by term, so that its rounding does not depend on how a stream is cut.
         always = _carried(state.always, gains)
         against, in_favour = always[:, : len(DISTANCES)], always[:, len(DISTANCES) :]
         before = np.append(state.used, ends[:-1])
@@ -378,7 +378,7 @@ class Detector:
         missing = self.bound - mean.sum()
         give = variance / share
         middles = mean + missing * give / give.sum(axis=1, keepdims=True)
-        for _ in range(len(low)):  # what one group cannot give, the others do
+        for _ in range(len(low)):  # what does not fit into one group's range goes to the others
             middles = np.clip(middles, low, high)
             missing = self.bound - middles.sum(axis=1, keepdims=True)
             room = np.where(missing > 0, high - middles, middles - low)
@@ -387,13 +387,13 @@ class Detector:
         return np.asarray(middles)
 
     def _spread_at(self, middles: Floats, variance: Floats) -> Floats:
-        """The variance of a payoff with these means: of those with two values exactly, else at most the estimate."""
+        """The estimated variance of each payoff, kept between a twentieth of and the largest that its mean allows."""
         low, high = np.asarray(self.lows), np.asarray(self.highs)
         most = (middles - low) * (high - middles)
         return np.asarray(np.maximum(np.minimum(most, np.maximum(variance, 0.05 * most)), 1e-12 * (high - low) ** 2))
 
     def height(self, state: DetectorState) -> float:
-        """The log wealth of the e-detector; minus infinity before it was lent anything."""
+        """The log wealth of the e-detector; minus infinity before the first loan."""
         return float(_pooled(state.owed + state.always[: len(DISTANCES)], ALARM_SHARES))
 
     def crossing(self, state: DetectorState, draws: int, heights: tuple[float, float]) -> Crossing:
@@ -408,7 +408,7 @@ class Detector:
 
 
 def _highest_since(wealth: Floats) -> Floats:
-    """For each moment, the highest log wealth that bets which started there ever had together."""
+    """For each moment, the highest log wealth that the bets that started there ever had together."""
     highest = [_pooled(wealth[start:] - wealth[start], ALARM_SHARES).max() for start in range(len(wealth))]
     return np.asarray(highest)
 
@@ -418,24 +418,24 @@ def _pooled(logs: Floats, shares: Floats) -> Floats:
     highest = logs.max(axis=-1, keepdims=True)
     safe = np.where(np.isfinite(highest), highest, 0.0)
     with np.errstate(divide="ignore"):
-        # Not by @, which may add up a row otherwise when there are more of them.
+        # Not with @, which may sum a row in a different order when there are more rows.
         return np.asarray(safe[..., 0] + np.log((np.exp(logs - safe) * shares).sum(axis=-1)))
 
 
 def _carried(before: Floats, terms: Floats) -> Floats:
-    """The running sums of terms, on top of a sum from before."""
+    """The running sums of terms, starting from an earlier sum."""
     return np.asarray(np.cumsum(np.concatenate([before[None], terms]), axis=0)[1:])
 
 
 def _owed(before: Floats, wealth: Floats, loans: Floats) -> Floats:
-    """The loans so far, each divided by what a bettor from the first draw had then; as logarithms."""
+    """The log of the loans so far, each divided by the wealth that a bettor from the first draw had at that time."""
     with np.errstate(divide="ignore"):
         borrowed = np.log(loans)[:, None] - wealth
     return np.asarray(np.logaddexp.accumulate(np.concatenate([before[None], borrowed]), axis=0)[1:])
 
 
 def _blocks(label: Integers, groups: int) -> tuple[Integers, NDArray[np.bool_]]:
-    """Where each finished block ends, and which draws are used: of each group the first in a block, up to a limit."""
+    """Where each finished block ends, and which draws are used: the first of each group in a block, up to a limit."""
     if groups == 1:
         return np.arange(1, len(label) + 1), np.ones(len(label), dtype=bool)
     places: list[list[int]] = [np.flatnonzero(label == group).tolist() for group in range(groups)]
@@ -458,7 +458,7 @@ def _blocks(label: Integers, groups: int) -> tuple[Integers, NDArray[np.bool_]]:
 
 
 def _thinned(edges: Integers, now: int) -> NDArray[np.bool_]:
-    """Which of the remembered moments are kept: some for each octave of their age."""
+    """Which of the remembered moments to keep: some for each octave of their age."""
     octave = np.floor(np.log2(now - edges + 1)).astype(np.int64)
     cell = edges // np.maximum(2**octave // EDGES_AN_OCTAVE, 1)
     return np.append(True, (cell[1:] != cell[:-1]) | (octave[1:] != octave[:-1]))

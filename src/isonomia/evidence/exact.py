@@ -37,8 +37,8 @@ __all__ = ["TOGETHER", "exact_sum", "exact_truth", "exact_value"]
 def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:
     """Evaluate a formula at known leaf values; a constant counts as the decimal number that was written.
 
-    Returns ``None`` where the answer depends on a leaf that has no value because its group has nobody in it. A zero
-    denominator is a ``DataError``.
+    Returns ``None`` where the answer depends on a leaf that has no value because its group is empty. A zero
+    denominator raises ``DataError``.
     """
     match formula:
         case Comparison(first=first, rest=rest):
@@ -59,7 +59,7 @@ def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | Non
 
 
 def _every(parts: list[bool | None]) -> bool | None:
-    """Kleene's "and": one false part decides it, whatever is unknown."""
+    """Kleene's "and": one false part decides it, even if others are unknown."""
     return False if False in parts else None if None in parts else True
 
 
@@ -140,8 +140,8 @@ exact, so it changes cost only."""
 def exact_sum(column: NDArray[Any]) -> Fraction:
     """The sum of whole numbers, or of finite floats, without rounding, whatever cancels and however large it becomes.
 
-    Every float is a whole number of 53 bits times a power of 2. The upper 26 bits and the lower 27 of those with the
-    same power are summed apart, as floats: exactly, for fewer than 2**26 numbers at a time.
+    Every float is a whole number of 53 bits times a power of 2. For each power, the upper 26 bits and the lower 27 are
+    summed separately, as floats: exactly, for fewer than 2**26 numbers at a time.
     """
     parts = (column[start : start + TOGETHER] for start in range(0, len(column), TOGETHER))
     return sum(map(_sum_together, parts), Fraction(0))
@@ -150,7 +150,7 @@ def exact_sum(column: NDArray[Any]) -> Fraction:
 def _sum_together(column: NDArray[Any]) -> Fraction:
     if column.dtype.kind in "iu":
         numbers = column if column.dtype.itemsize == 8 else column.astype(np.int64)
-        wide = 2**32  # the upper and the lower half apart: their sums fit into 64 bits
+        wide = 2**32  # upper and lower halves are summed separately, so that the sums fit into 64 bits
         return Fraction(int((numbers // wide).sum()) * wide + int((numbers % wide).sum()))
     parts, powers = np.frexp(column.astype(np.float64, copy=False))
     whole = np.ldexp(parts, 53).astype(np.int64)

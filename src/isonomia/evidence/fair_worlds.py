@@ -9,13 +9,13 @@ in size. They depend on the mixture of worlds, of which draws identify only a se
 
 *Violated* is proved by refuting the identified set of the fair mixtures. *Holds* is proved by refuting that of the
 unfair ones, a union of polytopes, two for each effect (``tau' >= margin`` and ``tau' <= -margin``), each at the full
-``delta``. The mixture is either fair or not, so only one answer can be wrong. With no margin the unfair mixtures come
+``delta``. The mixture is either fair or not, so only one answer can be wrong. Without a margin the unfair mixtures come
 arbitrarily near to any table, and the answer is *violated* or *undecided*, never *holds*.
 
-A refuted definition says that something is unfair, not in whose favour. The direction is a claim of its own:
-``tau > value`` is proved by refuting the mixtures with ``tau <= value``. Where one effect makes the definition, that
-takes about as many draws as refuting the definition did, since the nearest mixture of either sort has ``tau = value``.
-The bets speak much earlier than the interval of a region, which covers all effects at once and pays for it.
+A refuted definition says that something is unfair, not in whose favour. The direction is a separate claim:
+``tau > value`` is proved by refuting the mixtures with ``tau <= value``. Where the definition has a single effect, that
+takes about as many draws as refuting the definition did, since the nearest mixture of either kind has ``tau = value``.
+The bets decide much earlier than the interval of a region, which covers all effects at once and pays for it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Side: TypeAlias = Literal[">=", "<="]
 class FairWorldsState:
     """The wealths against the fair mixtures, against each piece of the unfair ones, and against the assumptions.
 
-    Each has one row per subgroup.
+    Each wealth has one row per subgroup.
     """
 
     fair: Wealth
@@ -88,10 +88,11 @@ class FairWorlds:
     fair
         The identified set of the fair mixtures.
     unfair
-        Those of the unfair ones, piece by piece; ``None`` where there is no margin and so nothing proves fairness.
-        A piece that the assumptions rule out is not there; without any piece the assumptions imply fairness.
+        The identified sets of the unfair mixtures, piece by piece; ``None`` where there is no margin, so that nothing
+        can prove fairness. Pieces that the assumptions rule out are left out; if none remains, the assumptions imply
+        fairness.
     assumed
-        That of all mixtures that satisfy the assumptions; ``None`` where there are none.
+        The identified set of all mixtures that satisfy the assumptions; ``None`` where there are no assumptions.
     """
 
     delta: float
@@ -121,11 +122,11 @@ class FairWorlds:
         return FairWorldsState(step(self.fair, state.fair, counts), unfair, assumed)
 
     def violated(self, state: FairWorldsState) -> Booleans:
-        """In which subgroups every mixture that can be behind the draws is unfair, at risk ``delta`` each."""
+        """In which subgroups every mixture that could have produced the draws is unfair, at risk ``delta`` each."""
         return np.asarray(state.fair.peak >= self.need)
 
     def holds(self, state: FairWorldsState) -> Booleans:
-        """In which subgroups every mixture that can be behind the draws is fair, at risk ``delta`` each."""
+        """In which subgroups every mixture that could have produced the draws is fair, at risk ``delta`` each."""
         if self.unfair is None:
             return np.zeros(len(state.fair.peak), dtype=bool)
         refuted = [piece.peak >= self.need for piece in state.unfair]
@@ -138,7 +139,7 @@ class FairWorlds:
         return np.asarray(state.assumed.peak >= self.need)
 
     def progress(self, state: FairWorldsState) -> Floats:
-        """For each subgroup, how far the nearer decision has come, from 0 to 1."""
+        """For each subgroup, how close the nearer decision is, from 0 to 1."""
         holds = np.zeros(len(state.fair.peak))
         if self.unfair is not None:
             holds = np.min([piece.peak for piece in state.unfair], axis=0, initial=self.need)
@@ -172,10 +173,10 @@ def fair_worlds(
     margin
         How large an effect still counts as fair, from 0 to below 1.
     normalised
-        Whether the margin is one of ``tau`` (within the stratum) or of ``tau'`` (in the whole population).
+        Whether the margin applies to ``tau`` (within the stratum) or to ``tau'`` (in the whole population).
     assumptions
-        What is taken for granted, from :func:`~isonomia.evidence.strata.assumptions.assume`. Refused where they
-        contradict each other, or leave no fair mixture to test.
+        Assumptions from :func:`~isonomia.evidence.strata.assumptions.assume`. Rejected where they contradict each
+        other, or leave no fair mixture to test.
     """
     check_delta(delta)
     if not 0.0 <= margin < 1.0:
@@ -235,7 +236,7 @@ def unfair_sets(
     """The identified sets of the mixtures in which an effect is at least ``margin`` in size: one per effect and sign.
 
     Pieces are closed, so mixtures with an effect of exactly ``margin`` count for both sides. For a normalised effect
-    the closure includes mixtures with nobody in the stratum: where it may be empty, fairness cannot be proved.
+    the closure includes mixtures with nobody in the stratum: where the stratum may be empty, fairness cannot be proved.
     """
     sides: tuple[tuple[Side, float], ...] = ((">=", margin), ("<=", -margin))
     pieces = [
@@ -274,8 +275,8 @@ def effect_interval(
     """Enclose an effect: its sharp bounds, widened by what a finite sample leaves open.
 
     Guarantee: let the assumptions be true and the effects ``zero`` be zero. With probability at least ``1 - delta``,
-    ``delta`` being the region's, the interval contains the true effect at all times, for all effects of the same region
-    together. As the sample grows it shrinks to the sharp bounds for the true table, which need not be a point.
+    where ``delta`` is the region's, the interval contains the true effect at all times, for all effects of the same
+    region together. As the sample grows it shrinks to the sharp bounds for the true table, which need not be a point.
 
     The region's channels are the attribute values and its cells those of ``shape``. ``normalised`` asks for ``tau``,
     the effect within its stratum, instead of ``tau'``, its share of the whole population.

@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 MAX_POLYTOPES = 2048
-"""How many convex pieces a hypothesis may have before the confidence region takes over: each is a test of its own.
+"""How many convex pieces a hypothesis may have before the confidence region takes over: each needs its own test.
 Changes power and cost only."""
 
 ROUNDING = 1e-12
-"""A comparison that falls short of being possible by no more than this, relatively, is taken to be possible: decimal
-fractions are rounded. A piece more has to be refuted then, so it can cost a decision, and never make one wrong."""
+"""A comparison that is impossible by no more than this relative margin counts as possible: decimal fractions are
+rounded. Then one more piece has to be refuted, so this can prevent a decision but never make one wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ class Polytope:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A union of polytopes. To refute it, each is refuted at the full risk: if it is true, the truth lies in one.
+    """A union of polytopes. To refute it, each one is refuted at the full risk: if it is true, the truth lies in one.
 
-    No polytopes at all is the empty hypothesis, which is false whatever the leaves are.
+    With no polytopes it is the empty hypothesis, which is false whatever the leaves are.
     """
 
     polytopes: tuple[Polytope, ...]
@@ -110,7 +110,7 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
     ranges
         The lowest and highest possible value of each leaf.
     positive
-        Which of the two sets is wanted. Both are closed, so they share their boundary.
+        Which of the two sets to return. Both are closed, so they share their boundary.
 
     Returns
     -------
@@ -120,8 +120,8 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
 
     Notes
     -----
-    A denominator that can be zero is cleared as if it were positive; :func:`denominators_of` lists what must be seen
-    to differ from zero before a verdict is given.
+    A denominator of known sign is cleared even if it can be zero; :func:`denominators_of` lists what must be seen to
+    differ from zero before a verdict is given.
     """
     form = normal_form(formula, ranges, positive=positive)
     try:
@@ -134,7 +134,7 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
 
 
 def why_no_polytopes(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> str:
-    """Why a formula is decided by branch and bound and not piece by piece, in words."""
+    """Say why a formula is decided by branch and bound and not piece by piece."""
     try:
         for atom in _atoms(normal_form(formula, ranges, positive=True)):
             _linear(as_fraction(atom.quantity), ranges)
@@ -147,13 +147,13 @@ def why_no_polytopes(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]
 
 
 def denominators_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[Polynomial, ...]:
-    """List what is divided by, has a known sign, and could be zero as far as the leaves' ranges tell.
+    """List the divisors of known sign that could be zero as far as the leaves' ranges tell.
 
     The sign is known from bounding term by term, so such a divisor is zero only where every term is at its bound; a
-    leaf that matters there lies at an end of its range, and such a leaf is estimated without error. So if the truth
-    makes the divisor zero, then so does every estimate, with probability 1, and one estimate that differs from zero
-    proves that the truth does, at no risk. A divisor of unknown sign needs no such care, since both of its signs are
-    refuted. Divisors that cancel count too: where they are zero the quantity has no value.
+    leaf that matters there lies at an end of its range, and such a leaf is estimated without error. So if the true
+    divisor is zero, then so is every estimate of it, with probability 1; one estimate that differs from zero proves, at
+    no risk, that the true divisor does too. A divisor of unknown sign needs no such care, since both of its signs are
+    refuted. Divisors that cancel are listed too: where they are zero, the quantity has no value.
     """
     divisors: list[Polynomial] = []
     for atom in _atoms(normal_form(formula, ranges)):
@@ -171,12 +171,12 @@ class Settled:
     Attributes
     ----------
     formula
-        The same formula, with true or false in the place of every comparison that has one truth value whatever its
-        leaves are within their ranges: ``P[a] - P[a] >= 0``, ``P[a] <= 1``, ``P[a] / P[a] >= 0.8``.
+        The same formula, with true or false in place of every comparison that has the same truth value for all leaf
+        values in their ranges: ``P[a] - P[a] >= 0``, ``P[a] <= 1``, ``P[a] / P[a] >= 0.8``.
     vanished
-        The leaves that arithmetic took out of a comparison, or out of a part of it. No bet and no region depends on
-        them any more, but the comparison does: without people in their group it has no truth value. So a verdict waits
-        until each of them was seen.
+        The leaves that arithmetic removed from a comparison, or from a part of it. No bet and no region depends on them
+        any more, but the comparison does: if their group is empty it has no truth value. So a verdict waits until each
+        of them has been seen.
     """
 
     formula: Formula
@@ -184,10 +184,10 @@ class Settled:
 
 
 def settled(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> Settled:
-    """Decide by arithmetic, exactly and at no risk, what arithmetic decides.
+    """Decide by arithmetic what arithmetic can decide, exactly and at no risk.
 
-    The bounds are those of each term over the box of ranges, in rational arithmetic, so that ties count: a comparison
-    that is never broken holds even where it can be met with equality.
+    Each term is bounded over the box of ranges in rational arithmetic, so that ties count: a comparison that is never
+    broken holds even where it can be met with equality.
     """
     vanished: dict[Leaf, None] = {}
     changed = _settle(formula, ranges, vanished)
@@ -226,7 +226,7 @@ def _settle_link(
     leaves = leaves_of(link)
     if not leaves:
         return link
-    # Without abs, min and max the negation has the same quantity, with another sign.
+    # Without abs, min and max the negation has the same quantity with the opposite sign.
     both = any(isinstance(node, Extreme) for node in nodes(link))
     forms = [normal_form(link, ranges, positive=positive) for positive in ((True, False) if both else (True,))]
     truths = {atom: _is_at_least_zero(as_fraction(atom.quantity), ranges, atom.closed) for atom in _atoms(forms[0])}
@@ -249,7 +249,7 @@ def _arithmetic_truth(form: Normal, truths: Mapping[Atom, bool | None]) -> bool 
 
 
 def _is_at_least_zero(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]], closed: bool) -> bool | None:
-    """Whether a fraction is at least zero, or more than zero, whatever its leaves are; ``None`` where it depends."""
+    """Whether a fraction is at least zero (``closed``) or above zero for all leaf values; ``None`` where it depends."""
     sign = 1
     for factor in fraction.factors if fraction.numerator else ():
         if _has_either_sign(factor, ranges):
@@ -272,7 +272,7 @@ def _has_either_sign(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, 
 
 
 def _left(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> set[Leaf]:
-    """The leaves that stand in every half-space of a form; none where arithmetic decides a part of it."""
+    """The leaves that occur in every half-space of a form; none where arithmetic decides a part of it."""
     named = []
     for atom in _atoms(form):
         fraction = as_fraction(atom.quantity)
@@ -286,7 +286,7 @@ def _left(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> set[Leaf]
 
 
 class _NotLinearError(Exception):
-    """Two unknown means are multiplied."""
+    """A comparison is not linear in the leaves, or there are too many pieces."""
 
 
 def _atoms(form: Normal) -> Iterator[Atom]:
@@ -336,7 +336,7 @@ def _linear(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]]) -> l
 def _at_least_zero(
     polynomials: list[Polynomial], ranges: Mapping[Leaf, tuple[float, float]]
 ) -> list[tuple[HalfSpace, ...]]:
-    """One intersection, or none at all where a polynomial can only be negative."""
+    """The intersection of ``polynomial >= 0`` over all polynomials, or no piece where one can only be negative."""
     half_spaces: list[HalfSpace] = []
     for polynomial in polynomials:
         if not is_linear(polynomial):
@@ -352,7 +352,7 @@ def _at_least_zero(
 
 
 def _size(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]) -> float:
-    """The largest value that a linear polynomial's terms could add up to."""
+    """An upper bound on the absolute value of a linear polynomial."""
     return sum(
         abs(coefficient) * max((abs(end) for leaf in monomial for end in ranges[leaf]), default=1.0)
         for monomial, coefficient in polynomial.items()

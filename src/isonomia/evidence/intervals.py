@@ -78,7 +78,7 @@ def enclose(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
 def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> KleeneTruth:
     """Judge a formula over each box, in Kleene's three values.
 
-    A leaf that is not in the box has no value that is known of: no link of a chain is settled that names it.
+    A leaf that is not in the box has no known value: no link of a chain that names it is settled.
     """
     match formula:
         case Comparison(first=first, rest=rest):
@@ -100,7 +100,7 @@ def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> KleeneTruth:
 
 
 def _known(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
-    """The enclosure of a quantity; one that is neither more nor less than anything where it names an absent leaf."""
+    """The enclosure of a quantity; NaN, which settles no comparison, where it names an absent leaf."""
     try:
         return enclose(quantity, box)
     except KeyError:
@@ -164,7 +164,7 @@ def _power(base: Interval, exponent: float) -> Interval:
     elif exponent % 2 == 0 and exponent > 0:
         low = np.where(through, 0.0, low)
     widened = _outward(low, high)
-    # The library's power may be off by more than one unit in the last place; two to four more cover the usual ones.
+    # The library's power may be off by more than one unit in the last place; two to four more cover common libraries.
     # This *can* change a verdict: an enclosure that is too narrow proves too much.
     low, high = widened.low - 4e-16 * np.abs(widened.low), widened.high + 4e-16 * np.abs(widened.high)
     return Interval(np.maximum(low, 0.0) if exponent > 0 and exponent % 2 == 0 else low, high)

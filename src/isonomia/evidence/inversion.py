@@ -1,18 +1,18 @@
-"""Intervals by inverting bets: the values of a quantity that the same bets as the verdict's have not refuted.
+"""Intervals by inverting bets: the values of a quantity that the verdict's own kind of bets have not refuted.
 
 For every threshold ``c`` there are bets against ``quantity <= c`` and against ``quantity >= c``. The truth is one of
-the thresholds. The bets against it are ever won with probability at most ``delta`` on either side. So the thresholds
-that are not refuted reach below the truth, and above it, each with probability at least ``1 - delta``, at all times
-together and with no division of ``delta``. And a claim ``quantity >= c`` holds exactly when every value below ``c`` is
-refuted: the verdict is the side of its threshold on which the interval lies.
+the thresholds. On either side, the bets against it ever win with probability at most ``delta``. So the interval of
+thresholds that are not refuted reaches below the truth, and above it, each with probability at least ``1 - delta``, at
+all times simultaneously and without dividing ``delta``. And a claim ``quantity >= c`` holds exactly when every value
+below ``c`` is refuted: the verdict is the side of its threshold on which the interval lies.
 
-What is staked on a batch depends on the earlier batches alone. Once they are all known, the bets of every batch against
-every threshold are found together. Wealth against ``quantity <= c`` falls in ``c`` but for the noise of the first
-batches. So a coarse scan over all values finds where refutation ends, the hull of what is left, and a second scan
-sharpens it; an end is always put at a value that is refuted.
+The stakes on a batch depend only on the earlier batches. Once all batches are known, the bets on every batch against
+every threshold are computed together. Apart from the noise of the first batches, the wealth against ``quantity <= c``
+falls as ``c`` rises. So a coarse scan over all values finds where refutation ends, taking the hull of what is left, and
+a second scan sharpens it; an end is always put at a refuted value.
 
-What counts is the highest wealth so far. Where that would leave out the estimate, which it seldom does, it is the
-wealth now, which refutes no more: nobody reads an interval beside its own estimate as it is meant.
+The highest wealth so far decides. In the rare case that this would exclude the estimate, the current wealth decides
+instead. It never refutes more, and people misread an interval that does not contain its own estimate.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["COARSE_SCAN", "SCAN", "Inversion", "Paths", "inversion_for"]
 
 Floats = NDArray[np.float64]
 Paths = Callable[[Floats, bool], Floats]
-"""The log wealth against ``quantity <= c`` after every batch, for some thresholds ``c``, or, with ``True``, against
+"""Maps thresholds ``c`` to the log wealth after every batch against ``quantity <= c``, or, with ``True``, against
 ``quantity >= c``: shape ``(batches, thresholds)``."""
 
 SCAN = np.asarray([-0.5, 0.0, 0.4, 0.7, 0.9, 1.1, 1.3, 1.6, 2.1, 3.0, 6.0, 20.0])
@@ -49,22 +49,22 @@ COARSE_SCAN = np.asarray([0.0, 0.7, 1.1, 1.6, 3.0, 20.0])
 """The same where there are very many quantities. Changes width and cost only."""
 
 SHARPEN = np.asarray([0.2, 0.1, 0.04, 0.01, -0.02, -0.06, -0.14])
-"""Where the second scan looks, around the value at which the root of the log wealth would reach what is needed, were it
+"""Where the second scan looks, around the value at which the square root of the log wealth would suffice if it were
 linear: as shares of the way from the last value that is not refuted to the next one, from outside inwards. An end is
 always a refuted value, so it changes width and cost only."""
 
 MAX_PIECES = 64
-"""How many half-spaces the hypotheses of one threshold may have, each a bet of its own on every batch; a quantity with
-more of them gets its interval from the confidence region. Changes width and cost only."""
+"""How many half-spaces the hypothesis of one threshold may have, each with its own bet on every batch; a quantity with
+more gets its interval from the confidence region. Changes width and cost only."""
 
 TOLERANCE = 1e-8
 """Nats per draw that the search for a stake may lose. Changes width and cost only."""
 
 ROOM = 2**22
-"""How many numbers are held at once, which bounds the memory. Cost only."""
+"""How many numbers are held at once, which limits the memory. Changes cost only."""
 
 COARSE = 4
-"""Every how manieth node of a long grid is kept here: a coarser grid is as valid, and costs a little width."""
+"""One in this many nodes of a long grid is kept: a coarser grid is as valid, and costs a little width."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Inversion:
     ranges, streams, sizes
         As for :func:`isonomia.evidence.bet_evidence.bets_for`.
     channels
-        Everything that has to be counted for it.
+        All channels that its bets need.
     affine
-        How the one half-space depends on the threshold, where there is only one; ``None`` elsewhere.
+        How the half-space depends on the threshold, where there is only one; ``None`` elsewhere.
     """
 
     quantity: Quantity
@@ -101,7 +101,7 @@ class Inversion:
         scan: Floats = SCAN,
         paths: Paths | None = None,
     ) -> tuple[float, float]:
-        """The values that are not refuted, each end at risk ``delta`` at all times together.
+        """The values that are not refuted, each end at risk ``delta`` at all times simultaneously.
 
         Parameters
         ----------
@@ -110,15 +110,15 @@ class Inversion:
         delta
             The risk of each end by itself.
         near
-            An estimate and its standard error; they say where to look, and nothing else.
+            An estimate and its standard error, which only say where to look.
         limits
             The least and the largest value that the quantity can have.
         rough
-            Whether one scan is enough, as while a check goes on.
+            Whether one scan is enough, as it is while a check is still running.
         scan
             Where the first scan looks.
         paths
-            What :meth:`paths` gives for this history, where it is known already.
+            The result of :meth:`paths` for this history, if it is already known.
         """
         if self.affine is not None:
             limits = max(limits[0], self.affine.limits[0]), min(limits[1], self.affine.limits[1])
@@ -134,7 +134,7 @@ class Inversion:
         return min(ends), max(ends)
 
     def paths(self, history: Sequence[Tallies]) -> Paths:
-        """How the wealths came about."""
+        """The log wealth after every batch of the history, as a function of the thresholds."""
         if self.affine is not None:
             affine, batches = self.affine, _Batches.of(self.affine.channels, self.affine.sizes, history)
             return lambda thresholds, above: batches.paths(*affine.at(thresholds, above=above))
@@ -149,7 +149,8 @@ class Inversion:
     def tests(self, threshold: float, *, above: bool) -> tuple[PolytopeTest, ...] | None:
         """The e-processes against the pieces of ``quantity <= threshold``, or, with ``above``, of ``>= threshold``.
 
-        ``None`` where there are none, or too many, or only sliced ones.
+        ``None`` where the hypothesis is not a union of polytopes or has too many half-spaces, or where a piece has no
+        test or only a sliced one.
         """
         relation: Relation = ">=" if above else "<="
         claim = Comparison(self.quantity, ((relation, Constant(threshold)),))
@@ -167,7 +168,7 @@ def inversion_for(
     streams: Sequence[Row | None],
     sizes: Mapping[Leaf, float] | None = None,
 ) -> Inversion | None:
-    """Prepare the bets on every value of a quantity; ``None`` where none can be made."""
+    """Prepare the bets on every value of a quantity; ``None`` where that is not possible."""
     affine = _affine(quantity, ranges, streams, sizes)
     if affine is not None:
         return Inversion(quantity, ranges, streams, sizes, affine.channels, affine)
@@ -183,12 +184,12 @@ def inversion_for(
 
 
 PROBES = (0.0873, -0.0731, 0.7193, 1.3719)
-"""Thresholds at which no coefficient is likely to vanish; they show which channels a quantity's bets are made on.
-A threshold with another channel counts as not refuted, so they change width only."""
+"""Thresholds at which no coefficient is likely to vanish; they show which channels a quantity's bets need.
+A threshold that needs another channel counts as not refuted, so they change width only."""
 
 
 def _evidence(paths: Paths, above: bool, need: float, *, now: bool = False) -> Callable[[Floats], Floats]:
-    """How near thresholds are to being refuted, by the highest wealth so far or by what it is now; at 1 they are."""
+    """How near thresholds are to being refuted (1 refutes), by the highest wealth so far or by the current wealth."""
 
     def evidence(thresholds: Floats) -> Floats:
         path = paths(thresholds, above)
@@ -198,12 +199,12 @@ def _evidence(paths: Paths, above: bool, need: float, *, now: bool = False) -> C
 
 
 def _end(evidence: Callable[[Floats], Floats], at: Floats, limit: float, *, rough: bool) -> float:
-    """Where what is not refuted ends: the refuted value next to it, or the limit. Evidence of 1 refutes."""
+    """The end of the values not refuted: the refuted value next to them, or the limit. Evidence of 1 refutes."""
     at = at[at > limit] if at[-1] < at[0] else at[at < limit]
     found = evidence(at)
     left = np.flatnonzero(found < 1.0)
     if not len(left):
-        return float(at[0]) if len(at) else limit  # everything that was looked at is refuted
+        return float(at[0]) if len(at) else limit  # every value of the scan is refuted
     last = int(left[-1])
     if last + 1 == len(at):
         return limit
@@ -227,7 +228,7 @@ class AffineHalfSpace:
     channels, sizes
         What informs it, and how many people each channel has.
     level, slope
-        The payoffs at threshold 0, and how much of them goes with each unit of it: shape ``(channels, cells)``.
+        The payoffs at threshold 0, and how much each unit of the threshold subtracts: shape ``(channels, cells)``.
     level_bound, slope_bound
         The same of the bound.
     top, bottom
@@ -245,7 +246,7 @@ class AffineHalfSpace:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the largest value that the quantity can have; infinite where it is not known."""
+        """The least and the largest value that the quantity can have; infinite where not known."""
         (least, most), (_, largest) = self.top, self.bottom
         return least / largest if least >= 0 < largest else -inf, most / largest if most <= 0 < largest else inf
 
@@ -289,7 +290,7 @@ def _affine(
 
 
 def _payoffs(polynomial: Polynomial, channels: tuple[Channel, ...]) -> tuple[Floats, float]:
-    """What each cell adds to a linear polynomial above its value at the low ends of all ranges; and that value."""
+    """What each cell adds to a linear polynomial's value at the low ends of all ranges; and that value."""
     grids = [_coarse(channel.grid) for channel in channels]
     payoffs, at_lows = np.zeros((len(channels), max(grid.size for grid in grids))), polynomial.get((), 0.0)
     for g, (channel, grid) in enumerate(zip(channels, grids, strict=True)):
@@ -301,7 +302,7 @@ def _payoffs(polynomial: Polynomial, channels: tuple[Channel, ...]) -> tuple[Flo
 
 
 def _coarse(grid: Grid) -> Grid:
-    """The same grid with fewer nodes, where it is one number's and long."""
+    """The same grid with fewer nodes, where it is a long grid of one number."""
     if len(grid.nodes) == 1 and len(grid.nodes[0]) > 8 * COARSE and (len(grid.nodes[0]) - 1) % COARSE == 0:
         return Grid((grid.nodes[0][::COARSE],))
     return grid
@@ -321,7 +322,7 @@ def _regrid(counts: Floats, grid: Grid, coarse: Grid) -> Floats:
 
 @dataclass(frozen=True)
 class _Batches:
-    """What every batch brought, what was known before it, and the channels' sizes: shapes ``(batches, ...)``."""
+    """The counts of every batch, those before it (shapes ``(batches, ...)``), and the channels' priors and sizes."""
 
     counts: Floats
     before: Floats
@@ -358,9 +359,9 @@ class _Batches:
         return pooled_paths(np.cumsum(gained.reshape(*shape, -1), axis=0), self._drawn)
 
     def _alike(self, payoffs: Floats, bounds: Floats) -> Floats:
-        """The same for half-spaces that differ in their bounds alone, as those of a rate: most of the work is one's.
+        """The same for half-spaces that differ only in their bounds, as those of a rate: most work is done only once.
 
-        What a steady bettor gains is linear in the bound, and so is the sum of it over batches.
+        What a steady bettor gains is linear in the bound, and so is its sum over batches.
         """
         batches, processes = len(self.counts), len(bounds)
         key = payoffs.tobytes()
@@ -380,7 +381,7 @@ class _Batches:
         return pooled_paths(np.concatenate([steady, summed], axis=2), self._drawn)
 
     def _steady_lines(self, payoffs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Payoffs and the bound in terms of who is left; what steady bettors have at a bound of 0, and by its unit."""
+        """Payoffs and bound in terms of the people left; the steady bettors' log wealth at bound 0, and its slope."""
         batches = len(self.counts)
         every = np.broadcast_to(payoffs, (batches, *payoffs.shape[1:]))
         left, none = remaining(every, np.zeros((batches, 1)), self.sizes, self.before)
@@ -417,7 +418,7 @@ def _least(
     history: Sequence[Tallies],
     cache: dict[tuple[Channel, ...], _Batches],
 ) -> Floats:
-    """For each threshold the least wealth of its pieces, which are refuted together; 1 where they are not known."""
+    """The least log wealth of each threshold's pieces, all of which must be refuted; 0 where there are no bets."""
     least = np.full((len(history), len(found)), inf)
     alike: dict[tuple[tuple[Channel, ...], int], list[tuple[int, EProcess]]] = {}
     for index, tests in enumerate(found):

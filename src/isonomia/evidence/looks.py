@@ -1,15 +1,15 @@
 """Deciding a claim at looks that were planned beforehand: one, or a few.
 
-Each compared quantity has an interval, by the limits of :mod:`isonomia.evidence.one_look`, and the claim is judged by
-the side of its threshold on which an interval lies. So the answer and the intervals beside it cannot disagree. How the
-risk is spread over the ends of the intervals follows from what would be a mistake:
+Each compared quantity gets an interval from the limits of :mod:`isonomia.evidence.one_look`, and the claim is judged by
+the side of its threshold on which each interval lies. So the answer and the intervals beside it cannot disagree. How
+the risk is spread over the ends of the intervals follows from what would be a mistake:
 
-- *all of k parts* is proved part by part, each at the full risk: if it is false, one certain part is false. It is
-  refuted by any of its parts, so for that each has a k-th of the risk;
-- *one of k parts* the other way round, and *not* swaps the two;
+- *all of k parts* is proved part by part, each at the full risk: if it is false, some fixed part is false. It is
+  refuted by any of its parts, so for that each gets a k-th of the risk;
+- *one of k parts* is the other way round, and *not* swaps the two;
 - the largest of k quantities is above a value if one of them is, and below it if all are.
 
-Over several looks the risk is divided equally. Guarantee: the answer is wrong with probability at most ``delta``, if
+The risk is divided equally over the looks. Guarantee: the answer is wrong with probability at most ``delta``, if the
 draws are independent, the numbers of draws at the looks do not depend on what was drawn, and nobody looks in between.
 """
 
@@ -56,15 +56,15 @@ Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 Ends: TypeAlias = tuple[float, float]
 
 MAX_RATES = 8
-"""Rates of one quantity; with more, bets are the better method. Changes power only."""
+"""How many rates one quantity may have; with more, bets are the better method. Changes power only."""
 
 MAX_CASES = 64
-"""Quantities that the ``min``, ``max`` and ``abs`` of one comparison may be made of: each has its own limits.
+"""How many quantities the ``min``, ``max`` and ``abs`` of one comparison may choose from: each has its own limits.
 With more, bets decide. Changes power only."""
 
 
 class NoLookError(Exception):
-    """A claim has no method for planned looks; the message says why."""
+    """Planned looks cannot decide a claim; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ class Findings:
     answer
         Whether the claim holds; ``None`` where the intervals leave it open.
     compared
-        The interval of each compared quantity, in the order in which the claim names them.
+        The interval of each compared quantity, in the order of the claim.
     leaves
-        The interval of each leaf, which misses it with probability at most the risk of the look.
+        The interval of each leaf; each misses its leaf with probability at most the risk of the look.
     """
 
     answer: bool | None
@@ -116,9 +116,9 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class LookState:
-    """What was drawn so far, batch by batch of each channel, and what the last look found.
+    """The draws so far, batch by batch for each channel, and what a look at exactly these draws found.
 
-    ``findings`` are those of a look at exactly these draws; ``None`` between looks.
+    ``findings`` is ``None`` between looks.
     """
 
     batches: int = 0
@@ -128,18 +128,18 @@ class LookState:
 
 @dataclass(frozen=True)
 class LookEvidence:
-    """Looks after certain batches and at no other time, each at an equal part of the risk.
+    """Looks after certain batches and at no other time, each with an equal part of the risk.
 
     Attributes
     ----------
     formula, parts
-        The claim, and what each quantity that it compares is made of.
+        The claim, and the structure of each quantity that it compares.
     ranges, streams
         The range of each leaf, and the conditions of the population's streams.
     delta
         The risk.
     after
-        After how many batches it looks, in order. The last one ends it.
+        After how many batches it looks, in order. The last look ends the check.
     """
 
     formula: Formula
@@ -161,12 +161,12 @@ class LookEvidence:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Nothing besides what the verdict says of its looks."""
+        """Nothing beyond what the verdict says about its looks."""
         return ()
 
     @cached_property
     def apart(self) -> tuple[tuple[int, tuple[Row | None, ...]], ...]:
-        """The groups, each time with their stream, of which nobody may be in two: the counts are independent then."""
+        """Sets of groups, each with its stream, that nobody may be in two of: then the counts are independent."""
         found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
         for part in _rates_in(self.parts.values()):
             channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]
@@ -181,7 +181,7 @@ class LookEvidence:
         return LookState(0, dict.fromkeys(self.channels, ()))
 
     def step(self, state: LookState, tallies: Tallies) -> LookState:
-        """Put a batch to the others, and look if this is the time."""
+        """Add a batch, and look if a look is planned now."""
         batches = state.batches + 1
         kept = {channel: (*earlier, tallies[channel]) for channel, earlier in state.tallies.items()}
         state = LookState(batches, kept)
@@ -192,11 +192,11 @@ class LookEvidence:
         return None if state.findings is None else state.findings.answer
 
     def progress(self, state: LookState) -> float:
-        """Of the batches, how many there were: what they say is not looked at."""
+        """The share of the batches drawn so far; what they contain is not looked at."""
         return min(state.batches / self.after[-1], 1.0)
 
     def _look(self, state: LookState) -> Findings | None:
-        """What a look finds; nothing where it decides nothing and others follow."""
+        """What a look finds; ``None`` where it decides nothing and more looks follow."""
         risk, table = self.delta / len(self.after), _Draws.of(state)
         if (
             state.batches != self.after[-1]
@@ -207,7 +207,7 @@ class LookEvidence:
         return Findings(answer, tuple(intervals), {leaf: table.leaf_ends(leaf, risk) for leaf in table.batches})
 
     def _judged(self, formula: Formula, true: float, false: float, table: _Draws) -> tuple[bool | None, list[Ends]]:
-        """Whether a formula holds, by the risks of either answer, and the intervals of what it compares."""
+        """Whether a formula holds, given the risk of each answer, and the intervals of what it compares."""
         match formula:
             case Comparison():
                 links = list(compared(formula))
@@ -234,7 +234,7 @@ class LookEvidence:
     ) -> tuple[bool | None, Ends]:
         part = self.parts[quantity]
         if not all(table.batches[leaf].any() for leaf in leaves_of(quantity)):
-            # Nothing is said about nobody, although a quantity has limits without anybody.
+            # Nothing is decided about a group without draws, although the quantity still has limits.
             return None, (table.low(part, true, threshold), table.high(part, true, threshold))
         upward = relation in {">", ">="}
         low = table.low(part, true if upward else false, threshold)
@@ -245,12 +245,12 @@ class LookEvidence:
     def by_comparison(
         self, state: LookState, comparisons: Sequence[Comparison], whole: bool | None
     ) -> list[tuple[bool | None, Ends]]:
-        """Whether each of the comparisons holds that the claim is the conjunction of, and its interval.
+        """For a claim that is a conjunction of these comparisons: whether each of them holds, and its interval.
 
-        Guarantee, for each direction: the probability that an answer is wrong for any of them is at most ``delta``, by
-        Holm's procedure over exact tests, whose levels are nested: a test of one order of tables rejects at a larger
-        level what it rejects at a smaller one. Where the whole claim holds, all do, at the risk of that answer. The
-        intervals are for all of them at once, each end at its part of the risk.
+        Guarantee, for each direction: the probability that any of the answers is wrong is at most ``delta``, by Holm's
+        procedure over exact tests, whose levels are nested: with a fixed order of tables, a test rejects at a larger
+        level whatever it rejects at a smaller one. Where the whole claim holds, all comparisons do, at the risk of that
+        answer. The intervals hold for all of them at once, each end at its part of the risk.
         """
         risk, table = self.delta / len(self.after), _Draws.of(state)
         links = [next(compared(comparison)) for comparison in comparisons]
@@ -271,7 +271,7 @@ class LookEvidence:
     def _rejected(
         self, links: Sequence[tuple[Quantity, str, float]], answer: bool, risk: float, table: _Draws
     ) -> set[int]:
-        """Which comparisons are shown to hold, or to be violated, all of them together at one risk (Holm 1979)."""
+        """Which comparisons are shown to hold, or to be violated, at one risk for all of them together (Holm 1979)."""
         quick = replace(table, quick=True, order=risk / len(links))
         known = [all(table.batches[leaf].any() for leaf in leaves_of(quantity)) for quantity, _, _ in links]
         left, found = {k for k, seen in enumerate(known) if seen}, set[int]()
@@ -335,7 +335,7 @@ def _any(answers: Iterator[bool | None] | list[bool | None]) -> bool | None:
 
 
 def _part(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None], room: int = MAX_CASES) -> Part:
-    """What a quantity is made of; ``NoLookError`` where its limits are not known."""
+    """The structure of a quantity; raises ``NoLookError`` where no limits are known for it."""
     found = find_extreme(quantity, ranges)
     if found is None:
         return _linear(quantity, ranges, streams)
@@ -396,10 +396,10 @@ def _linear(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None]) -
 
 @dataclass(frozen=True, slots=True)
 class _Draws:
-    """What was drawn of each leaf, a row a batch, and the values in which it is counted.
+    """The draws of each leaf, one row per batch, and the values at which they are counted.
 
-    Where it should be ``quick``, limits of rates only say on which side of the threshold they lie. Where an ``order``
-    is given, tests are made for that risk whatever their level is, so that levels are nested.
+    With ``quick``, limits of rates only say on which side of the threshold they lie. With an ``order``, tests are built
+    for that risk whatever their level is, so that levels are nested.
     """
 
     batches: Mapping[Leaf, Floats]
@@ -446,7 +446,7 @@ class _Draws:
                 return min(self.high(each, risk / len(parts), threshold) for each in parts)
 
     def leaf_ends(self, leaf: Leaf, risk: float) -> Ends:
-        """Both limits of one leaf, which miss it with probability at most the risk, together."""
+        """Both limits of one leaf, which together miss it with probability at most the risk."""
         if isinstance(leaf, Mean):
             return mean_ends(self.nodes[leaf], self.batches[leaf], risk / 2.0, risk / 2.0)
         no, yes = self.batches[leaf].sum(axis=0)
@@ -464,7 +464,7 @@ class _Draws:
             proved = proves_above(turned, yes, n, risk, sign * threshold, self.order)
             return nextafter(threshold, sign * inf) if proved else -sign * inf
         found = end(fraction, yes, n, risk, threshold)
-        # Where nothing is known, the quantity has still its own range.
+        # Where nothing is known, the quantity still has its own range.
         least, greatest = fraction.span()
         return min(max(found, least), greatest) if abs(found) < inf else (least if end is lower_end else greatest)
 
@@ -473,25 +473,25 @@ class _Draws:
 
 
 WIDER = 1.1
-"""How much wider than a normal approximation limits of three or four rates are, about. Changes plans only."""
+"""About how much wider the limits of three or four rates are than a normal approximation. Changes plans only."""
 
 
 def people_for(
     evidence: LookEvidence, means: Mapping[Leaf, float], shares: Mapping[Leaf, float], power: float
 ) -> float:
-    """How many people one look takes to decide a claim with this probability, if guesses are right; a plan, no promise.
+    """How many people one look needs to decide a claim with this probability, if the guesses are right.
 
-    By the normal approximation, quantity by quantity: the standard deviation of ``N - c D``, the distance to the
-    threshold, and the quantiles of risk and power. Infinite on the boundary.
+    A plan, not a guarantee. It uses the normal approximation, quantity by quantity: the standard deviation of
+    ``N - c D``, the distance to the threshold, and the quantiles of risk and power. Infinite on the boundary.
 
     Parameters
     ----------
     evidence
         The looks.
     means, shares
-        What each leaf might be, and which share of the people informs it.
+        The guessed value of each leaf, and the share of the people that informs it.
     power
-        How likely the decision is to be, strictly between a half and 1.
+        The probability of a decision, strictly between a half and 1.
     """
     guess = _Guess(means, shares, evidence.ranges, evidence.parts, power)
     return min(guess.people(evidence.formula, answer, evidence.delta) for answer in (True, False))
@@ -499,7 +499,7 @@ def people_for(
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """Guessed values, and how many people prove something of them; infinite where it is not so."""
+    """Guessed values, and how many people it takes to prove an answer; infinite where the guess says otherwise."""
 
     means: Mapping[Leaf, float]
     shares: Mapping[Leaf, float]
@@ -530,7 +530,7 @@ class _Guess:
                 raise TypeError("a quantifier is expanded before a claim is planned for")
 
     def people_beyond(self, part: Part, above: bool, threshold: float, risk: float) -> float:
-        """How many people show that a quantity lies above, or below, a threshold."""
+        """How many people it takes to show that a quantity lies above, or below, a threshold."""
         match part:
             case ExtremePart(largest=largest, parts=parts):
                 every = largest is not above

@@ -1,9 +1,9 @@
-"""Many hypotheses at once, straight from their wealths: any tests, and the subgroups of one claim.
+"""Many hypotheses at once, directly from their wealths: any tests, and the subgroups of one claim.
 
-Subgroups are disjoint sets of people, and each has a wealth of its own against "fair here". The same wealths answer
-several questions, each with a guarantee of its own; which one is meant must be said before the draws are seen. Is every
-subgroup fair: the product, the average, or :class:`OverallWealth`. Which ones are unfair: at a family-wise risk, or at
-a false discovery rate.
+Subgroups are disjoint sets of people, and each has its own wealth against "fair here". The same wealths answer several
+questions, each with its own guarantee; the question must be fixed before the draws are seen. Is every subgroup fair?
+Use the product, the average, or :class:`OverallWealth`. Which ones are unfair? Use a family-wise risk, or a false
+discovery rate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Booleans = NDArray[np.bool_]
 
 
 def holm(p_values: ArrayLike, delta: float) -> Booleans:
-    """Reject so that *any* false rejection has probability at most ``delta``, however the tests depend.
+    """Reject so that *any* false rejection has probability at most ``delta``, however the tests depend on each other.
 
     An anytime-valid p-value is ``exp(-peak)`` of a wealth. Source: Holm (1979).
     """
@@ -50,9 +50,10 @@ def holm(p_values: ArrayLike, delta: float) -> Booleans:
 
 
 def benjamini_yekutieli(p_values: ArrayLike, rate: float) -> Booleans:
-    """Reject so that the expected share of false rejections is at most ``rate``, however the tests depend.
+    """Reject so that the expected share of false rejections is at most ``rate``, however the tests are dependent.
 
-    The ``k`` least p-values are rejected, for the largest ``k`` with ``p_(k) <= rate k / (m (1 + 1/2 + ... + 1/m))``.
+    The ``k`` smallest p-values are rejected, for the largest ``k`` with
+    ``p_(k) <= rate k / (m (1 + 1/2 + ... + 1/m))``.
     Source: Benjamini and Yekutieli (2001), Theorem 1.3.
     """
     p = _vector("p_values", p_values, 0.0, 1.0)
@@ -66,7 +67,7 @@ def benjamini_yekutieli(p_values: ArrayLike, rate: float) -> Booleans:
 
 
 def e_bh(e_values: ArrayLike, delta: float) -> Booleans:
-    """Reject so that the expected share of false rejections is at most ``delta``, however the tests depend.
+    """Reject so that the expected share of false rejections is at most ``delta``, however the tests are dependent.
 
     An e-value is a wealth at one stopping time, not its peak. Source: Wang and Ramdas (2022), the e-BH procedure.
     """
@@ -81,41 +82,41 @@ def e_bh(e_values: ArrayLike, delta: float) -> Booleans:
 
 
 def closed_average(log_e_values: ArrayLike, delta: float, *, together: bool | None = None) -> Booleans:
-    """Reject so that *any* false rejection has probability at most ``delta``, however the tests depend: closed testing.
+    """Closed testing: *any* false rejection has probability at most ``delta``, however the tests depend on each other.
 
     A hypothesis is rejected where the mean of the e-values is at least ``1/delta`` in *every* set of hypotheses that
-    contains it. With every e-value taken as a multiple ``x`` of ``1/delta``, the worst such set adds exactly those
-    others that fall short, so the condition is ``x_i - 1 >= sum over the others of max(0, 1 - x_j)``.
+    contains it. With every e-value written as a multiple ``x`` of ``1/delta``, the worst such set adds exactly those
+    other hypotheses whose ``x`` is below 1, so the condition is ``x_i - 1 >= sum over the others of max(0, 1 - x_j)``.
 
     Parameters
     ----------
     log_e_values
-        The logarithms of the e-values: wealths after one and the same batch, each of which may have been stopped. The
+        The logarithms of the e-values: wealths after the same batch, any of which may have been stopped earlier. The
         last axis is the family.
     delta
         The risk.
     together
-        Whether another test of that level has refuted *all* hypotheses together; it takes the place of their mean.
-        ``None`` where there is no such test.
+        Whether another test at that level has refuted the intersection of *all* hypotheses; it replaces the mean over
+        the whole family. ``None`` where there is no such test.
 
     Notes
     -----
     Guarantee: for wealths that are supermartingales while their hypotheses are true, the probability that a true one is
     rejected *after any batch at all* is at most ``delta``. The true ones form one set; a true one is rejected only
-    where the mean over that set reaches ``1/delta``, and the mean of supermartingales is one. So rejections stay. All
-    rejected at ``1/delta`` each are rejected together: nothing is paid for their number. Source: Vovk and Wang (2021),
-    section 5; Marcus, Peritz and Gabriel (1976) for closed testing. Proof: ``docs/theory/groups.md``.
+    where the mean over that set reaches ``1/delta``, and the mean of supermartingales is one. So rejections are final.
+    If every e-value is at least ``1/delta``, all are rejected: their number costs nothing. Source: Vovk and Wang
+    (2021), section 5; Marcus, Peritz and Gabriel (1976) for closed testing. Proof: ``docs/theory/groups.md``.
     """
     check_delta(delta)
     logs = np.asarray(log_e_values, dtype=float)
     tests = logs.shape[-1]
-    # More than the number of hypotheses is never needed, so that a larger e-value may be cut off: no overflow.
+    # An ``x`` above the number of hypotheses is never needed, so larger ones are cut off to avoid overflow.
     x = np.exp(np.minimum(logs + np.log(delta), np.log(tests + 1.0)))
     short = np.maximum(0.0, 1.0 - x)
     needed = short.sum(axis=-1, keepdims=True)
     if together is not None:
-        # Where one alone does not fall short, the worst set would be all of them, which another test is about. The next
-        # worst lacks one that falls short; with one hypothesis in all there is no other set.
+        # Where only one hypothesis does not fall short, the worst set is the whole family, which the other test covers.
+        # The next worst lacks one that falls short; in a family of one there is no other set.
         least = np.where(short > 0, short, np.inf).min(axis=-1, keepdims=True)
         alone = np.count_nonzero(short, axis=-1, keepdims=True) == tests - 1
         needed = np.where(alone & np.isfinite(least), needed - least, needed)
@@ -124,11 +125,11 @@ def closed_average(log_e_values: ArrayLike, delta: float, *, together: bool | No
 
 
 def locked(log_wealths: ArrayLike, crossed: ArrayLike, delta: float) -> NDArray[np.float64]:
-    """The logarithms of wealths that keep ``1/delta`` for good once they have reached it, and bet on with the rest.
+    """The logarithms of wealths that lock in ``1/delta`` once they have reached it, and go on betting with the rest.
 
     ``crossed`` are the log wealths at that moment, infinite before. Guarantee: a supermartingale of which a part is
-    laid aside at a stopping time is one. So who reached ``1/delta`` once counts as ``1/delta`` ever after, as for a
-    verdict, and can still come to more.
+    set aside at a stopping time is still one. So a wealth that once reached ``1/delta`` counts as at least ``1/delta``
+    ever after, as for a verdict, and can still grow.
     """
     logs, first, least = np.asarray(log_wealths, dtype=float), np.asarray(crossed, dtype=float), np.log(1.0 / delta)
     # What exceeded 1/delta at the crossing is bet on; 700 keeps the exponential within doubles.
@@ -143,8 +144,8 @@ def joint_wealth(log_wealths: ArrayLike) -> float:
     past and to which subgroup and channel each draw of a batch belongs, draws of different subgroups are independent,
     so the expected product of the subgroups' factors is the product of their expectations, each at most 1.
 
-    It grows fast when many subgroups are a little unfair, and suffers from those that lost. The product of *peaks* has
-    no such guarantee: the subgroups reach them at different times.
+    It grows fast when many subgroups are a little unfair, but every subgroup whose wealth fell pulls it down. The
+    product of *peaks* has no such guarantee: the subgroups reach their peaks at different times.
     """
     return float(np.sum(log_wealths))
 
@@ -180,7 +181,7 @@ def update_overall(overall: OverallWealth, log_wealths: ArrayLike) -> OverallWea
 
 
 def unfair_at_family_risk(peaks: ArrayLike, delta: float) -> Booleans:
-    """Name unfair subgroups so that *any* fair one is ever named with probability at most ``delta``.
+    """Name unfair subgroups so that the probability that *any* fair one is ever named is at most ``delta``.
 
     Guarantee: by Ville's inequality ``exp(-peak)`` is a p-value that is valid at all times, and Holm's procedure keeps
     the family-wise error however the subgroups depend on each other. Naming may be repeated after every batch: to name
@@ -193,8 +194,8 @@ def unfair_at_family_risk(peaks: ArrayLike, delta: float) -> Booleans:
 def unfair_at_discovery_rate(log_wealths: ArrayLike, delta: float) -> Booleans:
     """Name unfair subgroups so that the expected share of fair ones among the named is at most ``delta``.
 
-    Guarantee: at one stopping time, chosen in any way from the past; e-values there, hence the wealths *now*, not their
-    peaks. However the subgroups depend on each other (Wang and Ramdas 2022).
+    Guarantee: at one stopping time, chosen in any way from the past, and however the subgroups depend on each other
+    (Wang and Ramdas 2022). It needs e-values at that time, hence the *current* wealths, not their peaks.
     """
     # The exponential of 700 is nearly the largest double. A lower e-value is valid too, and no usual delta needs more.
     return e_bh(np.exp(np.minimum(log_wealths, 700.0)), delta)

@@ -1,9 +1,9 @@
 """The normal distribution with proven errors: one probability in whole numbers, many at once by a table.
 
-One probability is computed in fixed-point arithmetic, once rounded down and once rounded up at every step, so that both
-ends are proven and tails keep their leading digits. For many arguments at once there is a table of Taylor expansions:
-its entries come from the first kind of arithmetic, the remainder from Cramer's bound on Hermite polynomials
-(``|He_n(x)| <= 1.09 sqrt(n!) exp(x**2 / 4)``), and the rounding of Horner's rule is bounded by Higham's gamma.
+A single probability is computed in fixed-point arithmetic, once rounded down and once rounded up at every step, so that
+both ends are proven and tails keep their leading digits. For many arguments at once there is a table of Taylor
+expansions: its entries come from that fixed-point arithmetic, the remainder is bounded by Cramer's bound on Hermite
+polynomials (``|He_n(x)| <= 1.09 sqrt(n!) exp(x**2 / 4)``), and the rounding of Horner's rule by Higham's gamma.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ __all__ = ["CDF_ERROR", "DENSITY_ERROR", "normal_cdf", "normal_mass_between", "n
 Floats = NDArray[np.float64]
 
 _BITS = 128
-"""Digits after the binary point. It changes only how far into a tail the leading digits are right: 10 deviations."""
+"""Binary digits after the point. It only changes how far into a tail the leading digits are correct: 10 deviations."""
 
 _ONE = 1 << _BITS
 _PI = Fraction(
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
 )
-_ROOT_TWO_PI = isqrt(int(2 * _PI * _ONE) << _BITS)  # at most the root, and more than the root less 3 units
+_ROOT_TWO_PI = isqrt(int(2 * _PI * _ONE) << _BITS)  # at most the root, and more than the root minus 3 units
 _FAR = 12 * _ONE
-"""Beyond so many standard deviations a tail is below ``2**-108``, and no more is said of it.
-Its enclosure is wider then, and as valid."""
+"""Beyond this many standard deviations a tail is enclosed between 0 and ``2**-108``, which is wider but as valid."""
 _FAR_TAIL = (0, 1 << (_BITS - 108))  # proven, so it cannot make an answer wrong
 
 
@@ -46,7 +45,7 @@ def normal_mass_between(low: Fraction | None, high: Fraction | None, variance: F
     """Enclose the probability that a draw with mean 0 lies between two numbers; ``None`` is infinitely far."""
     if low is not None and high is not None and low >= high:
         return 0.0, 0.0
-    if low is not None and low > 0:  # in the upper tail: by its mirror image, whose digits are not lost
+    if low is not None and low > 0:  # in the upper tail, use the mirror image, whose digits are not lost
         mirrored = -low
         low, high = None if high is None else -high, mirrored
     above = (_ONE, _ONE) if high is None else normal_cdf(high, variance)
@@ -59,7 +58,7 @@ def _outward(low: int, high: int) -> tuple[float, float]:
 
 
 def _tail(low: int, high: int) -> tuple[int, int]:
-    """Enclose the probability above ``x``, a number of 0 or more that lies between two fixed-point ones."""
+    """Enclose the probability above ``x >= 0``, which lies between two fixed-point numbers."""
     if low >= _FAR:
         return _FAR_TAIL
     least, most = _half_sum(high, up=True), _half_sum(low, up=False)
@@ -70,7 +69,7 @@ def _half_sum(x: int, *, up: bool) -> int:
     """Bound ``Phi(x) - 1/2`` from one side.
 
     It is the sum of ``x**(2k+1) / (1 * 3 * ... * (2k+1))``, over ``sqrt(2 pi)`` times the sum of ``(x**2/2)**k / k!``.
-    All terms are positive, so that rounding every step one way bounds the whole.
+    All terms are positive, so rounding every step one way bounds the result.
     """
     square = (x * x >> _BITS) + up
     above = _series(x, square, 3, 2, up=up)
@@ -80,7 +79,7 @@ def _half_sum(x: int, *, up: bool) -> int:
 
 
 def _series(first: int, square: int, divisor: int, step: int, *, up: bool) -> int:
-    """Sum ``first * square**k / (divisor * (divisor + step) * ...)``, rounded one way, with a bound on what is left."""
+    """Sum ``first * square**k / (divisor * (divisor + step) * ...)``, rounded one way, the remainder included."""
     total = term = first
     while term > 1:
         term = (term * square >> _BITS) // divisor + up
@@ -95,13 +94,13 @@ def _series(first: int, square: int, divisor: int, step: int, *, up: bool) -> in
 # ---------------------------------------------------------------------------- many arguments at once
 
 _STEPS, _END, _DEGREE = 8, 9, 12
-"""Table points a unit, the last point, and the degree of the expansions: the remainder is below 1e-18 with these.
-``CDF_ERROR`` covers it, so others would change its size and the cost only."""
+"""Table points per unit, the last point, and the degree of the expansions: with these the remainder is below 1e-18.
+``CDF_ERROR`` covers it, so other values would change only its size and the cost."""
 
 CDF_ERROR = 5e-15
-"""No value of the distribution function is off by more: ``2 * 12`` roundings of at most ``1.2e-16`` of at most 1.1,
-the table's own rounding, the remainder, and ``1e-18`` beyond the end of the table. It widens enclosures, and it
-*can* change an answer: without it, they could miss the truth by rounding."""
+"""A bound on the error of the distribution function: ``2 * 12`` roundings of at most ``1.2e-16`` of at most 1.1, the
+table's own rounding, the remainder, and ``1e-18`` beyond the end of the table. It widens enclosures, and it *can*
+change an answer: without it, they could miss the truth by rounding."""
 
 DENSITY_ERROR = 5e-15
 """The same for the density, whose expansion is the derivative of the other. It *can* change an answer, too."""
@@ -120,7 +119,7 @@ def _table() -> tuple[Floats, Floats]:
         values[0, middle - k] = (2 * _ONE - low - high) / (2 * _ONE)
         for degree in range(1, _DEGREE + 1):
             factorial *= degree
-            # A Hermite polynomial in steps of the table, so that it is a whole number.
+            # A Hermite polynomial in units of the table's step, so that it is a whole number.
             whole = density * polynomials[1]
             below = factorial * _STEPS ** (degree - 1) << _BITS
             sign = (-1) ** (degree - 1)
@@ -137,7 +136,7 @@ def _density(x: Fraction) -> int:
 
 
 def normal_values(x: Floats, *, density: bool = False) -> Floats:
-    """The distribution function at many points, or the density there, within the errors that are named above."""
+    """The distribution function or the density at many points, within ``CDF_ERROR`` or ``DENSITY_ERROR``."""
     values, densities = _table()
     inside = np.clip(x, -_END, _END)
     nearest = np.rint(inside * _STEPS)

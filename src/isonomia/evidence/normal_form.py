@@ -37,16 +37,16 @@ __all__ = ["Atom", "Every", "Normal", "Occurrence", "Some", "as_chosen", "compar
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
 MAX_CASES = 100_000
-"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make; one with more is refused,
-so no verdict depends on it."""
+"""How many cases the ``abs``, ``min`` and ``max`` of one comparison may make. A comparison with more is rejected, so
+this changes no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
     """``quantity >= 0``.
 
-    Whether the boundary belongs to it, ``closed``, does not matter to samples: no finite number of them tells ``>=``
-    from ``>``, so hypotheses are closed sets. It matters where arithmetic decides.
+    ``closed`` says whether the boundary belongs to it. That does not matter to samples: no finite number of them tells
+    ``>=`` from ``>``, so hypotheses are closed sets. It matters where arithmetic decides.
     """
 
     quantity: Quantity
@@ -73,8 +73,8 @@ Normal: TypeAlias = Atom | Every | Some
 def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> Normal:
     """Write a formula, or with ``positive=False`` its negation, as a combination of atoms without negations.
 
-    Each side is closed: the formula's form and its negation's form share their boundary. A comparison of constants is
-    not among the atoms: it is true or false, ties included, as decimals are written.
+    Each side is closed: the formula's form and its negation's form share their boundary. A comparison of constants
+    does not become an atom: it is decided exactly, ties included, with decimals taken as written.
     """
     match formula:
         case Comparison(first=first, rest=rest):
@@ -132,7 +132,7 @@ class Occurrence:
 
 
 def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
-    """``quantity >= 0``; ``closed`` says whether 0 itself will do."""
+    """``quantity >= 0``; ``closed`` says whether 0 itself counts."""
     occurrence = find_extreme(quantity, ranges)
     if occurrence is None:
         return Atom(quantity, closed) if leaves_of(quantity) else _known(quantity, closed)
@@ -140,7 +140,7 @@ def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Nor
     cases = tuple(_resolved(occurrence.put(argument), ranges, closed=closed) for argument in arguments)
     if occurrence.direction:
         return Some(cases) if (function == "max") is (occurrence.direction > 0) else Every(cases)
-    # Which argument is chosen is not known to matter one way or the other: each case says that its own one is.
+    # The direction is unknown, so each case must also state that its own argument is the one chosen.
     options = []
     for chosen, case in zip(arguments, cases, strict=True):
         others = (other for other in arguments if other is not chosen)
@@ -202,7 +202,7 @@ def _right_direction(quantity: Arithmetic, in_right: Occurrence, ranges: Ranges)
 
 
 def _through(occurrence: Occurrence | None, direction: int, wrap: Callable[[Quantity], Quantity]) -> Occurrence | None:
-    """The same occurrence, seen from a quantity around it."""
+    """The same occurrence within an enclosing quantity."""
     if occurrence is None:
         return None
     inner = occurrence.put
@@ -210,7 +210,7 @@ def _through(occurrence: Occurrence | None, direction: int, wrap: Callable[[Quan
 
 
 def _sign_of_cases(occurrence: Occurrence, ranges: Ranges) -> int:
-    """The sign of a quantity whichever argument takes the place of its extreme; 0 where it could depend on which.
+    """The sign of a quantity whichever argument replaces its extreme; 0 where it could depend on the argument.
 
     The sign of the quantity itself is not enough. ``max(a - 0.5, 0.1)`` is positive, but ``a - 0.5`` need not be, and
     where it is not, one over it is no longer the larger of the two.
@@ -223,7 +223,7 @@ def _sign(quantity: Quantity, ranges: Ranges) -> int:
     """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
     box = {leaf: Interval(*(np.asarray([end]) for end in ranges[leaf])) for leaf in leaves_of(quantity)}
     value = enclose(quantity, box)
-    # Enclosures are one rounding wider than the truth, which must not hide a sign: 0 becomes the least number there is.
+    # Enclosures are one rounding wider than the truth, so 0 becomes the smallest float; that must not hide a sign.
     slack = 1e-300
     if value.low[0] >= -slack:
         return 1
@@ -236,7 +236,8 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
     """Every compared quantity with its relation and threshold, in the order of the formula.
 
-    Where both sides vary it is their difference with 0, or their ratio where one side is a share of the other.
+    Where both sides vary, it is their difference with threshold 0, or the ratio of two rates where one is compared with
+    a share of the other.
     """
     return (_link(*link) for link in links_of(formula))
 
@@ -253,7 +254,7 @@ def _link(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str
 
 
 def _as_ratio(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float] | None:
-    """A rate compared with a share of another one, ``a >= 0.8 * b``, as the ratio that people speak of, ``a / b``."""
+    """A rate compared with a share of another one, ``a >= 0.8 * b``, as the ratio that people use, ``a / b``."""
     match left, right:
         case Rate(), Arithmetic("*", Constant(value=share), Rate() as rate) if share > 0:
             return Arithmetic("/", left, rate), relation, share

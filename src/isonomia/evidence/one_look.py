@@ -1,32 +1,33 @@
 """One look at a table whose size was fixed beforehand: exact limits for fractions of rates.
 
-Who looks once need not pay for optional stopping. Take independent counts ``x_g``, binomial with ``n_g`` draws and
+A single look need not pay for optional stopping. Take independent counts ``x_g``, binomial with ``n_g`` draws and
 rate ``p_g``, and a quantity ``f(p) = (a_0 + a . p) / (b_0 + b . p)``: a rate, a difference, a ratio. Its lower limit
 is
 
     min of f over the rates p in C with P_p(A) > delta - gamma,
 
-where ``A`` are the tables that speak as strongly for a large ``f`` as the one that was seen, by an order of all
-tables that was fixed beforehand, and ``C`` is a box of Clopper-Pearson intervals that misses the rates with
+where ``A`` is the set of tables that speak at least as strongly for a large ``f`` as the observed one, by an order of
+all tables that was fixed beforehand, and ``C`` is a box of Clopper-Pearson intervals that misses the rates with
 probability at most ``gamma`` (Berger and Boos 1994).
 
 *Why it is sound.* ``P_p(A)`` at the true ``p`` is a p-value: it is at most ``delta - gamma`` with at most that
 probability, and ``C`` misses the truth with probability at most ``gamma``. Otherwise the truth is among the rates
-whose ``f`` is minimised. No threshold is tested apart from the others, so the limit answers for all of them at once:
-``f > c`` is proved exactly where the limit is above ``c`` (Buehler 1957, for limits made from an order of tables).
+whose ``f`` is minimised. No threshold is tested by itself, so the limit is valid for all of them at once: ``f > c`` is
+proved exactly where the limit is above ``c`` (Buehler 1957, for limits made from an order of tables).
 
-*The order.* For two rates tables are ordered by an approximate lower limit: the largest ``c`` at which ``N - c D``
+*The order.* For two rates, tables are ordered by an approximate lower limit: the largest ``c`` at which ``N - c D``
 exceeds ``z`` standard deviations, where ``f = N/D`` and rates are shrunk by ``z**2 / 2`` successes and failures
-(Agresti and Coull 1998). With that much shrinking ``A`` grows with every success that raises ``f``, so that
+(Agresti and Coull 1998). With that much shrinkage ``A`` is closed under adding successes that raise ``f``, so
 ``P_p(A)`` is monotone in both rates: the slope of ``u - z sqrt(u (1 - u) / n)`` is not negative for ``u`` between
-``z**2 / 2n`` and 1 minus it, ``n`` being the draws and ``z**2`` more. Any order is valid; this one makes ``P_p(A)``
-nearly the same for all rates with one ``f``, so that next to nothing is lost.
+``z**2 / 2n`` and 1 minus it, where ``n`` is the number of draws plus ``z**2``. Any order is valid; this one makes
+``P_p(A)`` nearly the same for all rates with the same ``f``, so next to nothing is lost.
 
-*Not a grid's maximum.* A side of ``C`` is cut into cells. Within a cell the rates with ``f <= c`` lie below a corner,
-and there ``P_p(A)``, a sum over binomials, is largest; where it is small enough at each corner, no such rate is left.
+*Not a maximum over a grid.* A side of ``C`` is cut into cells. Within a cell the rates with ``f <= c`` lie below a
+corner, and ``P_p(A)``, a sum over binomials, is largest at that corner; where it is small enough at every corner, no
+such rate is left.
 
-For more rates than two ``A`` is a half-space of tables, and :mod:`isonomia.evidence.tail_bounds` bounds ``P_p(A)`` over
-cells in the same way. One rate alone has its Clopper-Pearson limit.
+For more than two rates ``A`` is a half-space of tables, and :mod:`isonomia.evidence.tail_bounds` bounds ``P_p(A)`` over
+cells in the same way. A single rate has its Clopper-Pearson limit.
 """
 
 from __future__ import annotations
@@ -52,39 +53,39 @@ __all__ = ["RateFraction", "interval_of", "lower_end", "proves_above", "upper_en
 Floats = NDArray[np.float64]
 
 NUISANCE_SHARE = 1.0 / 50.0
-"""``gamma / delta``: less makes C wider and its cells more. Any share is valid; between 1/20 and 1/100 intervals change
-by one part in a hundred."""
+"""``gamma / delta``: a smaller share makes C wider, so it needs more cells. Any share is valid; between 1/20 and 1/100
+intervals change by one part in a hundred."""
 
 FIRST_CELLS = 8
-"""The cells that C is cut into at first. More of them only narrow the limit. Width and cost only."""
+"""How many cells C is cut into at first. More cells only tighten the limit. Changes width and cost only."""
 
 SPLIT = 4
-"""The parts into which a cell is cut whose corner is too likely. Cost only."""
+"""How many parts a cell is cut into whose corner is too likely. Changes cost only."""
 
 DEPTH = 3
-"""How often cells are cut: into 512 at most, each a seventieth of a standard deviation. Fewer only widen the limit."""
+"""How often cells are cut: into at most 512, each a seventieth of a standard deviation. Fewer only loosen the limit."""
 
 LARGE = 200_000
-"""With more draws than this of one rate, cells are cut once less: it takes seconds otherwise. The limit is one part in
-a hundred wider then."""
+"""With more draws of one rate than this, cells are cut once less often, which would otherwise take seconds. The limit
+is then one part in a hundred wider."""
 
 NEAR = 0.01
-"""How near a limit is searched, in standard deviations of the quantity. The proved side is returned: it only widens."""
+"""How precisely a limit is found, in standard deviations of the quantity. The proved side is returned: width only."""
 
 LEAST_Z = 0.1
 """The least number of standard deviations by which tables of two rates are ordered, for risks of a half and more. Any
-order is valid that is fixed beforehand, so it changes power only; with none at all, counts of nobody and of everybody
-would have no spread."""
+order fixed beforehand is valid, so it changes power only; at 0, counts of nobody and of everybody would have no
+spread."""
 
 SLACK = 1e-7
 """The part of the risk set aside for rounding and for counts so far from their mean that they are left out of a sum: a
 part ``SLACK`` of the level for each. Rounding in a sum of a million terms is far below it. It *can* change a
-verdict: without it, rounding could turn a limit that is right into one that is not."""
+verdict: without it, rounding could make a valid limit invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateFraction:
-    """``(constant + sum of top * rate) / (base + sum of bottom * rate)``, its denominator never negative."""
+    """``(constant + sum of top * rate) / (base + sum of bottom * rate)``, with a denominator that is never negative."""
 
     constant: float
     top: tuple[float, ...]
@@ -97,7 +98,7 @@ class RateFraction:
 
     @property
     def negated(self) -> RateFraction:
-        """Minus the quantity: its lower limit is minus the upper limit."""
+        """Minus the quantity, whose lower limit is minus the upper limit of the quantity."""
         return RateFraction(-self.constant, tuple(-a for a in self.top), self.base, self.bottom)
 
     def span(self) -> tuple[float, float]:
@@ -130,19 +131,19 @@ def lower_end(
     """A lower limit of a fraction of rates, for one look at numbers of draws that were fixed beforehand.
 
     Guarantee: for independent binomial counts with any rates, ``P(f(rates) < limit) <= delta``. So an interval of two
-    such ends misses the truth with probability at most ``2 * delta``. Nothing is said about a second look.
+    such ends misses the truth with probability at most ``2 * delta``. The guarantee does not cover a second look.
 
     Parameters
     ----------
     fraction
         The quantity. It must rise or fall with each rate, whatever the others are: see :meth:`RateFraction.rising`.
     successes, n
-        How many draws of each rate said yes, and how many there were. Of a rate without draws nothing is known.
+        How many draws of each rate said yes, and how many there were. Nothing is known about a rate without draws.
     delta
         The risk of this end.
     threshold
-        A value of interest, fixed beforehand: whether the limit reaches it is decided exactly, and for more than two
-        rates of a quantity with a denominator tables are ordered by how much they speak for it.
+        A value of interest, fixed beforehand. Whether the limit reaches it is decided exactly. For a quantity with a
+        denominator and more than two rates, tables are ordered by how strongly they speak for exceeding it.
     """
     test = _test_of(fraction, successes, n, delta, threshold)
     return -inf if test is None else _searched(test, threshold)
@@ -173,10 +174,10 @@ def proves_above(
     value: float,
     order: float | None = None,
 ) -> bool:
-    """Whether the table proves, at this risk, that the quantity is above a value; the limit itself is not searched.
+    """Whether the table proves, at this risk, that the quantity is above a value; does not search for the limit.
 
-    With an ``order``, a risk of at most ``delta`` for which tables are ordered and the box is made, it is one p-value
-    that is compared with ``delta``: what is proved at some risk is proved at every larger one.
+    ``order`` is a risk of at most ``delta`` for which tables are ordered and the box is built. With it, a single
+    p-value is compared with ``delta``: what is proved at one risk is proved at every larger one.
     """
     test = _test_of(fraction, successes, n, delta, value, order)
     return test is not None and (value < test.low or test.rejects(value))
@@ -187,7 +188,7 @@ def proves_above(
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table and a quantity, turned so that the quantity rises with every rate: a falling one counts failures."""
+    """A table and a quantity, oriented so that the quantity rises with every rate: where it falls, failures count."""
 
     constant: float
     top: Floats
@@ -225,7 +226,7 @@ class _Table:
 
 
 class _Test(Protocol):
-    """What a search needs: a certain rejection, a guess at one, where to begin, and what a step is."""
+    """What a search needs: a certain rejection, a guess at one, where to begin, and the size of a step."""
 
     low: float
     centre: float
@@ -264,7 +265,7 @@ def _test_of(
 
 
 def _searched(test: _Test, threshold: float | None) -> float:
-    """The largest value that is certainly refuted: guessed first, then proved a little further out."""
+    """The largest value found to be certainly refuted: guessed first, then proved a little further out."""
     if not isfinite(test.centre):
         return test.low
     inside, step = test.centre, test.scale
@@ -286,7 +287,7 @@ def _searched(test: _Test, threshold: float | None) -> float:
         limit, step = limit - step, 2.0 * step
     limit = max(limit, test.low)
     if threshold is not None and limit <= threshold < inside + test.scale and test.rejects(threshold):
-        # Refuted at the threshold itself, the quantity lies above it: by one rounding, to say so.
+        # The threshold itself is refuted, so the quantity lies above it; the next float says so.
         limit = nextafter(threshold, inf)
     return limit
 
@@ -345,7 +346,7 @@ class _TwoRates:
         return np.asarray((yes + self.z**2 / 2.0) / self._weights[which])
 
     def _excess(self, c: float, first: Floats, second: Floats) -> Floats:
-        """``N - c D`` less z standard deviations, at shrunk rates; over ``-c`` where that is infinite."""
+        """``N - c D`` minus z standard deviations, at shrunk rates; divided by ``-c`` where that is infinite."""
         table = self.table
         if isfinite(c):
             constant, slopes = table.constant - c * table.base, table.slopes(c)
@@ -358,7 +359,7 @@ class _TwoRates:
         """The largest ``c`` with an excess that is not negative; ``None`` where it is negative at the least value.
 
         The excess is concave in ``c``. So where it is not negative at the least value of the quantity, it stays so up
-        to one ``c``, by which tables are ordered; all others come last.
+        to some ``c``, by which tables are ordered; all other tables come last.
         """
         first, second = np.asarray(shrunk[0]), np.asarray(shrunk[1])
 
@@ -380,18 +381,18 @@ class _TwoRates:
 
     @cached_property
     def _box(self) -> tuple[float, float]:
-        """The Clopper-Pearson interval of the rate across; half of gamma, since the table says which rate it is."""
+        """The Clopper-Pearson interval of the rate across, at half of gamma: the table decides which rate that is."""
         yes, n, risk = self.table.yes[self.across], self.table.n[self.across], self.order * NUISANCE_SHARE / 2.0
         return float(lower_limit(yes, n, risk / 2.0)), float(upper_limit(yes, n, risk / 2.0))
 
     @cached_property
     def _least(self) -> tuple[int, NDArray[np.intp]]:
-        """For each count across that is not left out, from the first on, the least count along that is in A."""
+        """The first count across that is not left out; for it and the next ones, the least count along that is in A."""
         first, last = _window(self.table.n[self.across], *self._box, self._left_out)
         rows = np.arange(first, last + 1, dtype=float)
         across, most = self._shrunk(rows, self.across), self.table.n[self.along]
         low, high = np.full(len(rows), -1.0), np.full(len(rows), most + 1.0)
-        # A little more than A is taken, so that rounding leaves nothing out that belongs to it.
+        # Slightly more than A is taken, so that rounding does not leave out any of it.
         tolerance = -1e-10 * (1.0 + float(np.abs(self.table.slopes(self._border)).sum()))
         while bool(np.any(high - low > 1.0)):
             middle = np.maximum(np.floor(0.5 * (low + high)), 0.0)
@@ -440,7 +441,7 @@ class _TwoRates:
         return not self._some_rate_is_likely(c, np.linspace(*self._box, 2 * FIRST_CELLS + 1))
 
     def _some_rate_is_likely(self, c: float, across: Floats) -> bool:
-        """Whether one of these rates, with ``f = c``, has tables like this one often enough."""
+        """Whether A is likely enough at one of these rates, with the other rate such that ``f = c``."""
         along = self._along(c, across)
         possible = along >= 0.0
         if not possible.any():
@@ -449,7 +450,7 @@ class _TwoRates:
         return bool(np.any(found > self.level * (1.0 - 4.0 * SLACK)))
 
     def _along(self, c: float, across: Floats) -> Floats:
-        """The rate along at which the quantity is ``c``: 1 where all keep it below, negative where none does."""
+        """The rate along at which the quantity is ``c``: 1 or more where all keep it below, negative if none does."""
         table, g, h = self.table, self.across, self.along
         missing = c * (table.base + table.bottom[g] * across) - table.constant - table.top[g] * across
         slope = table.top[h] - c * table.bottom[h]
@@ -465,7 +466,7 @@ class _TwoRates:
         lowest, rows = _probabilities(n[self.along], along, self._left_out)
         tail = np.zeros((len(along), rows.shape[1] + 1))
         tail[:, :-1] = np.cumsum(rows[:, ::-1], axis=1)[:, ::-1]
-        # Counts across that the box makes negligible have no entry among the least ones; leave these out too.
+        # Counts across that are negligible everywhere in the box have no entry in ``least``: leave these out too.
         skip = max(start - first, 0)
         columns = columns[:, skip : start + len(least) - first]
         wanted = least[first + skip - start : first + skip - start + columns.shape[1]]
@@ -473,7 +474,7 @@ class _TwoRates:
 
 
 def _window(n: float, low: float, high: float, left_out: float) -> tuple[int, int]:
-    """Counts beyond which a binomial with a rate between the two has at most this probability (Bernstein 1924)."""
+    """Counts outside which a binomial with a rate in this range has at most this probability (Bernstein 1924)."""
     nats = log(2.0 / left_out)
 
     def reach(rate: float) -> float:
@@ -486,8 +487,8 @@ def _window(n: float, low: float, high: float, left_out: float) -> tuple[int, in
 
 
 def _probabilities(n: float, rates: Floats, left_out: float) -> tuple[int, Floats]:
-    """The first count, and the binomial probabilities of it and those after it, a row for each rate."""
-    # A rate at an end of its range has no logarithm; so near to it no draw tells the difference.
+    """The first count that is not negligible, and the probabilities from there on, one row per rate."""
+    # A rate of 0 or 1 has no logarithm; no number of draws could tell it from one this near.
     inside = np.clip(rates, 1e-300, 1.0 - 1e-16)
     first, last = _window(n, float(inside.min()), float(inside.max()), left_out)
     counts = np.arange(first, last + 1, dtype=float)
@@ -506,7 +507,7 @@ def _probabilities(n: float, rates: Floats, left_out: float) -> tuple[int, Float
 class _ManyRates:
     """Three rates or more: ``A`` is a half-space, and its probability is bounded over all rates with ``f <= c``.
 
-    :mod:`isonomia.evidence.tail_bounds` has two bounds: refuted is what one of them refutes.
+    :mod:`isonomia.evidence.tail_bounds` has two bounds: a value is refuted if either of them refutes it.
     """
 
     table: _Table
@@ -521,7 +522,7 @@ class _ManyRates:
         self.box = lower_limit(table.yes, table.n, risk), upper_limit(table.yes, table.n, risk)
         rates = np.clip(table.yes / table.n, *self.box)
         self.centre = table.value(rates)
-        # The order of tables must not depend on the table: by the threshold, or by any value that is fixed.
+        # The order of tables must not depend on the table: use the threshold, or any fixed value.
         fixed = 0.0 if self.threshold is None or not isfinite(self.threshold) else self.threshold
         self.weights = table.slopes(max(fixed, table.low))
         self.seen = float(self.weights @ (table.yes / table.n))
@@ -543,7 +544,7 @@ class _ManyRates:
 
     def rejects(self, c: float) -> bool:
         if self.spread <= 0.0:
-            return False  # all tables are alike to an order without weights
+            return False  # without weights, the order does not distinguish tables
         rates, tilt = self._rates(c), sqrt(2.0 * log(1.0 / self.delta)) / self.spread
         quick = moment_refutes(self.weights, self.table.n, self.seen, rates, self._level, tilt)
         return quick or self._tail.refutes(rates)

@@ -1,7 +1,7 @@
 """The stakes of one bet on few cells, mostly those of yes/no leaves, and what they gain, in plain numbers.
 
-They are those of :mod:`isonomia.evidence.stakes`, whose letters are used here. Most checks have two or three bets of
-two channels each, and there plain numbers are several times faster than arrays.
+The stakes and the letters are those of :mod:`isonomia.evidence.stakes`. Most checks have two or three bets of two
+channels each; for those, plain numbers are several times faster than arrays.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ __all__ = [
 ]
 
 MAX_ROUNDS = 40
-"""Rounds of Newton's method at most; fewer than ten are usual. Cut short, stakes are worse and as valid: power only."""
+"""At most this many rounds of Newton's method; fewer than ten are usual. Stopping early changes power only: the stakes
+are worse, but as valid."""
 
 MAX_SPREAD = 1e6
 """How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
-of 1, asks for unbounded stakes; there a bound that rounding moved beyond the edge would be mistaken for evidence. So it
-*can* change a verdict: with this limit a bound that is off by one rounding gains 2e-10 nats per draw, less than a nat
-up to some 1e9 draws, with and without replacement."""
+of 1, asks for unbounded stakes; there, a bound that rounding moved beyond the edge would be mistaken for evidence. So
+this *can* change a verdict: with this limit a bound that is off by one rounding gains 2e-10 nats per draw, less than a
+nat up to some 1e9 draws, with and without replacement."""
 
 MIN_SHARE = 1e-100
-"""No share of a yes/no estimate is taken to be smaller, so that no factor is 0. Changes power only."""
+"""Smaller shares of a yes/no estimate are raised to this, so that no factor is 0. Changes power only."""
 
 TINY = 1e-300
 """Keeps a divisor away from 0 where every payoff is 0 and nothing can be won. It changes no verdict."""
@@ -46,8 +47,8 @@ def best_gain(
 ) -> float | None:
     """What the best stakes on some half-spaces gain on a batch; ``None`` where more than one root has to be found.
 
-    One is enough where the estimate violates one half-space only, and its projection onto that one lies in all others:
-    then it is the projection onto the polytope.
+    One root is enough where the estimate violates only one half-space and its projection onto that one lies in all
+    others: then that is the projection onto the polytope.
 
     Parameters
     ----------
@@ -56,9 +57,9 @@ def best_gain(
     estimate
         The shares of no and yes in each channel.
     weights, counts
-        Which part of the batch each channel has, 0 where it is not bet on, and how many draws said no and yes.
+        Each channel's share of the batch, 0 where it is not bet on, and its numbers of no and yes.
     tolerance
-        Where the search ends: the gain of another round, in nats per draw.
+        The search ends when another round would gain less than this, in nats per draw.
     """
     if len(ys) == 1:
         return one_yes_no_gain(ys[0], bounds[0], estimate, weights, counts, tolerance)
@@ -72,7 +73,7 @@ def best_gain(
     most = MAX_SPREAD / max(*(abs(add / part) for add, part in zip(y, weights, strict=True)), TINY)
     found = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
     if found is None:
-        return 0.0  # only rounding puts the estimate outside
+        return 0.0  # only rounding puts the estimate outside the half-space
     projected = [rate / yes for rate, (_, yes) in zip(rates, found[1], strict=True)]
     inside = (_dot(other, projected) <= bounds[j] for j, other in enumerate(ys) if j != violated[0])
     return _won(found, bound, counts) if all(inside) else None
@@ -93,7 +94,7 @@ def one_yes_no_gain(
     if len(y) == 1 and y[0] and weights[0] > 0.0:
         share, hit = bound / y[0], estimate[0][1]
         if 0.0 < share < 1.0 and abs(hit - share) < MAX_SPREAD * share * (1.0 - share):
-            # One rate: the projection is the bound itself, and the best bet the likelihood ratio against it.
+            # One rate: the projection is the bound itself, and the best bet is the likelihood ratio against it.
             if y[0] * hit <= bound:
                 return 0.0
             no, yes = counts[0]
@@ -109,8 +110,8 @@ def one_channel_gain(
 ) -> float | None:
     """The same for one half-space over one channel with any cells; ``None`` where the stake would be too large.
 
-    There the best intercept is ``1 - mu * bound``, since the mean inverse factor is 1 and the mean of payoffs over
-    factors the bound. So a factor is ``1 + mu (y - bound)``, and one root is left to find, that of a falling function.
+    The best intercept is ``1 - mu * bound``, since the mean inverse factor is 1 and the mean of payoff over factor is
+    the bound. So a factor is ``1 + mu (y - bound)``, and there is only the root of one decreasing function to find.
     """
     over = [payoff - bound for payoff in y]
     excess = sum(h * d for h, d in zip(estimate, over, strict=True))
@@ -140,9 +141,9 @@ def one_channel_gain(
 def one_yes_no_root(
     y: list[float], bound: float, estimate: list[list[float]], weights: list[float], most: float, tolerance: float
 ) -> tuple[float, list[tuple[float, float]]] | None:
-    """The best stake on one half-space and its factors; ``None`` where the estimate lies in it.
+    """The best stake on one half-space and its factors; ``None`` where the estimate lies in the half-space.
 
-    Newton's method with bisection as a safeguard, as in ``yes_no_stakes``; there is what its small numbers mean.
+    Newton's method with bisection as a safeguard, as in ``yes_no_stakes``, which explains its small constants.
     """
     channels = range(len(y))
     miss, h = [max(no, MIN_SHARE) for no, _ in estimate], [max(yes, MIN_SHARE) for _, yes in estimate]
@@ -195,10 +196,10 @@ def steady_gains_of_one(
     counts: list[list[float]],
     distances: list[float],
 ) -> list[float]:
-    """What the steady bettors on one half-space gain on a batch: one for each distance.
+    """What the steady bettors on one half-space gain on a batch, one value per distance.
 
-    Their stakes are those of ``steady_stakes``: best where the truth lies so many standard deviations of one draw
-    outside of the half-space.
+    Their stakes are those of ``steady_stakes``: best where the truth lies that distance outside the half-space, in
+    standard deviations of one draw.
     """
     channels, spread, largest, total = [], 0.0, TINY, 0.0
     for add, (miss, h), weight, (missed, hit) in zip(y, estimate, weights, counts, strict=True):

@@ -1,9 +1,9 @@
 """Planning: how many draws a claim takes at best and with these bets, and how to divide draws over streams.
 
-The *information distance* to the nearest parameters with the other answer says how fast evidence can grow at best. The
-limit on the number of draws follows from it, and so does the best allocation: where groups can be drawn separately,
-more draws go to the stream that matters more. Nothing here changes the validity of a verdict: the numbers of draws are
-fixed before the draws are seen.
+The *information distance* to the nearest parameters with the other answer says how fast evidence can grow at best. It
+gives a lower limit on the number of draws, and the best allocation: where groups can be drawn separately, more draws go
+to the stream that matters more. Nothing here changes the validity of a verdict: the numbers of draws are fixed before
+the draws are seen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIN_PROBABILITY = 1e-12
 Changes plans only, never a verdict."""
 
 MIN_SHARE_OF_EVEN = 0.02
-"""No stream gets less than this share of an even split's draws: an estimate that is wrong must be able to recover.
+"""No stream gets less than this share of what an even split would give it: a wrong estimate must be able to recover.
 Changes cost only: the bets are valid for any split."""
 
 FIRST_BATCH = 8
@@ -88,8 +88,8 @@ def distance(test: PolytopeTest, means: Mapping[Leaf, float], shares: Sequence[f
     test
         The e-process against the polytope, and its channels.
     means
-        The value of each leaf. Numbers are taken to lie at the two ends of their range, which is the hardest case;
-        events of one group are taken to be independent.
+        The value of each leaf. Numbers are assumed to lie at the two ends of their range, which is the hardest case;
+        events of one group are assumed to be independent.
     shares
         How often a draw of the population falls into each channel.
     """
@@ -143,11 +143,11 @@ class Forecast:
     Attributes
     ----------
     answer
-        What the claim would turn out to be; ``None`` on the boundary, where no number of draws decides it.
+        Whether the claim would hold; ``None`` on the boundary, where no number of draws decides it.
     limit
         The fewest draws that any method of this risk could take on average.
     mean, early, late
-        The average number of draws of this method, and the numbers that one run in ten stays below and exceeds.
+        The average number of draws of this method, and its 10% and 90% quantiles.
     """
 
     answer: bool | None
@@ -177,7 +177,8 @@ def forecast(
     shares
         How often a draw falls into each channel.
     repetitions, growth, rng
-        How many runs to simulate (200 give the mean to a few percent), by how much batches grow, and the randomness.
+        How many runs to simulate (200 give the mean to a few percent), the growth factor of ``n`` from one batch to
+        the next, and the randomness.
     """
     answer = truth_at(evidence, means)
     if answer is None or min(shares.values(), default=1.0) <= 0:
@@ -200,7 +201,7 @@ def _stops(
     growth: float,
     rng: np.random.Generator,
 ) -> Floats:
-    """When each of many simulated runs refutes one polytope."""
+    """After how many draws each of many simulated runs refutes one polytope."""
     process, stops = test.unsliced, np.zeros(repetitions)
     running = np.arange(repetitions)
     state, n, needed = begin(process, repetitions), 0, np.log(1.0 / delta)
@@ -241,9 +242,9 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
     """The shares of draws for each stream that make the evidence grow fastest at the given means.
 
     They maximise the information distance to the nearest parameters with the other answer (Garivier and Kaufmann 2016).
-    That distance is concave in the shares; its slope along a stream is what that stream's draws contribute at the
-    projection, so multiplicative steps climb it; their number only says how near they come. Where groups of one stream
-    overlap the shares stay even. Validity does not depend on the shares: they are fixed before the draws are seen.
+    That distance is concave in the shares, and its slope along a stream is what that stream's draws contribute at the
+    projection. So multiplicative steps climb it; ``rounds`` only says how near they come. Where a test is sliced the
+    shares stay even. Validity does not depend on the shares: they are fixed before the draws are seen.
     """
     shares = np.full(streams, 1.0 / streams)
     if any(isinstance(test.process, SlicedEProcess) for test in evidence.tests):
@@ -258,7 +259,7 @@ def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int
         value, slope = _nearest(tests, means, shares)
         if value > best_value:
             best, best_value = shares, value
-        # Steps shrink slowly, and every share keeps its least, so that no stream is left for good.
+        # Steps shrink slowly, and no share falls below its minimum, so that no stream is abandoned for good.
         step = 1.0 / (1.0 + 0.1 * turn)
         shares = shares * np.exp(step * (slope - slope.mean()) / max(float(np.abs(slope).max()), 1e-300))
         shares = np.maximum(shares / shares.sum(), MIN_SHARE_OF_EVEN / streams)

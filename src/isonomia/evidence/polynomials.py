@@ -21,20 +21,20 @@ Monomial: TypeAlias = tuple[Leaf, ...]
 Polynomial: TypeAlias = Mapping[Monomial, float]
 
 MAX_TERMS = 10_000
-"""How many terms a quantity may have when it is multiplied out; a property with more is refused, so no
-verdict depends on it."""
+"""How many terms a quantity may have when it is multiplied out. A property with more is rejected, so this changes no
+verdict."""
 
 MAX_EXPONENT = 16
-"""The largest power of a quantity that is multiplied out; a larger one is refused, so no verdict depends on it."""
+"""The largest power of a quantity that is multiplied out. A larger one is rejected, so this changes no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """``numerator / denominator``, the denominator a product whose factors are remembered.
+    """``numerator / denominator``, where the denominator is kept as a product of factors.
 
     The factors matter because the sign of a product is known when the sign of each factor is. ``divisors`` are all
-    quantities that were divided by on the way, also those that have cancelled: where one of them is zero the quantity
-    has no value.
+    quantities that were divided by on the way, including those that have cancelled: where one of them is zero, the
+    quantity has no value.
     """
 
     numerator: Polynomial
@@ -84,7 +84,7 @@ def bounds_of(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]
 def exact_bounds_of(
     polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]
 ) -> tuple[Rational, Rational] | None:
-    """The same bounds without rounding, every number as it is written; ``None`` where one is not finite."""
+    """The same bounds without rounding, with every number taken as written; ``None`` where one is not finite."""
     low = high = Rational(0)
     for monomial, coefficient in polynomial.items():
         if not all(map(isfinite, (coefficient, *chain.from_iterable(ranges[leaf] for leaf in monomial)))):
@@ -124,12 +124,12 @@ def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> F
 
 
 def _constant(fraction: Fraction) -> float | None:
-    """The value of what has no leaves; ``None`` otherwise."""
+    """The value of a fraction without leaves; ``None`` for any other."""
     return fraction.numerator.get((), 0.0) if set(fraction.numerator) <= {()} and not fraction.factors else None
 
 
 def _as_written(sign: str, left: float, right: float) -> float:
-    """Compute with decimals as people write them: 0.1 + 0.2 is 0.3, so that 0.3 is at least as much."""
+    """Compute with decimals as written: 0.1 + 0.2 is exactly 0.3."""
     operation = {"+": add, "-": sub, "*": mul, "/": truediv}[sign]
     rough = float(operation(left, right))
     if not (isfinite(rough) and isfinite(left) and isfinite(right)):
@@ -184,7 +184,7 @@ def _reduced(fraction: Fraction) -> Fraction:
 
 
 def _shared(left: tuple[Polynomial, ...], right: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:
-    """The factors that both have, each as often as both have it."""
+    """The factors that both have, with multiplicity."""
     rest, shared = list(right), []
     for factor in left:
         if factor in rest:
@@ -210,7 +210,7 @@ def _plus(left: Polynomial, right: Polynomial) -> Polynomial:
     terms = dict(left)
     for monomial, coefficient in right.items():
         before = terms.get(monomial)
-        # As written, so that 0.1 p + 0.2 p - 0.3 p is nothing at all.
+        # As written, so that 0.1 p + 0.2 p - 0.3 p vanishes.
         terms[monomial] = coefficient if before is None else _as_written("+", before, coefficient)
     return _tidy(terms)
 

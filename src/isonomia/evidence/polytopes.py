@@ -1,15 +1,15 @@
-"""The probability of a polytope under independent normal and uniform variables, enclosed.
+"""Enclosures of the probability of a polytope under independent normal and uniform variables.
 
-What the constraints do not tell apart is one variable: normal variables that always come in one proportion are added
-up, and where there are fewer constraints than variables, the constraints' own directions are the variables (an exact
-LDL decomposition in fractions). The polytope is then cut into *pieces* in which each variable lies between two affine
-functions of those before it. That is done in whole numbers, so that no two pieces overlap and none is lost. The last
-variable is integrated in closed form, the others by Gauss-Legendre rules.
+Variables that the constraints do not distinguish are merged: normal variables that always come in the same proportion
+are added up, and where there are fewer constraints than variables, the constraints' own directions become the variables
+(an exact LDL decomposition in fractions). The polytope is then cut into *pieces* in which each variable lies between
+two affine functions of those before it. That is done in whole numbers, so that no two pieces overlap and none is lost.
+The last variable is integrated in closed form, the others by Gauss-Legendre rules.
 
 The integrand of a piece is analytic, so the error of a rule is proven once the integrand is bounded off the real line.
-It is: by y off it the normal density is at most ``exp(y**2/2)`` times its largest value, and the distribution function
-at most ``1 + y exp(y**2/2) / sqrt(2 pi)``. Rounding is bounded too: an affine function that is off by h moves no more
-probability than h times the largest density on either side.
+At a distance y from it, the normal density is at most ``exp(y**2/2)`` times its largest value, and the distribution
+function at most ``1 + y exp(y**2/2) / sqrt(2 pi)``. Rounding is bounded too: an affine function that is off by h moves
+no more probability than h times the largest density on either side.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ Floats = NDArray[np.float64]
 Row: TypeAlias = tuple[int, ...]
 """A constraint in whole numbers: coefficients, then the bound that their sum does not exceed."""
 
-_UNIT_ROUND_OFF = 2.0**-52  # twice that of a double: it widens enclosures, and never makes an answer wrong
+_UNIT_ROUND_OFF = 2.0**-52  # twice that of a double: it widens enclosures, but never makes an answer wrong
 _GRID = 2.0**-60
 """Coefficients are rounded to this part of the largest one. It widens enclosures by about as much, so it can leave a
-claim undecided, and never make an answer wrong."""
+claim undecided, but never make an answer wrong."""
 
 _PEAK = 1 / sqrt(2 * pi)
 
 CUT = 2**10
-"""As many points of integration take as long as one cut of a polytope. It changes what is tried, never an answer."""
+"""The cost of one cut of a polytope, in points of integration. It changes what is tried, never an answer."""
 
 _SUMMING = 2e-14
-"""What a rule's weights and adding up may be off by, for each variable: some 90 roundings. It widens enclosures.
+"""A bound on the rounding of a rule's weights and sums, for each variable: some 90 roundings. It widens enclosures.
 It *can* change an answer: without it, rounding could put a probability outside its enclosure."""
 
 
@@ -89,7 +89,7 @@ def probability(
     """Enclose the probability that all constraints hold.
 
     The enclosure is at most about ``tolerance`` wide. Raises :class:`TooManyCellsError` where that would take more
-    than so many ``points`` of integration.
+    than ``points`` points of integration.
     """
     basis = _basis(variables, [each for each in halfspaces if any(each.coefficients)])
     if any(each.bound < 0 for each in halfspaces if not any(each.coefficients)):
@@ -119,12 +119,12 @@ def probability(
 
 
 def _up(number: float) -> float:
-    """A little more, for the rounding of a few additions of positive numbers."""
+    """A slightly larger number, to cover the rounding of a few additions of positive numbers."""
     return number * (1 + 16 * _UNIT_ROUND_OFF) if number > 0 else number
 
 
 def _reach(tolerance: float, dimensions: int) -> Fraction:
-    """How many standard deviations a variable is followed: what is cut off is below the tolerance."""
+    """How many standard deviations of a variable are integrated: the rest is below the tolerance, or beyond 9."""
     reach = Fraction(3)
     while 2 * dimensions * _tail_bound(reach) > tolerance and reach < 9:
         reach += Fraction(1, 4)
@@ -132,7 +132,7 @@ def _reach(tolerance: float, dimensions: int) -> Fraction:
 
 
 def _tail_bound(reach: Fraction) -> float:
-    """Mills' bound on the probability beyond so many standard deviations."""
+    """Mills' bound on the probability beyond this many standard deviations."""
     return float(_PEAK * np.exp(-float(reach * reach) / 2) / float(reach)) * 1.000001
 
 
@@ -179,7 +179,7 @@ def _root(variance: Fraction) -> float:
 
 
 def _merged(parts: list[list[Fraction]], variances: list[Fraction]) -> tuple[list[list[Fraction]], list[Fraction]]:
-    """NormalDraw variables that all constraints take in one proportion, added up."""
+    """Add up normal variables that all constraints use in the same proportion."""
     columns: dict[tuple[Fraction, ...], Fraction] = {}
     for k, variance in enumerate(variances):
         column = [part[k] for part in parts]
@@ -191,7 +191,7 @@ def _merged(parts: list[list[Fraction]], variances: list[Fraction]) -> tuple[lis
 
 
 def _directions(parts: list[list[Fraction]], variances: list[Fraction]) -> tuple[list[list[Fraction]], list[Fraction]]:
-    """The constraints in terms of uncorrelated directions of their own, as many as they have different ones."""
+    """The constraints in terms of their own uncorrelated directions, as many as are linearly independent."""
     lower: list[list[Fraction]] = []
     kept: list[tuple[list[Fraction], Fraction]] = []
     for part in parts:
@@ -238,7 +238,7 @@ def _primitive(row: Sequence[int]) -> Row:
 
 
 def _order(kinds: Sequence[str], rows: Sequence[Row]) -> list[int]:
-    """The variables in the order of integration: last the one on which the others' weight is least."""
+    """The variables in the order of integration: last the one whose ends depend least on the others."""
 
     def steepness(last: int) -> float:
         others = [sum((row[k] / row[last]) ** 2 for k in range(len(kinds)) if k != last) for row in rows if row[last]]
@@ -252,7 +252,7 @@ def _order(kinds: Sequence[str], rows: Sequence[Row]) -> list[int]:
 
 
 def _limits(kinds: Sequence[str], reach: Fraction) -> list[Row]:
-    """How far each variable goes; a normal one that comes last goes as far as it likes."""
+    """The range of each variable as constraints; a normal variable that comes last has none."""
     limits = []
     for k, kind in enumerate(kinds):
         unit = [0] * len(kinds)
@@ -270,7 +270,7 @@ def _limits(kinds: Sequence[str], reach: Fraction) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The limits of one variable: rows in it and the variables before it; ``None`` where it has no end."""
+    """The limits of one variable: rows in it and the variables before it; ``None`` where it is unbounded."""
 
     low: Row | None
     high: Row | None
@@ -278,7 +278,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _Cuts:
-    """How many cuts a polytope takes, and may take."""
+    """How many cuts of a polytope were made, and how many may be."""
 
     most: int
     made: int = 0
@@ -303,7 +303,7 @@ def _pieces(rows: list[Row] | None, size: int, cuts: _Cuts) -> Iterator[tuple[_L
     rest = [(*row[:last], row[-1]) for row in rows if not row[last]]
     no_end: list[Row | None] = [None]
     for high in highs or no_end:
-        # The last variable ends at this constraint where no other one ends it sooner.
+        # This constraint is the upper end of the last variable where no other one is lower.
         first = rest + [_sum(other, high, last, -1) for other in highs if high is not None and other is not high]
         for low in lows or no_end:
             more = [_sum(other, low, last, -1) for other in lows if low is not None and other is not low]
@@ -321,9 +321,9 @@ def _sum(first: Row, second: Row, last: int, sign: int) -> Row:
 
 
 def _pruned(rows: list[Row], size: int) -> list[Row] | None:
-    """The constraints that say something, each once, the strictest of those with one direction; ``None`` if none can.
+    """The constraints that matter, only the strictest for each direction; ``None`` where they cannot all hold.
 
-    Two that say the same must not both stay: each would have a piece of its own.
+    Two equivalent constraints must not both stay: each would get its own piece.
     """
     strictest: dict[tuple[Fraction | int, ...], Row] = {}
     for row in rows:
@@ -357,7 +357,7 @@ def _lead(row: Row, size: int) -> int:
 
 
 def _box(rows: Sequence[Row], size: int) -> list[tuple[float, float]]:
-    """Between which numbers each variable lies, by the constraints on it alone."""
+    """The range of each variable, from the constraints on it alone."""
     low, high = [-inf] * size, [inf] * size
     for row in rows:
         used = [k for k in range(size) if row[k]]
@@ -372,7 +372,7 @@ def _box(rows: Sequence[Row], size: int) -> list[tuple[float, float]]:
 
 
 def _range(row: Row, box: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
-    """The least and the most that the left side of a constraint can be over a box, in units of its largest number."""
+    """The range of a constraint's left side over a box, in units of its largest coefficient, and that coefficient."""
     scale = max(map(abs, row[:-1]))
     least = most = 0.0
     for entry, (low, high) in zip(row[:-1], box, strict=True):
@@ -394,7 +394,7 @@ class _Affine:
 
     @classmethod
     def of(cls, row: Row) -> _Affine:
-        """Where a constraint ends its last variable."""
+        """The end that a constraint sets to its last variable."""
         *slopes, lead, bound = row
         return cls(bound / lead, tuple(-slope / lead for slope in slopes))
 
@@ -406,14 +406,14 @@ class _Affine:
         return value
 
     def off(self, ranges: Sequence[tuple[float, float]]) -> float:
-        """How far rounding can be off."""
+        """A bound on the rounding error."""
         size = sum(abs(s) * max(abs(a), abs(b)) for s, (a, b) in zip(self.slopes, ranges, strict=True))
         return (len(self.slopes) + 3) * _UNIT_ROUND_OFF * (size + abs(self.constant))
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One piece, with the rule for each variable but the last, and what the rules may be off by."""
+    """One piece, with the rule for each variable but the last, and a bound on the error."""
 
     kinds: tuple[str, ...]
     limits: tuple[tuple[_Affine | None, _Affine | None], ...]
@@ -443,7 +443,7 @@ class _Plan:
         return cls(tuple(kinds), limits, tuple(rules), error)
 
     def integral(self) -> tuple[float, float]:
-        """The integral, and how far it may be off."""
+        """The integral, and a bound on its error."""
         point: list[Floats] = []
         weights: Floats = np.ones(1)
         for (low, high), kind, (nodes, panels) in zip(self.limits, self.kinds, self.rules, strict=False):
@@ -458,7 +458,7 @@ class _Plan:
             if kind == "normal":
                 weights *= normal_values(point[-1], density=True)
         inner = np.broadcast_to(self._last(point), weights.shape)
-        # By np.sum, which adds in pairs: a plain sum of millions of numbers could be off by far more.
+        # np.sum adds in pairs: a plain sum of millions of numbers could be off by far more.
         return float(np.sum(weights * inner)), self.error
 
     def _last(self, point: list[Floats]) -> Floats:
@@ -474,7 +474,7 @@ class _Plan:
 def _extent(
     limits: Sequence[tuple[_Affine | None, _Affine | None]], kinds: Sequence[str], reach: float
 ) -> tuple[list[float], float]:
-    """How long the interval of each variable can be, and what rounding of the ends and of the points moves."""
+    """The largest length of each variable's interval, and the probability that rounding ends and points may move."""
     ranges: list[tuple[float, float]] = []
     lengths, moved = [], 0.0
     for (low, high), kind in zip(limits, kinds, strict=True):
@@ -506,8 +506,8 @@ def _minus(affine: _Affine) -> _Affine:
 class _Growth:
     """How the integrand grows where one variable leaves the real line.
 
-    ``constant`` bounds what does not depend on it. A later variable ``j`` moves by at most ``steep[j]`` times as much,
-    and its interval, of at most ``lengths[j]``, changes by ``widening[j]`` times as much.
+    ``constant`` bounds what does not depend on that variable. A later variable ``j`` moves by at most ``steep[j]``
+    times as much, and the length of its interval, at most ``lengths[j]``, changes by ``widening[j]`` times as much.
     """
 
     constant: float
@@ -556,7 +556,7 @@ class _Growth:
         raise AssertionError("the last variable is integrated in closed form")
 
     def most(self, sideways: Floats, along: Floats) -> Floats:
-        """The logarithm of a bound on the integrand, so far off the real line and so far along it."""
+        """The logarithm of a bound on the integrand up to these distances off the real line and along it."""
         bound = np.full(sideways.shape, log(self.constant) if self.constant > 0 else -800.0)
         for steep in self.normal:
             bound = bound + (steep * sideways) ** 2 / 2
@@ -564,6 +564,6 @@ class _Growth:
             bound = bound + np.log(length + widening * along + 1e-300)
         if self.uniform_last is not None:
             return bound + np.log(self.uniform_last[0] + self.uniform_last[1] * along + 1e-300)
-        # At least one constraint ends a normal variable that comes last: it was chosen for that.
+        # A normal variable that comes last has at least one end: it was chosen for that.
         ends = [np.logaddexp(0.0, np.log(s * sideways * _PEAK + 1e-300) + (s * sideways) ** 2 / 2) for s in self.last]
         return bound + reduce(np.logaddexp, ends)

@@ -1,4 +1,4 @@
-"""The seam between an audit and the ways of deciding a claim."""
+"""The interface between an audit and the ways of deciding a claim."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ S = TypeVar("S")
 
 
 class Evidence(Protocol, Generic[S]):
-    """A way of deciding a claim: ``begin``, then ``step`` for each batch, and ask for the ``decision`` at any time.
+    """A way of deciding a claim: ``begin``, then ``step`` for each batch; the ``decision`` may be read at any time.
 
-    Guarantee that every implementation owes: whatever the truth, the probability that the decision is *ever* the wrong
-    one of ``True`` and ``False`` is at most the ``delta`` it was made with.
+    Every implementation must guarantee: whatever the truth, the probability that the decision is *ever* the wrong one
+    of ``True`` and ``False`` is at most the ``delta`` it was made with.
     """
 
     @property
@@ -48,10 +48,10 @@ class Evidence(Protocol, Generic[S]):
         """``True`` for holds, ``False`` for violated, ``None`` for undecided so far."""
 
     def progress(self, state: S) -> float:
-        """How far the nearer decision has come, from 0 to 1."""
+        """How close the nearer decision is, from 0 to 1."""
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a risk that is not strictly between 0 and 1."""
+    """Raise ``UsageError`` unless the risk lies strictly between 0 and 1."""
     if not 0.0 < delta < 1.0:
         raise UsageError(f"expected delta between 0 and 1, but got delta={delta!r}")

@@ -2,7 +2,7 @@
 
 The error of a rule with n points on an analytic integrand is at most ``64/15 M r**(-2n) / (1 - r**-2)`` where M bounds
 the integrand on the ellipse with parameter r around the interval (Trefethen, *Approximation Theory and Approximation
-Practice*, theorem 19.3). Who knows how fast the integrand grows off the real line gets the cheapest rule.
+Practice*, theorem 19.3). So a bound on how fast the integrand grows off the real line tells which rule is cheapest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class TooManyCellsError(ArithmeticError):
-    """The pieces or points that an integral would take are more than were allowed.
+    """An integral would take more pieces or points than allowed.
 
     ``hopeless`` says that wider enclosures would not help.
     """
@@ -34,8 +34,8 @@ class TooManyCellsError(ArithmeticError):
 _NODES = np.asarray([4, 6, 8, 10, 12, 16, 20, 24, 32, 48])
 _PANELS = (np.asarray([1, 2, 3, 4, 6, 8, 12, 16]), np.unique(np.geomspace(20, 20_000, 40).astype(int)))
 _ELLIPSES = np.geomspace(1.1, 1000, 24)
-"""The rules that are tried: points, panels, and the ellipses on which an integrand is bounded. The error of whichever
-is taken is proven, so they change cost only."""
+"""The rules that are tried: points, panels, and the ellipses on which an integrand is bounded. The error of the chosen
+rule is proven, so they change cost only."""
 _TOO_MANY = np.iinfo(np.int64).max
 
 
@@ -44,14 +44,14 @@ def cheapest_rule(
 ) -> tuple[int, int, float]:
     """The cheapest composite rule whose error is proven to be below a tolerance: points, panels and that error.
 
-    ``bound_on`` gives the logarithm of a bound on the integrand so far off the real line, and so far along it.
+    ``bound_on`` gives the logarithm of a bound on the integrand up to these distances off the real line and along it.
     """
     r = _ELLIPSES[:, None]
     for panels in _PANELS:
         half = length / (2 * panels)
         bound = bound_on(half * (r - 1 / r) / 2, half * (r + 1 / r) / 2)
         constant = bound + log(64 / 15 / 2 * 1.001) - np.log1p(-(r**-2))
-        # In logarithms: for each number of points the best ellipse for each number of panels.
+        # In logarithms: the best ellipse for each number of points and each number of panels.
         errors = np.min(constant - 2 * _NODES[:, None, None] * np.log(r), axis=1)
         cost = np.where(errors <= log(tolerance), _NODES[:, None] * panels, _TOO_MANY)
         best = np.unravel_index(np.argmin(cost), cost.shape)
@@ -61,17 +61,17 @@ def cheapest_rule(
 
 
 _BITS = 128
-"""Binary digits in which the points of a rule are found, so that only rounding them to floats is left.
-It changes no answer: the rounding is part of the proven error."""
+"""Binary digits with which the points of a rule are computed, so that only their rounding to floats is left.
+It changes no answer: that rounding is part of the proven error."""
 
 
 @cache
 def _gauss_legendre(nodes: int) -> tuple[Floats, Floats]:
-    """The roots of a Legendre polynomial, and the weight of each, right to the last bit but one."""
+    """The roots of a Legendre polynomial, and the weight of each, correct to the last bit but one."""
     at, weights = np.zeros(nodes), np.zeros(nodes)
     for k, near in enumerate(np.polynomial.legendre.leggauss(nodes)[0].tolist()):
         x = round(Fraction(near) * 2**_BITS)
-        for _ in range(2):  # each step doubles the number of right digits
+        for _ in range(2):  # each step doubles the number of correct digits
             value, slope = _legendre(nodes, x)
             x -= (value << _BITS) // slope
         slope = _legendre(nodes, x)[1]

@@ -1,15 +1,15 @@
-"""Joint confidence regions for the leaves, and deciding a claim by what is true on the whole region.
+"""Joint confidence regions for the leaves, and deciding a claim by its truth on the whole region.
 
 Evidence may be *added* over leaves whose draws are independent: leaves of disjoint groups, or of separate streams. Such
-leaves form a class. Between classes the risk is *split*. The region is
+leaves form a class. The risk is *split* between classes. The region is
 
     { theta : for each class c, sum over g in c of L_g(theta_g) < log(k / delta) },       k = number of classes,
 
 and contains the truth at all times with probability at least ``1 - delta``.
 
-Polytopes are refuted by a projection. What is not linear is decided by certified branch and bound: boxes of leaf values
-are dropped when the region misses them or when the formula is settled on them, and are split otherwise. What is left
-empty is proved; interval arithmetic with outward rounding makes each step safe.
+Polytopes are refuted by a projection. A formula that is not linear is decided by certified branch and bound: boxes of
+leaf values are dropped when the region misses them or when the formula is settled on them, and are split otherwise. The
+proof is complete when no box is left; interval arithmetic with outward rounding makes each step safe.
 """
 
 from __future__ import annotations
@@ -52,37 +52,37 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 TABULATED = 1025
-"""Points at which the divergence of a number is tabulated. A value between two of them counts as the one nearer to the
-mean, so that fewer points only make regions larger."""
+"""Points at which the divergence of a number is tabulated. A value between two points is treated as the one nearer to
+the mean, so fewer points only make regions larger."""
 
 MANY_LEAVES, ROUGH_TOLERANCE = 8, 1e-6
-"""With more leaves than this the tables have fewer points and a box's ends are searched less closely, so that a look
-stays within a second. Both only make regions larger."""
+"""With more leaves than this the tables have fewer points and the ends of a box are found less precisely, so that a
+look stays within a second. Both only make regions larger."""
 
 MAX_STEPS = 120
-"""Steps of the search for an interval's end; about ten are usual. Every end is a refuted value, so a search that is cut
-short only widens the interval."""
+"""Steps of the search for an interval's end; about ten are usual. Every end is a refuted value, so stopping early only
+widens the interval."""
 
 MARGIN = 1e-6
-"""Nats taken off a refutation to cover rounding and the pseudo-counts. It *can* change a verdict. The pseudo-counts add
-at most about 3e-8 per leaf, and ``n`` draws round by about ``n * 1e-16`` nats, so that it suffices for some thirty
-leaves in one comparison and about 1e9 draws."""
+"""Extra nats that a refutation needs, to cover rounding and the pseudo-counts. It *can* change a verdict. The
+pseudo-counts add at most about 3e-8 per leaf, and ``n`` draws round by about ``n * 1e-16`` nats, so it suffices for
+some thirty leaves in one comparison and about 1e9 draws."""
 
 MAX_BOXES = 20_000
-"""How many boxes may be open at once before the search gives up. It can cost a decision, and never make one wrong."""
+"""How many boxes may be open at once before the search gives up. It can prevent a decision, never make one wrong."""
 
 MAX_WORK = 4_000_000
-"""How much work one look at a region may take, in boxes times parts of the formula: less than a second. Out of it, the
-formula is undecided until the next batch. It can delay a decision, and never make one wrong."""
+"""How much work one look at a region may take, in boxes times parts of the formula: less than a second. After that the
+formula is undecided until the next batch. It can delay a decision, but never make one wrong."""
 
 ROUND_WORK = 100
-"""What a round costs besides its boxes, in boxes: few boxes take as long as none. It counts towards ``MAX_WORK``."""
+"""The fixed cost of a round, in boxes: a few boxes take as long as none. It counts towards ``MAX_WORK``."""
 
 POLYTOPE_WORK = 4_000
-"""What looking at one polytope costs. It counts towards ``MAX_WORK``."""
+"""The cost of testing one polytope. It counts towards ``MAX_WORK``."""
 
 MAX_ROUNDS = 60
-"""How often boxes may be split: sixty halvings go below rounding. It can cost a decision, and never make one wrong."""
+"""How often boxes may be split: sixty halvings go below rounding. It can prevent a decision, never make one wrong."""
 
 TINY = 1e-300
 """Keeps scales away from 0. An end of an interval that is smaller is shown as 0. It changes no decision."""
@@ -95,7 +95,7 @@ class Effort:
     left: float = MAX_WORK
 
     def spend(self, amount: float) -> bool:
-        """Take some of it; whether there was enough."""
+        """Spend some of it; return whether there was enough."""
         self.left -= amount
         return self.left >= 0
 
@@ -122,12 +122,12 @@ class LeafTally:
 
 @dataclass(frozen=True)
 class Region:
-    """The leaf values that the draws so far do not refute, at all times together at risk ``delta``.
+    """The leaf values that the draws so far do not refute, at risk ``delta`` for all times simultaneously.
 
     Attributes
     ----------
     tallies
-        What was drawn of each leaf.
+        The draws of each leaf.
     classes
         A partition of the leaves; within a class the draws of different leaves must be independent.
     delta
@@ -150,7 +150,7 @@ class Region:
 
     @cached_property
     def allowance(self) -> dict[tuple[Leaf, ...], float]:
-        """For each class, how far its leaves may lie together from their sample means, in nats."""
+        """For each class, how far its leaves together may lie from their sample means, in nats."""
         return {
             members: self.threshold + MARGIN + sum(_regret(self.tallies[leaf]) for leaf in members)
             for members in self.classes
@@ -167,7 +167,7 @@ class Region:
         return box
 
     def about(self, leaves: AbstractSet[Leaf]) -> Region:
-        """The same region for some of its leaves; the risk is shared out as before."""
+        """The same region for some of its leaves; the risk is split as before."""
         if leaves >= set(self.tallies):
             return self
         kept = {leaf: tally for leaf, tally in self.tallies.items() if leaf in leaves}
@@ -215,11 +215,11 @@ class Region:
         return means
 
     def refutes(self, polytope: Polytope, effort: Effort | None = None) -> bool:
-        """Say whether no point of the polytope lies in the region; no, too, where the effort does not suffice.
+        """Say whether no point of the polytope lies in the region; ``False``, too, where the effort runs out.
 
         By weak duality any stakes bound the distance to the polytope from below, so an inexact solution can only
-        keep a polytope alive, never refute one wrongly. With several classes the half-spaces that name leaves of one
-        class only are tried class by class: a region that is a product is missed when one of its factors is.
+        keep a polytope alive, never refute one wrongly. With several classes, the half-spaces that name leaves of only
+        one class are tried first, class by class: the region is a product, so missing one factor is missing it.
         """
         effort = Effort() if effort is None else effort
         if not polytope.half_spaces or not effort.spend(POLYTOPE_WORK):
@@ -234,7 +234,7 @@ class Region:
         return mean_interval(np.asarray(tally.nodes), np.asarray(tally.weights), self.delta)
 
     def quantity_interval(self, quantity: Quantity) -> tuple[float, float]:
-        """Enclose a quantity over the region; by searching for its ends where it is linear after clearing denominators.
+        """Enclose a quantity over the region, by searching for its ends if it is linear after clearing denominators.
 
         Guarantee: with probability at least ``1 - delta`` the interval contains the true quantity at all times.
         """
@@ -255,7 +255,7 @@ class Region:
         if inside is None or not self._linear(quantity, relation, inside):
             return None
         least, most = _value_over(quantity, self.box)
-        # Where the box leaves no room, a step of a few roundings.
+        # Where the box leaves no room, take a step of a few roundings.
         room = max(inside - least if relation == "<=" else most - inside, 1e-12 * abs(inside), TINY)
         scale = min(room, 1.0 + abs(inside))
         step = _crossing(
@@ -270,7 +270,7 @@ class Region:
     def _relative_distance(self, quantity: Quantity, relation: str, value: float) -> float:
         """How far a value lies from the sample: 1 at the edge of the region, more where all such means are refuted.
 
-        Divergence grows with the square of a distance, so its root is nearly proportional to how far the value is.
+        Divergence grows with the square of the distance, so its root is nearly proportional to the distance.
         """
         comparison = Comparison(quantity, ((relation, Constant(value)),))  # type: ignore[arg-type]
         hypothesis = hypothesis_of(comparison, self.ranges, positive=True)
@@ -300,7 +300,7 @@ class Region:
         weights = np.zeros((1, len(leaves), cells))
         for g, leaf in enumerate(leaves):
             tally = self.tallies[leaf]
-            # From the low end of the range, so that a large offset does not swallow the differences.
+            # Measured from the low end of the range, so that a large offset does not swallow the differences.
             payoffs[0, :, g, : len(tally.nodes)] = a[:, g, None] * (np.asarray(tally.nodes) - tally.nodes[0])
             b = b - a[:, g] * tally.nodes[0]
             weights[0, g, : len(tally.nodes)] = tally.weights
@@ -314,11 +314,11 @@ class Region:
 
 
 def _crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0) -> float:
-    """The step at which a growing function passes 1, from above; infinite where it does not.
+    """An upper bound on the step at which a growing function passes 1; infinite where it does not.
 
-    To within a millionth of ``scale``, or as near as numbers of the size of ``offset`` can tell: regula falsi, with
-    bisection where that is slow. Every step is checked by the function itself, so the numbers below say how many steps
-    are taken and how near the end comes; they never move it inwards.
+    Precise to a millionth of ``scale``, or to rounding at the size of ``offset``: regula falsi, with bisection where
+    that is slow. Every step is checked by the function itself, so the constants below only change how many steps are
+    taken and how tight the bound is; they never move it inwards.
     """
     near, far, step, last, slow = 0.0, np.inf, 1e-2 * scale, (0.0, 0.0), 0
     for _ in range(MAX_STEPS):
@@ -330,7 +330,7 @@ def _crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0
             break
         rise = value - last[1]
         guess = step + (1.0 - value) * (step - last[0]) / rise if rise else np.inf
-        # A little past the crossing, to the side from which the last value did not come, so that both ends close in.
+        # Aim a little past the crossing, on the other side from the last value, so that both ends close in.
         guess += 0.4 * tolerance if value < 1.0 else -0.4 * tolerance
         if not near < guess < far or (slow >= 2 and far < np.inf):
             guess, slow = 0.5 * (near + far), 0
@@ -385,14 +385,14 @@ class _Boxes:
 def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bool | None:
     """Decide a formula for every point of a region.
 
-    Leaves that the region knows nothing of have no value; see :func:`isonomia.evidence.intervals.judge`.
+    Leaves that the region does not cover have no value; see :func:`isonomia.evidence.intervals.judge`.
 
     Returns
     -------
     bool or None
         ``True`` or ``False`` where the formula has that value at every point of the region; ``None`` where it has not,
-        or where the search ran out of boxes or of work. Both answers are right at all times together with probability
-        at least ``1 - delta``, because the region then contains the truth.
+        or where the search ran out of boxes or of work. With probability at least ``1 - delta`` all answers at all
+        times are right, because the region then contains the truth.
     """
     effort, size = Effort() if effort is None else effort, sum(1 for _ in nodes(formula))
     if not region.tallies or not effort.spend(2 * ROUND_WORK * size):
@@ -400,7 +400,7 @@ def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bo
     boxes = _first_box(region)
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     # Boxes may be dropped as true before it is known which answer is possible: the region is connected, so a formula
-    # that is not true on all of it is undecided on some box until a middle shows the other answer.
+    # that is not true on all of it stays undecided on some box until the middle of a box shows the other answer.
     possible = {True, False}
     for _ in range(MAX_ROUNDS):
         boxes = boxes.where(_touches(boxes, region))
@@ -411,7 +411,7 @@ def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bo
         boxes = boxes.where(~(truth.true if True in possible else truth.false))
         if not len(boxes):
             return True in possible
-        # Each round judges two points' worth of every box: all of it, and its middle.
+        # Each round judges every box twice: the whole box, and its middle.
         if len(boxes) > MAX_BOXES or not effort.spend(2 * (2 * len(boxes) + ROUND_WORK) * size):
             return None
         boxes = boxes.halves(scale)
@@ -419,10 +419,10 @@ def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bo
 
 
 def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
-    """Enclose a quantity over a region, ever tighter until the boxes run out.
+    """Enclose a quantity over a region, ever tighter until no boxes or no work is left.
 
-    A box whose enclosure lies between values that the quantity takes inside the region cannot move an end: it is
-    dropped. The search ends where a thousandth of the width is left to gain.
+    A box whose enclosure lies between values that the quantity takes inside the region cannot move an end, so it is
+    dropped. The search ends when less than a thousandth of the width is left to gain.
     """
     boxes = _first_box(region)
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
@@ -447,7 +447,7 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
 
 
 def outside_polytope(polytope: Polytope, region: Region, effort: Effort | None = None) -> bool:
-    """Say whether no point of a polytope lies in a region with several classes; no, too, where the effort runs out."""
+    """Say whether no point of a polytope lies in a region of several classes; ``False`` too if the effort runs out."""
     effort = Effort() if effort is None else effort
     boxes = _first_box(region)
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
@@ -455,7 +455,7 @@ def outside_polytope(polytope: Polytope, region: Region, effort: Effort | None =
     for _ in range(MAX_ROUNDS):
         boxes = boxes.where(_touches(boxes, region))
         least = np.minimum(a * boxes.low[:, None, :], a * boxes.high[:, None, :]).sum(axis=-1)
-        # A box that only rounding keeps out of the polytope stays: that can cost a refutation, never make one wrong.
+        # A box that only rounding keeps out of the polytope stays: that can prevent a refutation, not make one wrong.
         boxes = boxes.where((least <= b + 1e-12 * np.abs(a).sum(axis=-1)).all(axis=-1))
         if not len(boxes):
             return True
@@ -489,7 +489,7 @@ def _touches(boxes: _Boxes, region: Region) -> NDArray[np.bool_]:
 
 
 def _not_excluded(formula: Formula, boxes: _Boxes, region: Region) -> set[bool]:
-    """Which answers for the whole region the boxes' middles still allow: a middle inside that differs bars one."""
+    """The answers for the whole region that the middles of the boxes, where they lie inside it, do not contradict."""
     middles = boxes.middles()
     truth = _spread(judge(formula, middles.as_mapping()), len(middles))
     inside = _touches(middles, region)
@@ -549,7 +549,7 @@ class RegionEvidence:
         return RegionState({channel: np.zeros(channel.grid.size) for channel in self.channels}, None)
 
     def step(self, state: RegionState, tallies: Tallies) -> RegionState:
-        """Add the batch and look at the region; a decision stays."""
+        """Add the batch and look at the region; a decision is final."""
         total = {channel: before + tallies[channel] for channel, before in state.tallies.items()}
         return RegionState(total, self._look(self.region(total)) if state.answer is None else state.answer)
 
@@ -558,7 +558,7 @@ class RegionEvidence:
         return state.answer
 
     def progress(self, state: RegionState) -> float:
-        """1 when decided; unknown, so 0, before."""
+        """1 when decided; before that it is unknown, so 0."""
         return 0.0 if state.answer is None else 1.0
 
     def region(self, tallies: Tallies) -> Region:
@@ -570,7 +570,7 @@ class RegionEvidence:
         return Region(leaves, self.classes, self.delta)
 
     def _look(self, region: Region) -> bool | None:
-        """What the region says by the leaves that were seen: nothing follows from the range of one that was not."""
+        """What the region says, using only leaves that were seen: the range of an unseen leaf proves nothing."""
         effort, seen = Effort(), {leaf for leaf, tally in region.tallies.items() if tally.n}
         if self.against is None or self.in_favour is None:
             return decide(self.formula, region.about(seen), effort)
@@ -582,7 +582,7 @@ class RegionEvidence:
 
 
 def _about(polytope: Polytope, leaves: AbstractSet[Leaf]) -> Polytope:
-    """The larger polytope of the half-spaces that name no other leaves."""
+    """The larger polytope made of the half-spaces that name no other leaves."""
     return Polytope(tuple(half_space for half_space in polytope.half_spaces if leaves >= set(half_space.leaves)))
 
 

@@ -1,8 +1,8 @@
 """The e-process against a polytope whose groups overlap: one slice for each value that a nuisance leaf might have.
 
-A comparison of rates in overlapping groups is not linear in what one draw shows: the same draw informs both, and what
-it says about one depends on the other. But *suppose* one of them, the sliced leaf ``s``, lies in ``[low, high]``. Then
-every half-space ``sum of a_g theta_g <= b`` becomes a statement about the mean of what a single draw shows,
+A comparison of rates in overlapping groups is not linear in what one draw shows: the same draw informs both rates, and
+what it says about one depends on the other. But *suppose* one of them, the sliced leaf ``s``, lies in ``[low, high]``.
+Then every half-space ``sum of a_g theta_g <= b`` becomes a statement about the mean of what a single draw shows,
 
     E[ 1{in the others' group} (sum of a_g x_g - c) ] <= 0,      c = b - min(a_s low, a_s high),
 
@@ -38,23 +38,23 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 FIRST_SLICES = 8
-"""Slices at the start: few, since they are split as draws come in. Any cutting is valid, so it changes power and
-cost only."""
+"""How many slices there are at the start: few, since they are split as draws come in. Any slicing is valid, so it
+changes power and cost only."""
 
 MAX_SLICES = 512
-"""Slices at any time, which bounds the cost of a batch; when there are as many, they are no longer split.
-Power and cost only."""
+"""How many slices there may be, which bounds the cost of a batch; at this number they are no longer split.
+Changes power and cost only."""
 
 SLICES_TOGETHER = 8_192
-"""Slices of all e-processes of one claim together: a batch takes less than a second with them. Each has its part.
-Power and cost only."""
+"""How many slices all e-processes of one claim share: with them a batch takes less than a second.
+Changes power and cost only."""
 
 SPLIT_WIDTH = 0.1
-"""A slice is split while it is wider than this share of the range over the root of the draws that inform it: a tenth of
-a standard error or so, at which the width of a slice costs little evidence. Power and cost only."""
+"""A slice is split while it is wider than this share of the range divided by the root of the draws that inform it:
+about a tenth of a standard error, so that the width costs little evidence. Changes power and cost only."""
 
 NEGLIGIBLE_LOSS = 1e-5
-"""Nats that a coarser search for stakes may lose over a batch. Power and cost only."""
+"""Nats that a coarser search for stakes may lose over a batch. Changes power and cost only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +181,14 @@ def bet_on_slices(
     Ends, tallies and counts have one row per slice.
     """
     payoffs = process.payoffs(*ends)
-    # A group that nobody belongs to has no mean, so nothing is concluded from the range of one: a half-space about a
-    # group that was not seen yet is left out, which makes the polytope larger. ``best_stakes`` does so by itself where
-    # every group has a channel of its own.
+    # An empty group has no mean, so nothing may be concluded from the range of its mean: a half-space about a group not
+    # seen yet is left out, which makes the polytope larger. ``best_stakes`` does that itself where every group has its
+    # own channel.
     payoffs[:, : len(process.slopes)] *= process.informed(tally)[:, :, None, None]
     bounds = np.zeros(payoffs.shape[:2])
     estimate = tally + process.prior
-    # Cells never seen are left out of the search. Factors are affine in each number and the prior has weight at every
-    # corner, so they are positive in those cells too.
+    # Unseen cells are left out of the search. Factors are affine in each number and the prior has weight at every
+    # corner, so factors are positive in those cells too.
     seen = np.flatnonzero(estimate.any(axis=0))
     estimate = (estimate[:, seen] / estimate.sum(axis=-1, keepdims=True))[:, None, :]
     # Before anything is seen there is nothing to go by: with a weight of 0 nothing is staked.
@@ -202,7 +202,7 @@ def bet_on_slices(
 
 
 def _split(process: SlicedEProcess, state: SlicedWealth) -> SlicedWealth:
-    """Halve slices until none is wide; splitting looks at counts only, so it cannot favour an outcome."""
+    """Halve slices until none is too wide; splitting depends only on counts, so it cannot favour an outcome."""
     informed = max(float(state.tally @ process.present), 1.0)
     widest = SPLIT_WIDTH * (process.span[1] - process.span[0]) / np.sqrt(informed)
     wide = state.high - state.low > widest

@@ -1,22 +1,22 @@
 """How much to stake: the bet that would have done best on the estimate, for many repetitions at once.
 
-One batch brings ``n_g`` draws of channel ``g``. A bet is a stake ``mu_j >= 0`` on each half-space of the polytope and
-an intercept ``z_g`` for each channel; a draw of channel ``g`` that falls into cell ``c`` multiplies the wealth by
+A batch has ``n_g`` draws of channel ``g``, ``n`` in all. A bet is a stake ``mu_j >= 0`` on each half-space of the
+polytope and an intercept ``z_g`` for each channel; a draw of channel ``g`` in cell ``c`` multiplies the wealth by
 
     f_gc = z_g + sum over j of mu_j y_jgc / w_g,        w_g = n_g / n,
 
-where ``y_jgc`` is what the cell contributes to the left-hand side of half-space ``j``. Divided by ``n``, the logarithm
-of the whole batch's factor, with the correction that makes it valid for any stakes at all, is on the estimate ``h``
+where ``y_jgc`` is what the cell adds to the left-hand side of half-space ``j``. The logarithm of the whole batch's
+factor, with the correction that makes any stakes valid, is on the estimate ``h`` and divided by ``n``
 
     S(mu, z) = sum over g of w_g (sum over c of h_gc log f_gc + 1 - z_g) - sum over j of mu_j b_j.
 
 It is concave. Its maximum is the Kullback-Leibler distance from the estimate to the polytope, and the maximiser is the
-likelihood ratio of the estimate against its projection. One half-space over yes/no leaves leaves a single root to find;
-everything else is maximised by Newton's method, projected onto the stakes that are allowed, with a line search that
-keeps every factor positive and every step a gain.
+likelihood ratio of the estimate against its projection. For one half-space over yes/no leaves there is a single root to
+find; everything else is maximised by Newton's method, projected onto the stakes that are allowed, with a line search
+that keeps every factor positive and every step a gain.
 
-Accuracy is a matter of power only: :mod:`isonomia.evidence.bets` says why every ``(mu, z)`` with positive factors is
-valid. So of the numbers below only ``MAX_SPREAD`` has to do with validity.
+Accuracy affects power only: :mod:`isonomia.evidence.bets` says why every ``(mu, z)`` with positive factors is valid. So
+of the numbers below only ``MAX_SPREAD`` affects validity.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ Point = tuple[Floats, Floats, Floats]
 """Stakes, intercepts and the factors that follow from them."""
 
 MAX_HALVINGS = 40
-"""How often a step that gains nothing is halved before it is given up: then it is below rounding. Any stakes are
-valid, so it changes power and cost only."""
+"""How often a step that gains nothing is halved before the search gives up: by then the step is below rounding. Any
+stakes are valid, so it changes power and cost only."""
 
 TOLERANCE = 1e-11
-"""Where the expected gain of another round, in nats per draw, is no longer worth it: a billion draws lose 0.01.
-Power and cost only."""
+"""The search stops when another round is expected to gain less than this, in nats per draw: a billion draws lose 0.01.
+Changes power and cost only."""
 
 STUCK = 1e-9
-"""Nats per draw that a round must promise for a failed step to count as stuck at a wall, not as stopped by rounding.
-Power and cost only."""
+"""How many nats per draw a round must promise for a failed step to count as stuck at a boundary and not as stopped by
+rounding. Changes power and cost only."""
 
 RIDGE = 1e-9
-"""Added to the curvature, relative to its largest entry, so that half-spaces that say the same can be told apart.
-Power only."""
+"""Added to the diagonal of the curvature, relative to its largest entry, so that it is invertible even where two
+half-spaces say the same. Changes power only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ def best_stakes(
     start
         Stakes and intercepts of an earlier bet, from which the search starts.
     tolerance
-        Where the search ends: the gain of another round, in nats per draw.
+        The search ends when another round would gain less than this, in nats per draw.
 
     Returns
     -------
     Stakes
-        With no stake at all where the estimate lies in the polytope.
+        All zero where the estimate lies in the polytope.
     """
     allowed = ~np.any((np.abs(payoffs).max(axis=-1) > 0) & (weights[:, None, :] <= 0), axis=-1)
     weights = np.where(weights > 0, weights, 1.0)
@@ -126,8 +126,8 @@ def best_stakes(
 class StakeProblem:
     """What ``S`` depends on besides stakes and intercepts, in the shapes of :func:`best_stakes`.
 
-    ``scaled`` are the payoffs over the channels' weights; ``allowed`` and ``max_stakes`` say whether anything may be
-    staked on a half-space, and how much.
+    ``scaled`` are the payoffs divided by the channels' weights; ``allowed`` and ``max_stakes`` say whether, and how
+    much, may be staked on a half-space.
     """
 
     scaled: Floats
@@ -180,8 +180,8 @@ def growth_at(problem: StakeProblem, point: Point) -> Floats:
 def maximise_growth(problem: StakeProblem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
     """Find the stakes and intercepts with the largest ``S``.
 
-    A cell that is nearly never seen lets the best factor there come so near to 0 that a round can run into that wall
-    and stick. Such repetitions start again with pseudo-counts in every cell, from 0.1 down to 1e-12 and then none.
+    The best factor of a cell that is hardly ever seen can be so near 0 that the search runs into that boundary and
+    gets stuck. Such repetitions start again with pseudo-counts in every cell, from 0.1 down to 1e-12 and then none.
     """
     here = _starting_point(problem, start)
     stuck = _newton(problem, here, np.arange(len(problem.bounds)), tolerance)
@@ -198,7 +198,7 @@ def maximise_growth(problem: StakeProblem, start: tuple[Floats, Floats] | None, 
 
 
 def _starting_point(problem: StakeProblem, start: tuple[Floats, Floats] | None) -> Point:
-    """No stakes at all, or those given where they are allowed and have positive growth."""
+    """No stakes, or the given ones where they are allowed and have positive growth."""
     mu, z = np.zeros_like(problem.bounds), np.ones_like(problem.weights)
     if start is not None:
         given = np.where(problem.allowed, np.clip(start[0], 0.0, problem.max_stakes), 0.0)
@@ -208,7 +208,7 @@ def _starting_point(problem: StakeProblem, start: tuple[Floats, Floats] | None) 
 
 
 def _newton(problem: StakeProblem, here: Point, rows: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Improve a point in place; return the repetitions that stuck or were not done after ``MAX_ROUNDS``."""
+    """Improve a point in place; return the repetitions that got stuck or were not done after ``MAX_ROUNDS``."""
     mu, z, f = here
     value = growth_at(problem, here)
     stuck = []
@@ -301,7 +301,7 @@ def _stepped(
 def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
     """One half-space, yes/no leaves: the intercepts are known in closed form, and one root is left to find.
 
-    Newton's method with bisection as a safeguard. Its small numbers only say where it starts and how it goes on.
+    Newton's method with bisection as a safeguard. Its small constants only say where it starts and how it goes on.
     """
     a, b = problem.scaled[:, 0, :, 1] * problem.weights, problem.bounds[:, 0]
     miss, h = np.moveaxis(np.maximum(problem.estimate, MIN_SHARE), -1, 0)
@@ -345,7 +345,7 @@ class _Rows:
     def round(
         self, tolerance: float, mu: Floats, low: Floats, high: Floats, moved: Floats, no: Floats, yes: Floats
     ) -> tuple[list[Floats], Floats]:
-        """One round of Newton's method, and what it gained."""
+        """One round of Newton's method, and its gain."""
         a = self.a
         excess = np.einsum("rg->r", a * self.h / yes) - self.b
         low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
@@ -354,9 +354,9 @@ class _Rows:
         with np.errstate(all="ignore"):
             new = mu - excess / slope
             worth = ~(np.abs(excess * (new - mu)) < tolerance)
-        # Newton's steps can go to and fro for ever; a step more than half as long as the last one is not taken.
+        # Newton's steps can oscillate for ever, so a step more than half as long as the last one is not taken.
         poor = ~((new > low) & (new < high)) | (np.isfinite(high) & (np.abs(new - mu) > 0.5 * moved))
-        poor &= worth  # at the root itself rounding may put a step outside of the bracket
+        poor &= worth  # at the root itself, rounding may put a step outside the bracket
         if poor.any():
             new = np.where(poor, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * mu + 1e-3), new)
         new = np.clip(new, 0.0, self.most)
@@ -382,13 +382,13 @@ def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> St
 def steady_stakes(
     payoffs: Floats, estimate: Floats, weights: Floats, distances: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """The stakes on one half-space that are best where the truth lies some distances outside of it.
+    """The stakes on one half-space that are best if the truth lies each of these distances outside it.
 
     A distance is in standard deviations of what one draw contributes. The arrays are those of :func:`best_stakes`.
-    Returned are amounts, the least factor of each channel and all factors, of shapes ``(repetitions, distances)``,
-    ``(..., channels)`` and ``(..., channels, cells)``. The intercept of a channel is its least factor less the amount
-    times its least payoff: it may be a million times as large, and rounding it would pass for evidence. Nothing is
-    staked where a channel that is needed has no draw. Every factor is positive.
+    Returns the amounts, the least factor of each channel and all factors, of shapes ``(repetitions, distances)``,
+    ``(..., channels)`` and ``(..., channels, cells)``. The intercept of a channel, its least factor minus the amount
+    times its least scaled payoff, is not returned: it may be a million times as large, and its rounding error would
+    pass for evidence. Nothing is staked where a channel that is needed has no draw. Every factor is positive.
     """
     y = payoffs[:, 0]
     largest = np.abs(y).max(axis=-1)
@@ -409,10 +409,10 @@ def steady_stakes(
 def steady_yes_no_gains(
     y: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, distances: Floats
 ) -> Floats:
-    """What these stakes gain on a batch of yes/no leaves, in as few steps as can be: it is most of the work of a check.
+    """What the steady stakes gain on a batch of yes/no leaves, in as few steps as possible: most of a check's work.
 
     ``y`` is what a yes adds, of shape ``(repetitions, channels)``; ``bounds`` has an axis of repetitions, and perhaps
-    one of bounds, and the result one of distances besides.
+    one of bounds; the result has an additional axis of distances.
     """
     idle, allowed = weights <= 0.0, np.ones(len(y), dtype=bool)
     if idle.any():
@@ -434,27 +434,27 @@ def steady_yes_no_gains(
 
 
 def _least_factors(above: Floats, estimate: Floats) -> Floats:
-    """The least factor of each channel at which the mean inverse factor is 1, from below; ``above`` is what others add.
+    """Each channel's least factor, such that the mean inverse factor is 1; ``above`` is what each cell adds to it.
 
-    The inverse of that mean is a harmonic mean of the factors, concave and rising with the least. It is at most 1 where
-    one cell's share over its factor is 1, and, being no larger than the arithmetic mean, where that is 1. So Newton's
-    method comes from the left and never passes the root; where it is stopped early the bet is smaller, and as valid.
+    The inverse of that mean is a harmonic mean of the factors, which is concave and increasing in the least one. It is
+    at most 1 where one cell's share over its factor is 1, and, being no larger than the arithmetic mean, where that is
+    1. So Newton's method starts left of the root and never passes it; stopped early, the bet is smaller, and as valid.
     """
     shape, cells = above.shape[:-1], above.shape[-1]
     above, estimate = above.reshape(-1, cells), np.broadcast_to(estimate, above.shape).reshape(-1, cells)
     start = np.maximum((estimate - above).max(axis=-1), 1.0 - np.einsum("rc,rc->r", estimate, above))
-    found = here = np.maximum(start, 1e-100)  # positive where the least cell has no share: as valid, so power only
+    found = here = np.maximum(start, 1e-100)  # positive even where the least cell has no share; changes power only
     rows = np.arange(len(found))
     for _ in range(MAX_ROUNDS):
         inverse = 1.0 / (here[:, None] + above)
         mean = np.einsum("rc,rc->r", estimate, inverse)
-        going = mean >= 1.0 + 1e-6  # what is nearer is as valid, and gains as much in every digit shown: cost only
+        going = mean >= 1.0 + 1e-6  # a nearer value is as valid and gains the same in every digit shown: cost only
         if not going.any():
             break
         np.square(inverse, out=inverse)
         here = here + mean * np.maximum(mean - 1.0, 0.0) / np.einsum("rc,rc->r", estimate, inverse)
         found[rows] = here
-        if 2 * np.count_nonzero(going) < len(rows):  # most are done: go on with the others alone
+        if 2 * np.count_nonzero(going) < len(rows):  # most are done: continue with the others only
             rows, here, above, estimate = rows[going], here[going], above[going], estimate[going]
     return np.asarray(found.reshape(shape))
 
@@ -462,13 +462,13 @@ def _least_factors(above: Floats, estimate: Floats) -> Floats:
 def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """The two factors whose mean inverse under the estimate is 1, computed without cancellation.
 
-    The share of no, ``miss``, is the estimate's own: ``1 - h`` would be 0 for a rate that rounds to 1.
+    The share of no, ``miss``, comes from the estimate itself: ``1 - h`` would be 0 for a rate that rounds to 1.
     """
     return _yes_no_pair(mu[:, None] * a / weights, miss, h)
 
 
 def _yes_no_pair(m: Floats, miss: Floats, h: Floats) -> tuple[Floats, Floats]:
-    """The factors of no and yes where what yes adds is ``m``."""
+    """The factors of no and yes where a yes adds ``m``."""
     size = np.abs(m)
     root = np.sqrt((1.0 - size) ** 2 + 4.0 * np.where(m >= 0, miss, h) * size)
     if size.max(initial=0.0) <= 1.0:

@@ -1,22 +1,23 @@
-"""How likely a weighted sum of counts is to reach a value, at most, over all rates that a hypothesis allows.
+"""Upper bounds on the probability that a weighted sum of counts reaches a value, over all rates of a hypothesis.
 
 ``T = sum of w_g x_g / n_g``, with independent binomial counts ``x_g`` and weights that are not negative. The rates lie
-in a box and have ``s . p <= b``, with slopes that are not negative. Two bounds of ``P_p(T >= t)`` over them are here.
+in a box and satisfy ``s . p <= b``, with slopes that are not negative. There are two bounds on ``P_p(T >= t)`` over
+these rates.
 
-*By a smooth function.* Let ``F`` be periodic, nowhere negative, and at least 1 on all values from ``t`` on that ``T``
-takes, but for a negligible probability: a square wave, its edge a little below ``t``, averaged over a narrow normal
-distribution, and divided by what that leaves of it at ``t``. Then ``P_p(T >= t) <= E_p F(T)``, a Fourier series with
+*By a smooth function.* Let ``F`` be periodic, nowhere negative, and at least 1 at all values of ``T`` from ``t`` on,
+except with negligible probability: a square wave with its edge a little below ``t``, smoothed with a narrow normal
+distribution, and divided by the height that is left at ``t``. Then ``P_p(T >= t) <= E_p F(T)``, a Fourier series with
 the characteristic functions of the counts as factors. Their moduli fall so fast that a few dozen terms are left; the
-others are bounded one by one. So a probability costs a product of short vectors, and those of millions of rates some
+others are bounded one by one. So one probability costs a product of short vectors, and millions of them cost some
 matrix products.
 
-*The cells.* ``P_p(T >= t)`` rises with every rate, so that within a cell it is largest at the upper corner. Count
-``s_g p_g``, less its least value, in steps of which ``s . p = b`` is a whole number ``r`` away from the lowest corner
-of the box. A point of that hyperplane, ``u_g`` steps up, lies below the corner ``ceil(u_g)`` steps up. Since
-``ceil(u_g) - 1 < u_g``, those whole numbers add up to at most ``r - 1``. So above every point there is a corner whose
-steps add up to ``r - 1 + k``, for ``k`` rates, or the highest corner of all: ``k - 1`` steps are lost.
+*The cells.* ``P_p(T >= t)`` rises with every rate, so within a cell it is largest at the upper corner. Measure
+``s_g p_g``, minus its least value, in steps such that ``s . p = b`` lies a whole number ``r`` of steps from the lowest
+corner of the box. A point of that hyperplane, ``u_g`` steps up, lies below the corner ``ceil(u_g)`` steps up. Since
+``ceil(u_g) - 1 < u_g``, the whole numbers ``ceil(u_g) - 1`` add up to at most ``r - 1``. So above every point there is
+a corner whose steps add up to ``r - 1 + k``, for ``k`` rates, or the highest corner of all: ``k - 1`` steps are lost.
 
-*By an exponential moment.* Quicker, and wider by a third: :func:`moment_refutes`.
+*By an exponential moment.* Quicker, but a third wider: :func:`moment_refutes`.
 """
 
 from __future__ import annotations
@@ -34,29 +35,29 @@ Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
 STEP = 0.015
-"""How long the steps of cells are, in standard deviations of ``s . p``: with four rates 0.045 of them are lost.
-Every cell's corner bounds it, so shorter steps only narrow the limit. Width and cost only."""
+"""The length of a cell's step, in standard deviations of ``s . p``: with four rates, 0.045 standard deviations are
+lost. A corner bounds its whole cell, so shorter steps only tighten the limit. Changes width and cost only."""
 
 WORK = 2e8
-"""How many products of corners and terms there are at most; with more, steps are longer. Width and cost only."""
+"""The largest number of products of corners and terms; beyond it, steps get longer. Changes width and cost only."""
 
 NARROW = 0.004
-"""The standard deviation of the normal distribution that smooths, in those of T. Width and cost only: the smoothed
-function lies above the step for any of them."""
+"""The standard deviation of the smoothing, in standard deviations of T. Changes width and cost only: the smoothed
+function lies above the step for any value."""
 
 EDGE = 3.3
-"""How far the edge lies below ``t``, in those of the smoothing: 0.1% of it is beyond, by which the bound is larger.
-Width only."""
+"""How far the edge lies below ``t``, in standard deviations of the smoothing: 0.1% of the smoothing lies beyond, and
+the bound is larger by that much. Changes width only."""
 
 MAX_TERMS = 250
-"""With more terms the smoothing is twice as wide. Width and cost only."""
+"""With more terms than this, the smoothing is made twice as wide. Changes width and cost only."""
 
 LEFT_OUT = 1e-4
-"""The part of the level that may go into terms that are left out and counts beyond the square wave. All of that is
-added to the bound, so it is valid for any part."""
+"""The part of the level that may go to terms that are left out and to counts beyond the square wave. All of it is
+added to the bound, so any part is valid."""
 
 ROUGH_CELLS = 8
-"""Cells of a rate where a bound is only guessed: it says where to look. Cost only."""
+"""Cells per rate where a bound is only guessed, to see where to look. Changes cost only."""
 
 TINY = 1e-200
 """The least distance of the hyperplane from the lowest corner: keeps a divisor away from 0. It changes no verdict."""
@@ -93,7 +94,7 @@ class SmoothTail:
     low, high
         The box.
     level
-        What the bound will be compared with: terms are left out in proportion to it.
+        The level that the bound will be compared with: terms are left out in proportion to it.
     """
 
     weights: Floats
@@ -112,25 +113,25 @@ class SmoothTail:
     def _wave(self) -> tuple[float, float, float]:
         """Where the square wave ends, its period, and the probability of counts beyond its end.
 
-        Bernstein's inequality (1924) says how far T lies above its mean at most, but for that probability.
+        Bernstein's inequality (1924) bounds how far T lies above its mean, except with that probability.
         """
         negligible = LEFT_OUT * self.level / 4.0
         reach = _bernstein(self._spread**2, float(np.max(self.weights / self.n)), negligible)
         end = max(min(float(self.weights @ self.high) + reach, float(self.weights.sum())), self.reached) + self._spread
-        # Below, too, T is nearly never where the wave comes again: that is a matter of width only.
+        # T also hardly ever falls so low that it meets the previous period of the wave: that affects width only.
         begin = float(self.weights @ self.low) - reach
         return end, end - min(begin, self.reached - 8.0 * self._spread), negligible
 
     @cached_property
     def _terms(self) -> tuple[float, Complexes, Floats, float]:
-        """The mean of F; the coefficients of the terms that are kept and their frequencies; what the others add."""
+        """The mean of F; the coefficients and frequencies of the terms kept; a bound on everything else."""
         end, period, beyond = self._wave
         narrow = NARROW
         while True:
             width = narrow * self._spread
             start, stop = self.reached - EDGE * width, end + EDGE * width
             held = 1.0 - erfc(EDGE / sqrt(2.0))
-            # Beyond 8 standard deviations of the smoothing's own transform, factors are below 1e-13.
+            # Beyond 8 standard deviations of the smoothing's Fourier transform, factors are below 1e-13.
             frequencies = (2.0 * pi / period) * np.arange(1.0, ceil(8.0 / width * period / (2.0 * pi)) + 1.0)
             square = (np.exp(-1j * frequencies * start) - np.exp(-1j * frequencies * stop)) / (
                 1j * frequencies * period
@@ -145,7 +146,7 @@ class SmoothTail:
             narrow *= 2.0
         left_out = float(summed[len(order) - len(kept) - 1]) if len(kept) < len(order) else 0.0
         # Terms that are not listed at all: their coefficients are at most 4 width / (8 period held) times values of
-        # exp(-x**2 / 2) beyond x = 8, of which there are period / (2 pi width) to a unit.
+        # exp(-x**2 / 2) beyond x = 8, of which there are period / (2 pi width) per unit.
         left_out += 4.0 / held * exp(-32.0)
         # Each factor has an error of a few roundings for each of its draws.
         rounding = 1e-15 * float(self.n.sum() + 1e3) * (1.0 + float(sizes.sum()))
@@ -160,7 +161,7 @@ class SmoothTail:
         return np.asarray(np.prod(np.maximum(squares, 0.0) ** (0.5 * self.n[:, None]), axis=0))
 
     def _factors(self, g: int, rates: Floats) -> Complexes:
-        """The characteristic function of one rate's counts, a row for each rate."""
+        """The characteristic function of the counts of rate ``g``, one row for each of its values."""
         frequencies = self._terms[2]
         turned = np.expm1(1j * frequencies * (self.weights[g] / self.n[g]))
         return np.asarray(np.exp(self.n[g] * np.log1p(np.multiply.outer(rates, turned))))
@@ -169,22 +170,22 @@ class SmoothTail:
         """Whether ``P(T >= reached)`` is certainly at most the level at all rates of a hypothesis in the box."""
         if hypothesis.empty:
             return True
-        # Where a few of the rates show that it is not, there is no need to go through all cells.
+        # If a few of the rates already show that it is not, there is no need to go through all cells.
         if self._roughly(hypothesis, 0.0) > self.level:
             return False
         return self._largest(hypothesis, self._step(hypothesis)) <= self.level
 
     def likely_refutes(self, hypothesis: BoundedRates) -> bool:
-        """Whether that is likely, from few rates that are as far above the hyperplane as the corners of cells are."""
+        """Whether that is likely, judged by a few rates as far above the hyperplane as the corners of cells are."""
         return hypothesis.empty or self._roughly(hypothesis, self._step(hypothesis)) <= self.level
 
     def _roughly(self, hypothesis: BoundedRates, above: float) -> float:
-        """The largest bound over few rates on the hyperplane, or so many times ``k - 1`` above it."""
+        """The largest bound over a few rates on the hyperplane, or ``k - 1`` steps of length ``above`` above it."""
         spans = hypothesis.slopes * (hypothesis.high - hypothesis.low)
         return self._largest(hypothesis, max(float(spans.max()) / ROUGH_CELLS, above), above)
 
     def _step(self, hypothesis: BoundedRates) -> float:
-        """How long steps are: short, as far as the work allows."""
+        """The length of a step: as short as the work allows, down to ``STEP``."""
         spans = hypothesis.slopes * (hypothesis.high - hypothesis.low)
         spread = sqrt(float(np.sum(hypothesis.slopes**2 * _largest_variance(self.low, self.high) / self.n)))
         step = STEP * spread
@@ -197,8 +198,8 @@ class SmoothTail:
     def _largest(self, hypothesis: BoundedRates, step: float, above: float | None = None) -> float:
         """The largest bound over the corners of all cells.
 
-        With ``above``, over one point of each that is as far above the hyperplane as corners would be with steps of
-        that length: no bound, but a guess at one.
+        With ``above``, over one point of each cell that is as far above the hyperplane as corners would be with steps
+        of that length: not a bound, but a guess at one.
         """
         mean, coefficients, _, added = self._terms
         active = np.flatnonzero(hypothesis.slopes * (hypothesis.high - hypothesis.low) > 0.0).tolist()
@@ -218,7 +219,7 @@ class SmoothTail:
         for g in active:
             slope, low, high = (float(part[g]) for part in (hypothesis.slopes, hypothesis.low, hypothesis.high))
             cells = ceil(min((high - low) * slope / step, float(steps)))
-            # A little more, so that rounding leaves no rate out.
+            # Slightly larger, so that rounding leaves no rate out.
             corners = low + (np.arange(cells) + share) * (step / slope) * (1.0 + 1e-12)
             tables.append(self._factors(g, np.minimum(corners, high)))
         if sum(len(table) - 1 for table in tables) < steps - 1:  # all corners together lie above the hyperplane
@@ -231,9 +232,9 @@ class SmoothTail:
 
 
 def _largest_sum(tables: list[Complexes], total: int, enough: float) -> float:
-    """The largest real part of a sum of products, over a row of each of four tables whose numbers add up to a total.
+    """The largest real part of a sum of products of four tables' rows, over row indices that add up to a total.
 
-    The search ends where it has found more than enough.
+    The search ends as soon as it has found more than ``enough``.
     """
     first, second, third, fourth = tables
     most = [len(table) - 1 for table in tables]
@@ -255,7 +256,7 @@ def _largest_variance(low: Floats, high: Floats) -> Floats:
 
 
 def _bernstein(variance: float, largest: float, risk: float) -> float:
-    """How far above its mean a sum lies but for this probability, with terms of at most this size."""
+    """How far above its mean a sum can lie, except with this probability, if its terms are at most this large."""
     part = log(1.0 / risk) * largest / 3.0
     return part + sqrt(part**2 + 2.0 * log(1.0 / risk) * variance)
 
@@ -265,13 +266,13 @@ def moment_refutes(
 ) -> bool:
     """Whether an exponential moment shows that ``P(T >= reached)`` is at most the level at all rates of a hypothesis.
 
-    For any ``s > 0``, ``log P_p(T >= t)`` is at most the sum of ``n_g log(1 + p_g (exp(s w_g / n_g) - 1))`` less
+    For any ``s > 0``, ``log P_p(T >= t)`` is at most the sum of ``n_g log(1 + p_g (exp(s w_g / n_g) - 1))`` minus
     ``s t``. Over the rates of the hypothesis that is concave, and for every multiplier ``m >= 0`` at most its maximum
-    over the box alone with ``m (b - a . p)`` added: rate by rate, in closed form. Which ``s`` and ``m`` are taken, from
-    a first ``tilt`` on, changes power only.
+    over the box alone with ``m (b - a . p)`` added: rate by rate, in closed form. The search for ``s`` and ``m`` starts
+    from ``tilt``; which values it finds changes power only.
     """
     tilts, factors = tilt * np.geomspace(0.25, 4.0, 17), np.geomspace(0.25, 4.0, 17)
-    for _ in range(4):  # each time round the best so far, four times as near
+    for _ in range(4):  # each round searches around the best so far, on a grid four times as fine
         exponents = _exponents(weights, n, reached, hypothesis, tilts, factors)
         i, j = np.unravel_index(int(np.argmin(exponents)), exponents.shape)
         if exponents[i, j] <= log(level):
@@ -286,13 +287,13 @@ def moment_refutes(
 def _exponents(
     weights: Floats, n: Floats, reached: float, hypothesis: BoundedRates, tilts: Floats, factors: Floats
 ) -> Floats:
-    """The bound's logarithm at every tilt and multiplier; the latter as a multiple of the tilt."""
+    """The logarithm of the bound at every tilt and multiplier; the latter as a multiple of the tilt."""
     slopes, low, high = hypothesis.slopes, hypothesis.low, hypothesis.high
     growth = np.expm1(tilts[:, None] * weights / n)[:, None, :]
     multiplier = (tilts[:, None] * factors)[:, :, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         best = n / (multiplier * slopes) - 1.0 / growth
-    # A rate that does not weigh in the order has no growth, one that does not weigh in s . p <= b no multiplier.
+    # A rate without weight in T has no growth; a rate without slope in s . p <= b has no multiplier.
     best = np.where(growth <= 0.0, low, np.where(slopes <= 0.0, high, best))
     rates = np.clip(best, low, high)
     parts = n * np.log1p(rates * growth) - multiplier * slopes * rates

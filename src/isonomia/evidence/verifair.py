@@ -62,7 +62,7 @@ def adaptive_error(delta: float, n: float) -> float:
 
 
 def count_leaves(formula: Formula) -> int:
-    """The paper's Figure 4: how many leaves the syntax tree has, a repeated one counted as often as it stands."""
+    """The paper's Figure 4: how many leaves the syntax tree has, with every occurrence counted."""
     match formula:
         case Comparison(first=first, rest=rest):
             # A chain of links mentions its inner sides twice.
@@ -235,7 +235,7 @@ class VerifairEvidence:
         return truth if wrong <= self.delta * (1.0 + 1e-12) else None
 
     def lemmas(self, state: dict[Channel, NDArray[np.float64]]) -> dict[Leaf, Lemma]:
-        """What is known of each leaf; all of it together is wrong with probability at most ``delta``."""
+        """The lemma of each leaf; the probability that any of them is ever wrong is at most ``delta``."""
         risk = self.delta / max(count_leaves(self.formula), 1)
         lemmas: dict[Leaf, Lemma] = {}
         for channel, counts in state.items():
@@ -247,7 +247,7 @@ class VerifairEvidence:
         return lemmas
 
     def progress(self, state: dict[Channel, NDArray[np.float64]]) -> float:
-        """1 when decided; unknown, so 0, before."""
+        """1 when decided; before that it is unknown, so 0."""
         return 0.0 if self.decision(state) is None else 1.0
 
 

@@ -1,7 +1,7 @@
 """Where work is done: in threads, in processes, or on other machines, by any ``concurrent.futures.Executor``.
 
-A piece of work is a pure function of what it is given. So it does not matter where it is done, by how many, or how
-often: what a lost worker had is done again, and results are joined in the order in which they were asked for.
+A piece of work is a pure function of its input. So it does not matter where it is done, by how many workers, or how
+often: the work of a lost worker is done again, and results are joined in the order in which they were requested.
 """
 
 from __future__ import annotations

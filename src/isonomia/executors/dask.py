@@ -1,4 +1,4 @@
-"""Dask: the executor of a client, which is connected to a scheduler or starts workers on this machine."""
+"""Dask: the executor of a client that connects to a scheduler, or starts workers on this machine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["DaskExecutor", "opened"]
 
 
 class DaskExecutor(Executor):
-    """A client's own executor, which ends its cluster too where that was started for it."""
+    """A client's executor; its shutdown also ends the cluster, if that was started for it."""
 
     def __init__(self, client: Any, cluster: Any) -> None:
         self.client, self.cluster = client, cluster
-        # The same question may be asked twice on purpose.
+        # The same call may be submitted twice on purpose.
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -23,15 +23,15 @@ class DaskExecutor(Executor):
         return future
 
     def deserted(self) -> bool:
-        """Whether no worker is left of a cluster of our own.
+        """Whether our own cluster has no worker left.
 
-        Dask's nannies restart a worker that has died, but not one that dies while its nanny is still starting it, as
-        when the first thing that it is given ends it. Work then waits for a worker that never comes.
+        Dask's nannies restart a worker that died, but not one that dies while its nanny is still starting it, as when
+        its first task kills it. Work would then wait for a worker that never comes.
         """
         return self.cluster is not None and not self.client.scheduler_info()["workers"]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster, and end it where it is our own."""
+        """Leave the cluster, and end it if it is our own."""
         del wait, cancel_futures
         self.client.close(timeout=5)
         if self.cluster is not None:

@@ -1,7 +1,7 @@
-"""A pool: items go to the workers of an executor, what comes of them comes back in order, and lost work is done again.
+"""A pool: items go to the workers of an executor, results come back in order, and lost work is done again.
 
-What all items share, such as a model, is packed once. A worker that has not seen it says so, and only then it is sent:
-once to each worker, however many workers there are and whenever they join.
+What all items share, such as a model, is pickled once. A worker that does not have it says so, and only then is it
+sent: once to each worker, however many workers there are and whenever they join. (A small value is sent at once.)
 """
 
 from __future__ import annotations
@@ -34,51 +34,51 @@ from isonomia.wording import words_of
 __all__ = ["Executing", "ExecutorWarning", "Pool", "Shared", "Tasks", "pickler"]
 
 Function = Callable[[Any, Any], Any]
-"""What is done with what is shared and one item; a function of a module, so that every worker can import it."""
+"""A function of the shared value and one item; it belongs to a module, so that every worker can import it."""
 
 TRIES = 5
-"""How often one piece of work is given to workers that are lost with it. A model that ends its process ends each of
-them, and would end the program that asks, too: so it is not tried there."""
+"""How often a piece of work is tried when its worker is lost each time. A model that ends its process would also end
+the calling program, so the work is not tried there."""
 
 REMADE = 3
-"""How often in a row an executor is replaced without any work done by it."""
+"""How often in a row an executor is replaced without having done any work."""
 
 SMALL = 2**18
-"""Bytes that are sent along with each piece of work of a first time."""
+"""A shared value of at most this many bytes is sent along with each piece of work the first time."""
 
 POLL, LATE = 1.0, 15.0
-"""Seconds between two looks at work that does not come back, and after how many it is given to somebody else besides,
-if it should have been done long ago. They decide about nothing but time."""
+"""Seconds between two looks at work that has not come back, and the shortest wait before overdue work is also given to
+another worker. They affect only the time taken."""
 
 DESERTED = 10.0
-"""Seconds without any worker, in an executor that can tell, after which it is replaced. A worker that is restarted
-is there within a few."""
+"""Seconds without any worker, in an executor that can tell, after which it is replaced. A restarted worker is back
+within a few."""
 
 LEAST = 0.005
-"""Seconds of work that are worth a journey to a worker and back; smaller pieces travel together."""
+"""Seconds of work that are worth a round trip to a worker; smaller pieces travel together."""
 
 _GUESSED = 8
-"""How many workers an executor is thought to have that does not say."""
+"""The assumed number of workers of an executor that does not say."""
 
 
 class ExecutorWarning(UserWarning):
-    """Something cannot be sent to the workers of an executor, so that this process computes it."""
+    """Something cannot be sent to the workers of an executor, so this process computes it."""
 
 
 @dataclass(slots=True)
 class Executing:
-    """How an executor is had.
+    """How to get an executor.
 
     Attributes
     ----------
     open
-        Gives one; called again where it was lost.
+        Opens one; called again if it was lost.
     workers
-        How many workers it has; ``None`` where only it can tell.
+        How many workers it has; ``None`` if only the executor can tell.
     here
         Whether its workers are threads of this process, which need no copy of anything.
     lasting
-        Whether it is its owner's, who alone can make a new one.
+        Whether it belongs to the caller, who alone can make a new one.
     name
         What it is called in messages.
     """
@@ -92,12 +92,12 @@ class Executing:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Shared:
-    """What all items share, here and packed for other processes.
+    """What all items share, as a value and pickled for other processes.
 
     Attributes
     ----------
     value
-        The thing itself.
+        The value itself.
     name
         What it is called in messages.
     """
@@ -108,12 +108,12 @@ class Shared:
     _token: str = field(default="", repr=False)
 
     def packed(self) -> tuple[str, bytes]:
-        """The thing as bytes, and what tells it from others.
+        """A token that identifies the value, and the value as bytes.
 
         Raises
         ------
         UsageError
-            Where it cannot leave this process.
+            If it cannot be pickled.
         """
         if self._packed is None:
             self._packed = _dumped(self.value, self.name)
@@ -124,9 +124,9 @@ class Shared:
 def _dumped(value: Any, name: str) -> bytes:
     try:
         whole = bytes(pickler().dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
-        # A worker that began earlier looks for modules where this process did then.
+        # A worker that started earlier has the module search path that this process had then.
         return pickle.dumps(([os.path.abspath(path) for path in sys.path], whole))
-    except Exception as error:  # each class has its own
+    except Exception as error:  # each class raises its own
         raise UsageError(
             f"{name} cannot be sent to another process ({type(error).__name__}: {words_of(error)}). Give the model as "
             "a path or as module:object, which each worker opens for itself, or ask it in threads: executor='threads'"
@@ -134,9 +134,9 @@ def _dumped(value: Any, name: str) -> bytes:
 
 
 def pickler() -> Any:
-    """cloudpickle, which Dask, Ray and loky bring along: functions without a module, as of a notebook, are sent whole.
+    """cloudpickle, which Dask, Ray and loky install: it pickles functions without a module, as in a notebook, by value.
 
-    Where it is not installed, Python's own pickle sends them by name.
+    Where it is not installed, Python's own pickle, which pickles functions by name.
     """
     for module in ("cloudpickle", "joblib.externals.cloudpickle"):
         try:
@@ -153,7 +153,7 @@ class Pool:
     Attributes
     ----------
     executing
-        How the executor is had.
+        How to get the executor.
     """
 
     executing: Executing
@@ -164,7 +164,7 @@ class Pool:
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def begin(self, function: Function, shared: Shared, items: Sequence[Any], sizes: Sequence[int]) -> Tasks:
-        """Begin to work on items. Their sizes say only how much work each is, so that small ones travel together."""
+        """Start work on items. Their sizes say how much work each is, only so that small ones travel together."""
         tasks = Tasks(self, function, shared, [])
         for first, last in self._grouped(shared, sizes):
             tasks.waiting.append(_Task(tuple(items[first:last]), sum(sizes[first:last])))
@@ -174,16 +174,16 @@ class Pool:
         return tasks
 
     def stay_here(self, what: str, error: UsageError) -> None:
-        """Say that something is computed by this process, since it cannot be sent."""
+        """Warn that something is computed by this process because it cannot be sent."""
         message = f"{what} by this process, and only the model is asked in {self.executing.name}: {error}"
         warnings.warn(message, ExecutorWarning, stacklevel=3)
 
     def _is_new(self, shared: Shared) -> bool:
-        """Whether no worker can have what is shared, and it is so small that asking first would take longer."""
+        """Whether no worker can have the shared value yet, and it is too small for asking first to save time."""
         return not self.executing.here and shared not in self._seen and len(shared.packed()[1]) <= SMALL
 
     def _grouped(self, shared: Shared, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Which items travel together: in no more pieces than workers can make use of, and none too small."""
+        """Which items travel together: in no more pieces than the workers can use, and none too small."""
         total = max(sum(sizes), 1)
         pieces = min(len(sizes), 4 * self.workers)
         pace = self._pace.get(shared.name)
@@ -214,7 +214,7 @@ class Pool:
         try:
             executor = self._opened()
             task.future = executor.submit(*call)
-        except Exception as error:  # each engine has its own
+        except Exception as error:  # each engine raises its own
             task.future = Future()
             task.future.set_exception(error)
         task.sent_to = executor
@@ -226,7 +226,7 @@ class Pool:
             return self._executor
 
     def reply_to(self, task: _Task, tasks: Tasks) -> Reply | None:
-        """What a worker says to a piece of work; ``None`` where it has to be done here."""
+        """A worker's reply to a piece of work; ``None`` if it has to be done in this process."""
         while True:
             try:
                 reply = self._waited(task, tasks)
@@ -244,10 +244,10 @@ class Pool:
     def _waited(self, task: _Task, tasks: Tasks) -> Reply:
         """Wait for the first reply.
 
-        From an executor that was given up meanwhile none may ever come, and some engines forget work of a worker that
-        they have lost: work that takes far too long is given to somebody else besides, each time after a longer wait.
-        Where that does not help, and it is known how long such work takes, the executor is replaced. So is one that
-        has nobody left.
+        An executor that was replaced in the meantime may never reply, and some engines forget the work of a lost
+        worker. So work that takes far too long is also given to another worker, each time after a longer wait. If that
+        does not help, and it is known how long such work takes, the executor is replaced. So is one that has no worker
+        left.
         """
         deserted = 0.0
         pace = self._pace.get(tasks.shared.name)
@@ -270,7 +270,7 @@ class Pool:
                 due, asked = 2.0 * due, asked + 1
 
     def _send_whole(self, tasks: Tasks) -> None:
-        """Others may have come to workers who know nothing, too."""
+        """Send the shared value with other pieces, too, that reached a worker without it."""
         for task in tasks.waiting:
             future = task.future
             came = future is not None and future.done() and not future.cancelled() and future.exception() is None
@@ -278,7 +278,7 @@ class Pool:
                 self._send(task, tasks, whole=True)
 
     def _again(self, task: _Task, tasks: Tasks, error: BaseException) -> bool:
-        """Send again a piece of work that was lost, to a new executor where that can be."""
+        """Send a lost piece of work again, to a new executor if need be; ``False`` if this process has to do it."""
         task.tries += 1
         if task.tries >= TRIES and not self.executing.here:
             self._restart()
@@ -297,7 +297,7 @@ class Pool:
     def _remake(self, lost: Executor | None, error: BaseException) -> None:
         with self._lock:
             if lost is not None and self._executor is not lost:
-                return  # somebody has seen to it
+                return  # another thread has replaced it
             self._fruitless += 1
             if self._fruitless > REMADE:
                 self._restart()
@@ -308,12 +308,12 @@ class Pool:
             self.close()
 
     def _restart(self) -> None:
-        """Forget what went wrong: the next who asks may have a model that does no harm."""
+        """Forget what went wrong: the next caller's model may work."""
         self._fruitless = 0
         self.close()
 
     def _note(self, name: str, task: _Task, reply: Reply) -> None:
-        """Learn how long the work on an item takes; it decides which of them travel together, and nothing else."""
+        """Learn how long work takes per unit of size: it decides which items travel together, and when one is late."""
         if reply.values and task.size:
             new, old = reply.seconds / task.size, self._pace.get(name)
             self._pace[name] = new if old is None else 0.7 * old + 0.3 * new
@@ -344,14 +344,14 @@ class _Task:
 
 @dataclass(slots=True, eq=False)
 class Tasks:
-    """Work that has begun.
+    """Work that was started.
 
     Attributes
     ----------
     pool, function, shared
-        Who does it, what is done, and what the items share.
+        The pool that does it, the function, and what the items share.
     waiting
-        The pieces whose results were not taken yet, in order.
+        The pieces whose results have not been taken yet, in order.
     """
 
     pool: Pool
@@ -360,12 +360,12 @@ class Tasks:
     waiting: list[_Task]
 
     def results(self) -> Iterator[Any]:
-        """What came of each item, in order.
+        """The result of each item, in order.
 
         Raises
         ------
         Exception
-            The first error of the work itself.
+            The first error raised by the work itself.
         """
         try:
             while self.waiting:
@@ -381,7 +381,7 @@ class Tasks:
             self.drop()
 
     def drop(self) -> None:
-        """Nobody needs what is left."""
+        """Cancel what is left."""
         for task in self.waiting:
             if task.future is not None:
                 task.future.cancel()

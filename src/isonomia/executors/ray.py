@@ -1,4 +1,4 @@
-"""Ray: its tasks behind the one method that an executor has."""
+"""Ray: its tasks behind the ``submit`` method of an executor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["RayExecutor", "opened"]
 
 
 class RayExecutor(Executor):
-    """Each call is a task of one processor."""
+    """Each call is a task on one CPU."""
 
     def __init__(self, ray: Any, begun: bool) -> None:
         self._ray, self._begun = ray, begun
@@ -22,7 +22,7 @@ class RayExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave Ray where it was begun for this."""
+        """Leave Ray if it was initialized here."""
         del wait, cancel_futures
         if self._begun:
             self._ray.shutdown()
@@ -33,7 +33,7 @@ def _call(function: Any, arguments: Any, keywords: Any) -> Any:
 
 
 def opened(address: str, workers: int) -> Executor:
-    """Connect to a cluster, at an address or begun on this machine; without one, start ``workers`` processes here."""
+    """Use the cluster Ray is connected to, one at an address, or one on this machine; else start ``workers`` CPUs."""
     ray = import_module("ray")
     begun = not ray.is_initialized()
     quiet = {"log_to_driver": False, "configure_logging": False}

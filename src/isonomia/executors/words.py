@@ -1,7 +1,7 @@
 """From a word to a pool: ``threads``, ``processes:4``, ``dask:tcp://host:8786``, ``ray``, ...
 
-A pool that was named by a word is kept until the program ends: the next check finds its workers warm, with the model
-that they have opened. An executor that somebody brought is used as it is, and left to its owner.
+A pool named by a word is kept until the program ends: the next check finds its workers warm, with the model already
+open. An executor that the caller passes is used as it is, and never shut down.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _lock = threading.Lock()
 
 
 def pool_for(executor: Executor | str | Pool | None, workers: int = 1) -> Pool | None:
-    """The pool that an argument ``executor`` names; ``None`` where all is done here.
+    """The pool for the argument ``executor``; ``None`` if this process does everything.
 
     Parameters
     ----------
     executor
         A word, an executor, or a pool. Without one, several ``workers`` are threads.
     workers
-        How many workers, where a word does not say.
+        How many workers, if a word does not say.
 
     Raises
     ------
     UsageError
-        Where it is neither.
+        If it is none of these.
     """
     if executor is None:
         return None if workers == 1 else pool_for("threads", workers)
@@ -78,7 +78,7 @@ def _named(text: str, workers: int) -> Pool:
 
 
 def _parsed(text: str) -> tuple[str, str, int]:
-    """The word, the address and the number of workers that a text has."""
+    """The word, the address and the number of workers in a text."""
     word, _, rest = text.strip().partition(":")
     if word not in WORDS:
         raise UsageError(f"{_EXPECTED}, but got executor={text!r}.{nearest(word, WORDS)}")
@@ -101,7 +101,7 @@ def _processors() -> int:
 
 
 def _executing(text: str, word: str, address: str, count: int) -> Executing:
-    """How the executor of a word is had. What it needs is looked for now, so that a missing package is said at once."""
+    """How to get the executor of a word. Packages are imported now, so that a missing one is reported at once."""
     match word:
         case "threads":
             return Executing(lambda: ThreadPoolExecutor(count, "isonomia"), count, here=True, name=text)
@@ -129,12 +129,12 @@ def _needed(module: str, install: str, otherwise: str | None = None) -> Any:
 
 
 def _processes(count: int) -> ProcessPoolExecutor:
-    """Processes that inherit nothing: a copy of a program with threads may wait forever for a lock that it copied."""
+    """Processes that are not forked from this one: a fork of a program with threads may inherit a lock and deadlock."""
     import multiprocessing
 
     if "forkserver" in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context("forkserver")
-        # What this process has imported so far, workers will mostly need: once for all of them, not once for each.
+        # Workers will mostly need what this process has imported: import it once for all of them.
         ours = sorted(name for name in sys.modules if name.partition(".")[0] == "isonomia")
         context.set_forkserver_preload(["isonomia.executors.worker", "isonomia.models.parallel", *ours])
         return ProcessPoolExecutor(count, context, begin_process)
@@ -142,7 +142,7 @@ def _processes(count: int) -> ProcessPoolExecutor:
 
 
 def close_pools() -> None:
-    """Let all workers go that a word called for; the next check calls for new ones."""
+    """Close every pool named by a word; the next check opens new ones."""
     with _lock:
         pools = list(_pools.values())
         _pools.clear()

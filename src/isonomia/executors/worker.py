@@ -1,7 +1,7 @@
-"""What happens in a worker: what is shared is unpacked once and kept, then one item after the other is worked on.
+"""What happens in a worker: the shared value is unpickled once and kept, then the items are worked on one by one.
 
-Nothing raises here: an error of the work is part of the reply. So whatever an executor raises is the executor's own
-trouble, such as a worker that was lost, and the work can be done again.
+Nothing raises here: an error of the work is part of the reply. So whatever an executor raises is its own failure, such
+as a lost worker, and the work can be done again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from isonomia.wording import words_of
 __all__ = ["Reply", "begin_process", "done", "work"]
 
 KEPT = 8
-"""How many shared things a worker keeps; the one that was not used for longest goes first, and is sent again."""
+"""How many shared values a worker keeps; it drops the least recently used one, which is sent again when needed."""
 
 _kept: OrderedDict[str, Any] = OrderedDict()
 _lock = threading.Lock()
@@ -31,14 +31,14 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker says.
+    """A worker's reply.
 
     Attributes
     ----------
     known
-        Whether it has what is shared; if not, nothing was done, and it has to be sent.
+        Whether it has the shared value; if not, nothing was done, and the value has to be sent.
     values
-        What came of each item.
+        The result of each item.
     error
         What ended the work, if anything did.
     seconds
@@ -52,7 +52,7 @@ class Reply:
 
 
 def work(function: Callable[[Any, Any], Any], token: str, packed: bytes | None, items: Sequence[Any]) -> Reply:
-    """Work on items with what is shared under a token; ``packed`` brings it along."""
+    """Work on items with the shared value of this token; ``packed`` is that value, pickled, if it was sent along."""
     try:
         found, shared = _shared(token, packed)
     except Exception as error:  # whatever a class does when it is unpickled
@@ -86,7 +86,7 @@ def _shared(token: str, packed: bytes | None) -> tuple[bool, Any]:
 
 
 def _portable(error: BaseException, what: str) -> Exception:
-    """An error that can be sent: itself where that can be done, else its words."""
+    """An error that can be pickled: the error itself if possible, else a ``ModelError`` with its message."""
     if isinstance(error, IsonomiaError):
         try:
             pickle.loads(pickle.dumps(error))
@@ -98,7 +98,7 @@ def _portable(error: BaseException, what: str) -> Exception:
 
 
 def begin_process() -> None:
-    """What a process of our own does first: Ctrl-C is for the program that asks, and without it there is no work."""
+    """Prepare a process of our own: leave Ctrl-C to the calling program, and exit when that program ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from multiprocessing import parent_process
     from multiprocessing.connection import wait

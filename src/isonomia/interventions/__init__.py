@@ -5,8 +5,8 @@ A person at ``x`` who takes an *action* ``a`` ends up at ``x' = x + a + r``, whe
 effects. Its ``reach`` gives the *reachable set* of each person, their own point included, as
 :class:`ReachableSets`: counted, listed, or drawn from uniformly.
 
-A constraint can say that a linkage passes on a part of an action to another feature; such effects are certain, and
-count as part of the action. :class:`Noise`, :class:`Causes` and :class:`Sampler` come after it.
+A linkage, which is a constraint, passes on a part of an action to another feature; such effects are certain, and count
+as part of the action. :class:`Noise`, :class:`Causes` and :class:`Sampler` come after it.
 """
 
 from isonomia.interventions.block_sets import Memory

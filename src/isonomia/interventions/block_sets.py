@@ -1,6 +1,6 @@
 """What people can reach in one block, in parts that can be counted, listed or drawn from.
 
-A part is about some of the people: a range of one feature, a list of points, proposals of which some are kept, or
+A part covers some of the people: a range of one feature, a list of points, proposals of which some are kept, or
 polytopes. :class:`Memory` keeps lists for other people, other models and other runs.
 """
 
@@ -26,18 +26,18 @@ __all__ = ["ListPart", "Memory", "Part", "PolytopePart", "RangePart", "Rejection
 _TIGHT = 1e-3
 """The share of accepted proposals below which a block is cut into polytopes instead; it changes the cost only."""
 _PILOTS = (64, 4096)
-"""Proposals that estimate that share: a few for everybody, more for whom they leave in doubt."""
+"""Proposals that estimate that share: a few for everybody, more for those whose share seems low."""
 _TOGETHER = 5_000_000
-"""Moves that are listed for all people together; beyond it those with more than their part are drawn from instead."""
+"""Moves that are listed for all people together; beyond it, people with more than their part are sampled instead."""
 _MAX_ROUNDS = 1000
-"""Draws from polytopes are repeated so often before almost all of them count as forbidden."""
+"""How often draws from polytopes are repeated before almost all of them count as forbidden."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangePart:
     """One feature by itself: every value, or every whole value, of a range.
 
-    ``rows`` says which people; every part has it. ``low`` and ``high`` have one entry for each.
+    ``rows`` says which people, as in every part. ``low`` and ``high`` have one entry for each.
     """
 
     rows: NDArray[np.intp]
@@ -68,8 +68,8 @@ class RangePart:
 class ListPart:
     """Every point, in one table for all people; people with the same start in the block share their rows.
 
-    ``table`` has the ended value of each of the block's columns, then the change of each pushed feature. A person's
-    rows are ``size`` many from ``first``.
+    ``table`` has the ended value of each of the block's columns, then the change of each pushed feature. A person has
+    ``size`` rows, beginning at ``first``.
     """
 
     rows: NDArray[np.intp]
@@ -94,7 +94,7 @@ class ListPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RejectionPart:
-    """Points by proposals that are kept where the constraints allow them."""
+    """Points drawn by proposals, which are kept where the constraints allow them."""
 
     rows: NDArray[np.intp]
     block: FeatureBlock
@@ -124,7 +124,7 @@ class PolytopePart:
         return np.full(len(self.rows), np.inf)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Uniform points; what a constraint without a linear form forbids is drawn again."""
+        """Uniform points; a point that a constraint without a linear form forbids is drawn again."""
         wanted = len(self.rows) * n
         allowed, count = list[Floats](), 0
         for _ in range(_MAX_ROUNDS):
@@ -146,24 +146,24 @@ Part: TypeAlias = RangePart | ListPart | RejectionPart | PolytopePart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """The moves of every start that was met, by block; a block is told from others by its features and constraints.
+    """The moves of every start seen so far, by block; a block is identified by its features and constraints.
 
-    It is added to by :meth:`Interventions.reach`. What a predicate's function closes over is not seen: use a fresh
-    memory where that changes.
+    :meth:`Interventions.reach` adds to it. It does not see what a predicate's function closes over: use a fresh memory
+    where that changes.
 
     Attributes
     ----------
     known
         The moves of each start, by the block's fingerprint; empty at first.
     enumerate
-        Lists the moves of starts that were not met before.
+        Lists the moves of new starts.
     """
 
     known: dict[str, dict[bytes, Floats]] = field(default_factory=dict)
     enumerate: Callable[[FeatureBlock, Floats, int], Enumerated] = field(default=enumerate_moves, repr=False)
 
     def moves(self, block: FeatureBlock, starts: Floats, most: int) -> Enumerated:
-        """The moves of each start, each of them distinct; those not met before are enumerated, and kept."""
+        """The moves of each of some distinct starts; those of new starts are enumerated, and kept."""
         stored = self.known.setdefault(block.fingerprint(), {})
         keys = [row.tobytes() for row in np.ascontiguousarray(starts)]
         new = np.asarray([j for j, key in enumerate(keys) if key not in stored], dtype=np.intp)
@@ -199,10 +199,10 @@ class Memory:
 def solve(
     block: FeatureBlock, start: Floats, memory: Memory | None = None, most_moves: int = MOST_MOVES
 ) -> tuple[Part, ...]:
-    """What people can reach in a block, in parts that each are about some of them.
+    """What people can reach in a block, in parts that each cover some of them.
 
-    ``start`` has the block's columns, one person a row. What ``memory`` knows is not enumerated again, and it is added
-    to. A person with more than ``most_moves`` moves is drawn from.
+    ``start`` has the block's columns, one row per person. What ``memory`` has is not enumerated again, and new moves
+    are added to it. The points of a person with more than ``most_moves`` moves are drawn, not listed.
     """
     everybody = np.arange(len(start))
     if block.alone:
@@ -225,7 +225,7 @@ def solve(
 
 
 def _surely_large(block: FeatureBlock, keys: Floats, most_moves: int) -> NDArray[np.bool_]:
-    """Whose moves seem so many, by a few proposals, that listing them would fail or take more than their part."""
+    """Who has, by an estimate, so many moves that listing them would fail or take more than their part."""
     boxes = Boxes.of(block, keys)
     sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
     some = np.flatnonzero(sizes > (2.0 * most_moves if sizes.sum() <= _TOGETHER else 1_000.0))
@@ -247,7 +247,7 @@ def _distinct(start: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def _to_draw_from(block: FeatureBlock, keys: Floats, which: NDArray[np.intp], key: NDArray[np.intp]) -> Iterator[Part]:
-    """The parts of those whose points are not listed, by which of the different starts they have."""
+    """The parts of the people whose points are not listed; ``which`` are their starts among the distinct ones."""
     if not block.one_to_one:
         raise UsageError(
             f"linkages among {', '.join(feature.name for feature in block.features)} go round in a circle, so that "
@@ -265,7 +265,7 @@ def _to_draw_from(block: FeatureBlock, keys: Floats, which: NDArray[np.intp], ke
 
 
 def _are_tight(block: FeatureBlock, boxes: Boxes) -> NDArray[np.bool_]:
-    """Whose proposals are seldom accepted. The seed is fixed: how a law is drawn from does not change the law."""
+    """Whose proposals are seldom accepted. The seed is fixed: the way of sampling does not change the distribution."""
     rng = np.random.default_rng(0)
     doubtful = np.arange(len(boxes.start))
     for tries in _PILOTS:
@@ -276,7 +276,7 @@ def _are_tight(block: FeatureBlock, boxes: Boxes) -> NDArray[np.bool_]:
 
 
 def _tight_part(block: FeatureBlock, box: Boxes, rows: NDArray[np.intp]) -> Part:
-    """One start whose box is nearly empty: drawn in by the solver, and if that is not enough, cut into polytopes."""
+    """One start whose box is nearly empty: narrowed by the solver, and if that is not enough, cut into polytopes."""
     ends = tightened(block, box.start[0])
     if ends is None:
         return _list_part(block, box, box.start, rows)
@@ -288,13 +288,13 @@ def _tight_part(block: FeatureBlock, box: Boxes, rows: NDArray[np.intp]) -> Part
     slices = slices_of(block, box.start[0], *ends)
     if slices.slices[0].dimension:
         return PolytopePart(rows, block, box, slices)
-    rng = np.random.default_rng(0)  # each slice is a single point, so that every draw is the same
+    rng = np.random.default_rng(0)  # each slice is a single point, so every draw is the same
     points = [slices.only(one).draw(1, rng) for one in slices.slices]
     return _list_part(block, box, np.concatenate(points), rows)
 
 
 def _list_part(block: FeatureBlock, box: Boxes, acted: Floats, rows: NDArray[np.intp]) -> ListPart:
-    """The allowed ones of some points, and the start, as a list."""
+    """Those of some points that are allowed, and the start, as a list."""
     allowed = box.at(np.zeros(len(acted), dtype=np.intp)).allowed(block, acted)
     points = np.concatenate([box.start, acted[allowed]])
     _, first = np.unique(np.round(points, 9), axis=0, return_index=True)

@@ -1,4 +1,4 @@
-"""Blocks: features that constraints and linkages couple. What people can reach is found out one block at a time."""
+"""Blocks: features that constraints and linkages couple. What people can reach is computed one block at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Boxes", "FeatureBlock", "blocks_of", "components", "rule_identity"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureBlock:
-    """Some features that are coupled, with what couples them.
+    """Some coupled features, with what couples them.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class FeatureBlock:
         The indices, among all features, of those that can be acted on or that a constraint reads. What a person can
         reach in the block depends on their values in these only.
     pushed
-        The indices of features that do nothing but receive effects of linkages.
+        The indices of features that only receive effects of linkages.
     features
-        The features at ``columns``; one that a linkage moves by at least or at most so much counts as actionable.
+        The features at ``columns``; one that a linkage moves by "at least" or "at most" counts as actionable.
     constraints
         With the indices of their features among ``columns``.
     push, onto
-        The effect of one unit of action on each column, on each column and on each pushed feature.
+        The effects of one unit of action on each column (a row): on each column, and on each pushed feature.
     """
 
     columns: tuple[int, ...]
@@ -51,12 +51,12 @@ class FeatureBlock:
 
     @property
     def discrete(self) -> bool:
-        """Whether every feature that can be acted on is of whole numbers."""
+        """Whether every feature that can be acted on has whole values."""
         return all(self.features[j].whole for j in self.free)
 
     @property
     def alone(self) -> bool:
-        """Whether it is one feature that nothing constrains and that pushes nothing."""
+        """Whether it is a single feature without constraints that pushes nothing."""
         return len(self.columns) == 1 and not self.constraints and not self.onto.size
 
     @property
@@ -66,7 +66,7 @@ class FeatureBlock:
 
     @property
     def effect(self) -> Floats:
-        """The whole effect of one unit of action on each column, on each column."""
+        """The total effect of one unit of action on each column (a row) on each column, the action included."""
         return np.eye(len(self.columns)) + self.push
 
     def fingerprint(self) -> str:
@@ -76,7 +76,7 @@ class FeatureBlock:
         return fingerprint_of(*map(repr, self.features), *rules, *effects)
 
     def touched(self, column: int) -> set[int]:
-        """The columns whose value depends on the action on one."""
+        """The columns whose value depends on the action on this one."""
         return {column, *np.flatnonzero(self.push[column]).tolist()}
 
     def ranges(self, start: Floats) -> tuple[Floats, Floats]:
@@ -84,7 +84,7 @@ class FeatureBlock:
         return own_ranges(self.features, start)
 
     def within(self, start: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
-        """The ranges drawn in to what linkages of at least or at most so much leave of them; all moves lie within."""
+        """The ranges, narrowed by linkages of "at least" or "at most"; all moves lie within them."""
         low, high = least, most
         for constraint, indices in self.constraints:
             if isinstance(constraint, Linkage) and constraint.frees:
@@ -97,12 +97,12 @@ class FeatureBlock:
         return low, high
 
     def moves(self, start: Floats, acted: Floats, least: Floats, most: Floats) -> Moves:
-        """Actions with where they lead."""
+        """Actions, and where they lead."""
         ended = acted + (acted - start) @ self.push if self.push.any() else acted
         return Moves(start, acted, ended, least, most)
 
     def box(self, start: Floats, low: Floats, high: Floats, least: Floats, most: Floats) -> Box:
-        """Boxes of actions with where they can lead."""
+        """Boxes of actions, and where they can lead."""
         if not self.push.any():
             return Box(start, low, high, low, high, least, most)
         up, down = np.maximum(self.effect, 0.0), np.minimum(self.effect, 0.0)
@@ -121,7 +121,7 @@ class FeatureBlock:
 class Boxes:
     """Where some people are in a block, the ranges of their own actions, and a box that holds all their moves.
 
-    Every array has one person a row and one of the block's columns a column.
+    Every array has one row per person and one column for each of the block's columns.
     """
 
     start: Floats
@@ -132,7 +132,7 @@ class Boxes:
 
     @classmethod
     def of(cls, block: FeatureBlock, start: Floats) -> Boxes:
-        """The boxes of people about whom nothing but the ranges, and what linkages leave of them, is known."""
+        """The boxes of people, from their ranges and linkages alone."""
         least, most = block.ranges(start)
         return cls(start, least, most, *block.within(start, least, most))
 
@@ -182,14 +182,14 @@ def _block(
 
 
 def _read_by(constraint: Constraint) -> tuple[str, ...]:
-    """The features whose values a constraint looks at; a plain linkage looks at none, and only pushes."""
+    """The features whose values a constraint reads; a plain linkage reads none, and only pushes."""
     if isinstance(constraint, Linkage) and constraint.pushes and not constraint.keep_bounds:
         return ()
     return constraint.names
 
 
 def components(count: int, groups: Iterable[Sequence[int]]) -> list[list[int]]:
-    """The connected components of so many nodes, of which each group is joined, each in order."""
+    """The connected components of ``count`` nodes where each group is joined; each component is in order."""
     root = list(range(count))
 
     def find(j: int) -> int:
@@ -209,7 +209,7 @@ def components(count: int, groups: Iterable[Sequence[int]]) -> list[list[int]]:
 
 
 def rule_identity(rule: Constraint | Effect) -> str:
-    """A text that tells a constraint or an effect from every other; functions are told apart by their source."""
+    """A text that identifies a constraint or an effect; functions are told apart by their source."""
     values = ((field.name, getattr(rule, field.name)) for field in fields(rule))  # type: ignore[arg-type]
     return f"{rule.kind} {[(name, _value_identity(value)) for name, value in values]!r}"
 

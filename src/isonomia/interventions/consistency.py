@@ -1,4 +1,4 @@
-"""Whether people and constraints fit together: starts that break a rule, and rules that contradict each other."""
+"""Whether people and constraints fit together: people who break a rule, and rules that contradict each other."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def refusals_of(
 ) -> tuple[Refusal, ...]:
     """Everybody who is refused, with the first reason for each, in the order of rows.
 
-    Bounds count for features that can be acted on: a person beyond them could not even stay. What nobody can act on may
-    lie anywhere. Constraints are given as the user wrote them, for messages, and with categories as indices.
+    Bounds apply to actionable features: a person beyond them could not even stay. Other features may have any value.
+    ``constraints`` are as the user wrote them, for messages; ``coded`` has categories as indices.
     """
     refused: dict[int, Refusal] = {}
     index = {feature.name: j for j, feature in enumerate(features)}
@@ -99,14 +99,16 @@ def _refusal(
 
 
 _FAR = 1e7
-"""Stands for a bound that was not given: the solver needs ends, and far larger ones cost it digits."""
+"""Stands for a bound that was not given, where a constraint is switched on and off by a binary: its row needs some bound,
+and far larger ones cost the solver accuracy."""
 
 
 def contradiction_in(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """A smallest set of constraints that no person within the features' bounds meets together; empty if there is none.
+    """A minimal set of constraints that no person within the features' bounds meets together; empty if there is none.
 
-    A mixed-integer program is asked whether anybody can meet them all; if not, constraints are left out one by one as
-    long as nobody can meet the others. Constraints about changes, and predicates, take no part. Categories are indices.
+    A mixed-integer program decides whether anybody can meet them all; if not, constraints are dropped one by one as
+    long as nobody can meet the others. Constraints about changes, and predicates, are not considered. Categories are
+    indices.
     """
     forms = [(constraint, _standing(features, constraint)) for constraint in constraints]
     clash = [(constraint, form) for constraint, form in forms if form is not None]
@@ -119,15 +121,15 @@ def contradiction_in(features: Sequence[Feature], constraints: Sequence[Constrai
     return tuple(constraint for constraint, _ in clash)
 
 
-def _range(feature: Feature) -> tuple[float, float]:
-    return -_FAR if feature.low is None else feature.low, _FAR if feature.high is None else feature.high
+def _range(feature: Feature, far: float) -> tuple[float, float]:
+    return -far if feature.low is None else feature.low, far if feature.high is None else feature.high
 
 
 def _standing(features: Sequence[Feature], constraint: Constraint) -> Form | None:
     """The rows of a constraint that hold wherever a person within the features' bounds can be."""
     by_name = {feature.name: feature for feature in features}
     mine = [by_name[name] for name in constraint.names]
-    low, high = (np.asarray(end, dtype=np.float64) for end in zip(*map(_range, mine), strict=True))
+    low, high = (np.asarray(end, dtype=np.float64) for end in zip(*(_range(feature, _FAR) for feature in mine), strict=True))
     whole = tuple(feature.whole for feature in mine)
     return constraint.standing(ActionScope(low, low, high, low, high, whole, whole))
 
@@ -137,7 +139,7 @@ def _possible(features: Sequence[Feature], parts: Sequence[tuple[Constraint, For
     if not parts:
         return True
     count, binaries = len(features), sum(form.binaries for _, form in parts)
-    low, high = (np.asarray(end) for end in zip(*map(_range, features), strict=True))
+    low, high = (np.asarray(end) for end in zip(*(_range(feature, np.inf) for feature in features), strict=True))
     bounds = np.append(low, np.zeros(binaries)), np.append(high, np.ones(binaries))
     whole = np.asarray([feature.whole for feature in features] + [True] * binaries)
     try:

@@ -22,9 +22,9 @@ __all__ = ["guess"]
 
 
 _MANY = 50
-"""With more categories than this, a column is taken for a name rather than for something that people choose."""
+"""With more categories than this, a column is taken for a name rather than for a choice."""
 _FEW, _GAPS, _EACH = 12, 3, 5
-"""So few whole numbers, so far apart and each so frequent, are taken for a list of choices."""
+"""At most this many whole numbers, on average this far apart and this frequent, are taken for a list of choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Guesses:
 
 
 def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None) -> Guesses:
-    """Features with the kinds and bounds that occur, what their names suggest, and the encodings that dummies seem."""
+    """Features with the kinds and bounds that occur, what their names suggest, and encodings that dummies suggest."""
     left = _left_out(table, leave_out, outcome)
     known = bool(leave_out) or outcome is not None or bool(left)
     features: dict[str, Feature] = {}
@@ -72,7 +72,7 @@ def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (),
 
 
 def _described(column: ColumnProfile, known: bool) -> tuple[Feature, str] | str:
-    """A feature and what speaks for it; or why there is none, as the end of a sentence that begins with the column."""
+    """A feature and the reasons for it; or why there is none, as the end of a sentence that begins with the column."""
     unfit = _unfit(column)
     if unfit:
         return unfit
@@ -88,7 +88,7 @@ def _described(column: ColumnProfile, known: bool) -> tuple[Feature, str] | str:
 
 
 def _unfit(column: ColumnProfile) -> str:
-    """Why no feature is made of a column, as the end of a sentence that begins with its name; empty where one is."""
+    """Why a column is not a feature, as the end of a sentence that begins with its name; empty where it is one."""
     if column.kind == "nothing":
         return "has no value at all"
     if column.kind == "date":
@@ -138,21 +138,21 @@ def _of_numbers(column: ColumnProfile) -> Feature:
 
 
 def _rising(feature: Feature) -> Direction:
-    """The way of a feature that only rises: a dummy for at most so much turns off, and texts have no order yet."""
+    """The direction of a feature that only rises: a dummy for an upper limit turns off, and texts have no order yet."""
     if feature.kind == "binary" and limits_from_above(feature.name):
         return "down"
     return "both" if feature.values and isinstance(feature.values[0], str) else "up"
 
 
 def _changed(feature: Feature, **changes: Any) -> Feature:
-    """The same feature with something else about it; bounds that a list of categories implies are left to it."""
+    """The same feature with some changes; bounds that a list of categories implies are reset, to be implied again."""
     implied: dict[str, Any] = {"low": None, "high": None} if feature.kind == "categorical" else {}
     return replace(feature, **implied, **changes)
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a name suggests: whether people can change it by an action, whether it can only rise, and why, in words."""
+    """What a name suggests: whether people can change the feature by an action, whether it can only rise, and why."""
 
     actionable: bool
     rises: bool
@@ -162,8 +162,8 @@ class Hint:
 def hint_of(name: str) -> Hint | None:
     """What a name suggests; ``None`` where it says nothing.
 
-    Guesses err on the side of leaving a feature alone: to audit with a change that nobody can make is worse than to
-    audit without one that somebody could.
+    Guesses err on the side of not actionable: auditing with a change that nobody can make is worse than auditing
+    without one that somebody could.
     """
     protected = vocabulary.protected_attribute(name)
     if vocabulary.is_age(name):
@@ -186,7 +186,7 @@ def hint_of(name: str) -> Hint | None:
 
 
 def _outcome_hint(name: str, known: bool) -> Hint | None:
-    """What to make of a name that could be an outcome's; an income is one only where no outcome is known."""
+    """What a name suggests that could be an outcome's; an income is one only where no outcome is known."""
     words = vocabulary.OUTCOMES | vocabulary.SURE_OUTCOMES
     if not has_word(name, words - {"income"} if known else words):
         return None
@@ -196,8 +196,8 @@ def _outcome_hint(name: str, known: bool) -> Hint | None:
 def likely_outcome(names: Sequence[str]) -> str | None:
     """The column that looks like what is predicted; ``None`` where none does.
 
-    It is one whose whole name says so, wherever it stands, or the last or first column with a word that often does;
-    columns that by their names tell people apart do not count.
+    It is a column whose whole name says so, in any place, or else the last or first column if it has a word that often
+    does; columns that are identifiers by their names are skipped.
     """
     words = vocabulary.OUTCOMES | vocabulary.SURE_OUTCOMES
     sure = [name for name in names if vocabulary.is_sure_outcome(name)]
@@ -213,7 +213,7 @@ def _left_out(table: Table, leave_out: str | Sequence[str] | Mapping[str, str], 
     given = [*([leave_out] if isinstance(leave_out, str) else leave_out), *([outcome] if outcome else [])]
     left = dict.fromkeys(chosen(given, table.names, "column"), "is left out as you said") if given else {}
     names = [name for name in table.names if name not in left]
-    for end in (0, -1):  # a column that tells people apart is not the first or the last of what is known of them
+    for end in (0, -1):  # an identifier does not count as the first or the last column
         while names and profile_of(table, names[end]).identifier:
             names.pop(end)
     likely = likely_outcome(names)
@@ -233,16 +233,16 @@ def _rules(features: Mapping[str, Feature], table: Table) -> Iterator[tuple[Cons
 
 
 def _of_kind(value: Any) -> Any:
-    """A value as a feature has it: a truth value is 0 or 1."""
+    """A value as a feature holds it: a truth value is 0 or 1."""
     plain = plain_value(value)
     return int(plain) if isinstance(plain, bool) else plain
 
 
 def _fitted(rule: Constraint, features: Mapping[str, Feature], why: dict[str, str]) -> dict[str, Feature]:
-    """The features of a rule as they can be under it.
+    """The features of a rule, changed so that they fit it.
 
-    Of dummies of which one is on, none can be turned on alone, so that they have no direction of their own; and where
-    one is not a person's to change, none is. Texts that go with numbers take their order.
+    One-hot dummies cannot be turned on alone, so they have no direction of their own; and where people cannot change
+    one of the dummies of an encoding, they can change none. Texts that go with numbers take their order.
     """
     mine = {name: features[name] for name in rule.names}
     if isinstance(rule, Reachability):
@@ -269,7 +269,7 @@ def _in_order(feature: Feature, rule: Reachability) -> Feature:
 
 
 def _tell_order(features: Mapping[str, Feature], rules: Sequence[Constraint], why: dict[str, str]) -> None:
-    """Of categories that only rise, say what order they are in, or that a person should put them in one."""
+    """For categories that only rise, say what order they are in, or that a person should put them in one."""
     ordered = {name for rule in rules if isinstance(rule, Reachability) for name in rule.names}
     for name, feature in features.items():
         hint = hint_of(name)

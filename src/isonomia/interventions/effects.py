@@ -1,7 +1,7 @@
-"""Effects: what comes after a person's own action by chance or by causes.
+"""Effects: what follows a person's own action by chance or by causes.
 
 Effects that are certain are linkages, which are constraints (:class:`~isonomia.interventions.constraints.Linkage`):
-they take part in what is enumerated.
+they are part of the enumeration.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 
 class Effect(Protocol):
-    """What becomes of a person after an action: ``x' = x + a + r``, with ``r`` drawn given ``x`` and ``a``.
+    """Where a person ends up after an action: ``x' = x + a + r``, with ``r`` drawn given ``x`` and ``a``.
 
-    Constraints bind ``x + a`` with the effects of linkages; effects come after, and are never drawn again.
+    Constraints apply to ``x + a`` with the effects of linkages; effects come after, and are never drawn again.
     """
 
     kind: ClassVar[str]
@@ -41,7 +41,7 @@ class Effect(Protocol):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The features that it looks at."""
+        """The features that it reads."""
 
     def words(self) -> str:
         """The effect as a sentence, without its full stop."""
@@ -56,7 +56,7 @@ class Effect(Protocol):
         features
             Those that it may change, in the order of ``names``.
         before, after
-            The features that it looks at or may change, as the people are, and after their actions.
+            The features that it reads or may change, as the people are, and after their actions.
         rng
             The randomness.
         """
@@ -64,16 +64,16 @@ class Effect(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Causes:
-    """Everything that a causal model makes of an action.
+    """Everything that follows from an action in a causal model.
 
-    The noise behind each person is found out from what they are like. The variables that their action changed are then
-    set to what it made of them, whatever causes them; the others take the values that follow, with the same noise. A
-    variable that the person acted on thus stays where they put it, and one that they did not responds to its causes.
+    Each person's noise is inferred from their values. The variables that their action changed are then set to the new
+    values, whatever causes them; the others take the values that follow, with the same noise. So a variable that the
+    person acted on stays where they put it, and any other responds to its causes.
 
     Attributes
     ----------
     model
-        Whose every variable must be a feature, and whose every equation can be undone.
+        A causal model whose variables are all features, and whose equations can all be solved for the noise.
     """
 
     kind: ClassVar[str] = "causes"
@@ -126,20 +126,20 @@ def _assigned(column: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Some features vary around what the person made of them, whatever the action: a measurement differs each time.
+    """Some features vary around their value after the action, whatever it is: a measurement differs each time.
 
     Attributes
     ----------
     names
         The features, which must be numbers.
     scale
-        The standard deviation of normal noise, half the width of uniform noise; one number, or one a feature.
+        The standard deviation of normal noise, half the width of uniform noise; one number, or one per feature.
     law
         ``"normal"`` or ``"uniform"``.
     relative
         Whether the scale is a share of the person's own value, as it was before the action.
     correlation
-        The correlations of normal noise, one row a feature; independent where it is left out.
+        The correlations of normal noise, one row per feature; independent where it is left out.
     keep_bounds
         Whether a value beyond the feature's bounds is moved to the bound.
     """
@@ -182,7 +182,7 @@ class Noise:
     def respond(
         self, features: Sequence[Feature], before: Columns, after: Columns, rng: np.random.Generator
     ) -> dict[str, NDArray[Any]]:
-        """Add the noise; a feature of whole numbers is rounded."""
+        """Add the noise; a feature with whole values is rounded."""
         start = np.column_stack([before[name] for name in self.names]).astype(np.float64)
         scale = np.broadcast_to(np.asarray(self.scale, dtype=np.float64), start.shape)
         noise = self._unit(start.shape, rng) * (scale * np.abs(start) if self.relative else scale)
@@ -221,7 +221,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """The changes that come after an action are drawn by a function.
+    """A function draws the changes that follow an action.
 
     Attributes
     ----------
@@ -229,10 +229,10 @@ class Sampler:
         The features that change.
     draw
         ``draw(before, after, rng)``: two mappings from name to column, as the people are and after their actions, and
-        the randomness; it gives a mapping from each name to ``r``, one number a row, which is added to what the action
-        made of the feature.
+        the randomness; it returns a mapping from each name to ``r``, one number per row, which is added to the value
+        after the action.
     reads
-        Further features that the function looks at.
+        Further features that the function reads.
     """
 
     kind: ClassVar[str] = "sampler"

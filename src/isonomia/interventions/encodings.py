@@ -1,4 +1,4 @@
-"""Dummies that encode one feature together, and columns that always go together, told by their names and values."""
+"""Dummies that together encode one feature, and columns that always go together, found by their names and values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ABOVE = re.compile(r"_geq_|_ge_|_gt_|_exists|>=|≥")
 _VAGUE = frozenset({"has", "is", "no", "num", "n", "count", "flag"})
 """First words that dummies of different features share."""
 _ENOUGH = 10.0
-"""A dummy that chance alone would have turned on so often together with others, and never was, excludes them."""
+"""A dummy that is never on together with others, though by chance this is expected so often, excludes them."""
 _TWINS = 20
-"""Up to how many values two columns are looked at for always going together."""
+"""The most values of columns that are compared for always going together."""
 _OFTEN = 5
 
 
 def encodings_of(dummies: Dummies) -> Iterator[tuple[Constraint, str]]:
-    """One-hot and thermometer encodings, each with what speaks for it."""
+    """One-hot and thermometer encodings, each with the reason for it."""
     taken: set[str] = set()
     for members in (*_by_comparison(dummies), *_by_last_word(dummies)):
         for encoding, why in _of_family([name for name in members if name not in taken], dummies):
@@ -47,7 +47,7 @@ def limits_from_above(name: str) -> bool:
 
 
 def twins_of(columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[Reachability, str]]:
-    """Columns of which each value of one always comes with the same value of the other."""
+    """Columns that go together: each value of one always comes with the same value of the other."""
     alike: dict[tuple[int, ...], list[str]] = {}
     for name, values in columns.items():
         numbers: dict[object, int] = {}
@@ -63,7 +63,7 @@ def twins_of(columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[Reachabi
 
 
 def _sorted(pairs: tuple[tuple[object, ...], ...]) -> tuple[tuple[object, ...], ...]:
-    """In the order of a column of numbers where there is one, else of the first."""
+    """Sorted by a column of numbers where there is one, else by the first."""
     numeric = next((j for j in range(len(pairs[0])) if not isinstance(pairs[0][j], str)), 0)
     return tuple(sorted(pairs, key=lambda pair: pair[numeric]))  # type: ignore[arg-type,return-value]
 
@@ -89,7 +89,7 @@ def _by_last_word(dummies: Dummies) -> Iterator[list[str]]:
 
 
 def _by_first_words(names: list[str], dummies: Dummies, depth: int) -> Iterator[list[str]]:
-    """The largest sets with the same first words of which no two are ever on together, beyond chance."""
+    """The largest sets with the same first words in which no two are ever on together, beyond chance."""
     families: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         if len(words_in(name)) > depth:

@@ -19,12 +19,12 @@ __all__ = ["MOST_MOVES", "Enumerated", "enumerate_moves"]
 MOST_MOVES = 1_000_000
 """How many rows one person's table may have; beyond it a block is sampled instead."""
 _TABLE = 2_000_000
-"""Rows that are held at once for several people; it bounds the memory and changes no move."""
+"""Rows that are held at once for several people; this bounds the memory and changes no move."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Enumerated:
-    """The moves of several people in a block, as acted values, one move a row, the moves of a person together.
+    """The moves of several people in a block, as acted values, one move per row, grouped by person.
 
     ``counts`` says how many moves each person has; 0 for one whose table grew too large.
     """
@@ -35,7 +35,7 @@ class Enumerated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """Partial moves of some people: each row leaves open, between low and high, what has no value yet."""
+    """Partial moves of some people: a feature that has no value yet lies between low and high."""
 
     owner: NDArray[np.intp]
     low: Floats
@@ -48,7 +48,7 @@ class _Table:
 def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) -> Enumerated:
     """Every move that each person can make in a discrete block, staying put included.
 
-    Guarantee: exactly those moves whose every constraint holds, and the one that changes nothing, each once; of moves
+    Guarantee: exactly the moves that satisfy every constraint, and the one that changes nothing, each once; of moves
     that lead to the same point, one. A person whose table would have more than ``most`` rows is left out.
     """
     if not len(start):
@@ -63,7 +63,7 @@ def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) 
 
 
 def _grown(block: FeatureBlock, boxes: Boxes, most: int) -> tuple[_Table, Bools] | None:
-    """The table with every feature decided, and who was left out because theirs grew too large.
+    """The table with every feature decided, and who was left out because their part of it grew too large.
 
     ``None`` where the tables of several people do not fit together.
     """
@@ -84,7 +84,7 @@ def _grown(block: FeatureBlock, boxes: Boxes, most: int) -> tuple[_Table, Bools]
 
 
 def _order(block: FeatureBlock, boxes: Boxes) -> list[int]:
-    """Features by their constraints, small constraints first, so that each is complete early; few values first."""
+    """Features by their constraints, small ones first, so that each is complete early; then by number of values."""
     size = (boxes.most - boxes.least).mean(0)
     free, order = set(block.free), list[int]()
     for _, indices in sorted(block.constraints, key=lambda item: len(item[1])):
@@ -104,7 +104,7 @@ def _extended(table: _Table, column: int) -> _Table:
 
 
 def _promising(block: FeatureBlock, boxes: Boxes, table: _Table, touched: set[int], undecided: set[int]) -> Bools:
-    """Which rows can still become a move, as far as the constraints on what has just been decided can say."""
+    """Which rows can still become a move, as far as the constraints on what was just decided can tell."""
     keep = np.ones(len(table.owner), dtype=bool)
     concerned = [(constraint, indices) for constraint, indices in block.constraints if touched.intersection(indices)]
     if not concerned:
@@ -120,20 +120,20 @@ def _promising(block: FeatureBlock, boxes: Boxes, table: _Table, touched: set[in
 
 
 def _settled(block: FeatureBlock, undecided: set[int]) -> set[int]:
-    """The columns of which all is known: no undecided feature is one of them, or pushes it."""
+    """The columns whose values are final: no undecided feature is one of them, or pushes one."""
     pending = set[int]().union(*(block.touched(column) for column in undecided))
     return set(range(len(block.columns))) - undecided - pending
 
 
 def _completed(block: FeatureBlock, start: Floats, table: _Table, large: Bools) -> tuple[Floats, NDArray[np.intp]]:
-    """The moves in order, with the one that changes nothing, and without a second way to the same point."""
+    """The moves in order, with the one that changes nothing, and with only one move to each point."""
     acted, owner = table.low, table.owner
     absent = ~large
     absent[owner[(acted == start[owner]).all(-1)]] = False
     if absent.any():
         added = np.flatnonzero(absent)
         owner, acted = np.concatenate([added, owner]), np.concatenate([start[added], acted])
-    # In an order that does not depend on who else was asked about, so that a draw by number means the same point.
+    # The order must not depend on who else is in the batch, so that a draw by number means the same point.
     order = np.lexsort((*acted.T[::-1], owner))
     owner, acted = owner[order], acted[order]
     if block.one_to_one:

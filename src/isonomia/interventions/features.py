@@ -1,4 +1,4 @@
-"""Features: what each one is, how far a person's own action can take it, and people's values of it as numbers.
+"""Features: what each one is, how far a person's own action can take it, and people's values as numbers.
 
 A category is its index in the feature's list.
 """
@@ -95,7 +95,7 @@ class Feature:
         return self.kind != "real"
 
     def unbounded(self) -> str | None:
-        """The way in which an actionable feature has no limit, ``"rise"`` or ``"fall"``; ``None`` where it has both."""
+        """The way an actionable feature has no limit, ``"rise"`` or ``"fall"``; ``None`` if it is limited both ways."""
         if self.direction != "down" and self.high is None and self.rise is None and self.rise_share is None:
             return "rise"
         if self.direction != "up" and self.low is None and self.fall is None and self.fall_share is None:
@@ -155,11 +155,11 @@ class PersonError(DataError):
 
 
 def own_ranges(features: Sequence[Feature], start: Floats) -> tuple[Floats, Floats]:
-    """The least and the greatest value that an own action can make of each feature, for each person.
+    """The least and the greatest value to which each person's own action can take each feature.
 
     An action lies between ``max(low - x, -fall, -fall_share * |x|)`` and ``min(high - x, rise, rise_share * |x|)``; it
     is 0 in a direction that is closed, and 0 in both for a feature that is not actionable. A feature of whole numbers
-    has the whole values in between. ``start`` has one person a row and one feature a column.
+    has the whole values in between. ``start`` has one row per person and one column per feature.
     """
     least, most = start.copy(), start.copy()
     for j, feature in enumerate(features):
@@ -175,7 +175,7 @@ def own_ranges(features: Sequence[Feature], start: Floats) -> tuple[Floats, Floa
 
 
 def _furthest(start: Floats, bound: float | None, step: float | None, share: float | None, sign: float) -> Floats:
-    """The furthest value upwards (1) or downwards (-1): the nearest of the limits that there are."""
+    """The furthest value upwards (1) or downwards (-1): the nearest of the given limits."""
     tightest = np.full(len(start), np.inf)
     for limit in (
         None if bound is None else sign * bound,
@@ -188,7 +188,7 @@ def _furthest(start: Floats, bound: float | None, step: float | None, share: flo
 
 
 def chosen(which: str | Sequence[str], names: Sequence[str], what: str = "feature") -> tuple[str, ...]:
-    """The names that are chosen: each entry is a name, or a pattern in which ``*`` and ``?`` stand for any letters."""
+    """The chosen names: each entry is a name, or a pattern with ``*`` and ``?``."""
     result: dict[str, None] = {}
     for entry in [which] if isinstance(which, str) else which:
         matches = [entry] if entry in names else [name for name in names if fnmatchcase(name, entry)]
@@ -199,14 +199,14 @@ def chosen(which: str | Sequence[str], names: Sequence[str], what: str = "featur
 
 
 def encoded(features: Sequence[Feature], people: Table) -> Floats:
-    """The people's features as numbers, one person a row; who has an impossible value is refused."""
+    """The people's features as numbers, one row per person; a person with an impossible value is refused."""
     people.select([feature.name for feature in features])
     columns = [_codes(feature, people.column(feature.name)) for feature in features]
     return np.column_stack(columns) if columns else np.zeros((people.rows, 0))
 
 
 def decoded(feature: Feature, values: Floats) -> NDArray[Any]:
-    """Numbers as the feature's own values: categories, whole numbers where all are whole, real numbers."""
+    """Numbers as the feature's own values: categories, whole numbers where all are whole, or real numbers."""
     if feature.kind == "categorical":
         labels = feature.values
         kind = object if any(isinstance(label, str) for label in labels) else None

@@ -1,4 +1,4 @@
-"""Interventions, what people can change: features, what couples them, and what follows; and a first draft of them."""
+"""Interventions, what people can change: features, their constraints, and the effects; and a first draft of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Interventions:
     constraints
         What couples features: which actions ``a`` go together, and linkages.
     effects
-        What comes after an action by chance or by causes, ``r``.
+        What follows an action by chance or by causes, ``r``.
 
     Raises
     ------
@@ -129,14 +129,14 @@ class Interventions:
         return self.features[self.names.index(name)]
 
     def set(self, which: str | Sequence[str], **fields: Any) -> Interventions:
-        """The same with something else about some features: ``set("time_served*", actionable=False)``.
+        """The same with other fields for some features: ``set("time_served*", actionable=False)``.
 
         Parameters
         ----------
         which
             A name, a list of names, or a pattern with ``*`` and ``?``.
         fields
-            What to say of them; see :class:`Feature`.
+            What to set; see :class:`Feature`.
         """
         for field in fields:
             if field not in FIELDS or field == "name":
@@ -148,7 +148,7 @@ class Interventions:
         return replace(self, features=tuple(changed))
 
     def only(self, which: str | Sequence[str]) -> Interventions:
-        """The same with only some features actionable, of those that are; linkages and effects stay."""
+        """The same with only some of the actionable features still actionable; linkages and effects stay."""
         selected = set(chosen(which, self.names))
         changed = (f if f.name in selected else replace(f, **_reset(f, {"actionable": False})) for f in self.features)
         return replace(self, features=tuple(changed))
@@ -167,11 +167,11 @@ class Interventions:
         return tuple(constraint.coded(levels) for constraint in self.constraints)
 
     def refusals(self, people: Any) -> tuple[Refusal, ...]:
-        """The people who break a constraint or a bound where they are, with the first reason for each."""
+        """The people whose own values break a constraint or a bound, with the first reason for each."""
         return refusals_of(self.features, self.constraints, self.coded(), encoded(self.features, Table.of(people)))
 
     def contradiction(self) -> tuple[Constraint, ...]:
-        """A smallest set of constraints that no person can meet together; empty where there is none."""
+        """A minimal set of constraints that no person can meet together; empty where there is none."""
         by_code = dict(zip(map(id, coded := self.coded()), self.constraints, strict=True))
         return tuple(by_code[id(constraint)] for constraint in contradiction_in(self.features, coded))
 
@@ -183,14 +183,14 @@ class Interventions:
         people
             A table with a column for each feature; further columns stay with the person.
         memory
-            What was found out before, for the same or other people; it is added to.
+            What was computed before, for the same or other people; new results are added to it.
 
         Raises
         ------
         UsageError
             Where an actionable feature has no bound, or constraints contradict each other.
         DataError
-            Where a value is missing or impossible, or a person breaks a constraint where they are.
+            Where a value is missing or impossible, or a person's own values break a constraint.
         """
         self._check_bounded()
         table = Table.of(people)
@@ -201,7 +201,7 @@ class Interventions:
         return reachable_sets(self, table, start, memory)
 
     def fingerprint(self) -> str:
-        """Tell these interventions from others."""
+        """A text that tells these interventions from others."""
         rules = [*map(rule_identity, self.constraints), *map(rule_identity, self.effects)]
         return fingerprint_of(*map(repr, self.features), "constraints", *rules)
 
@@ -256,7 +256,7 @@ class Interventions:
 
 
 def _reset(feature: Feature, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields to change, with bounds that a kind implies left to the new kind."""
+    """The fields to change; bounds that the old kind implied are reset, so that the new kind sets its own."""
     implied = feature.kind == "categorical" or ("kind" in fields and feature.kind == "binary")
     return {**({"low": None, "high": None} if implied else {}), **fields}
 
@@ -272,10 +272,10 @@ class Draft:
     why
         For each feature, what its values are and what was guessed, as sentences.
     rules
-        For each constraint, what speaks for it.
+        For each constraint, the reason for it.
     left_out
-        Columns that are not features, which stay as they are, each with the reason; people can be audited with a draft
-        of their own table at once, because a column with a missing value is one of them.
+        Columns that are not features and stay as they are, each with the reason. A column with a missing value is one
+        of them, so that a draft can be used at once with the table that it was made from.
     rows
         How many people the table has.
     outcome_known
@@ -301,15 +301,15 @@ class Draft:
         table
             The people.
         leave_out
-            Columns that are not features: a name, a list, or a pattern; or each with the reason, as the end of a
-            sentence that begins with its name, and then these are all.
+            Columns that are not features: a name, a list, or a pattern; or a mapping from each to the reason, as the
+            end of a sentence that begins with its name.
         outcome
-            What is predicted; a column that looks like it unless given, or unless reasons are.
+            What is predicted; unless given, a column that looks like it. With a mapping, none is guessed.
 
         Raises
         ------
         DataError
-            Where not a single column is left.
+            Where no column is left.
         UsageError
             Where there is no such column.
         """
@@ -328,7 +328,7 @@ class Draft:
         Parameters
         ----------
         source
-            What the people came from, for the first comment.
+            Where the people come from, for the first comment.
         """
         missing = [f"- {name} {reason}" for name, reason in self.left_out.items()]
         head = (

@@ -1,7 +1,7 @@
 """One person's block as a mixed-integer program: whether there is any move, and how far each feature can go.
 
-The solver is HiGHS, through SciPy. What it finds is checked against the constraints themselves; what it says cannot be
-found is believed, because the rows allow every move that the constraints allow.
+The solver is HiGHS, through SciPy. What it finds is checked against the constraints themselves; when it says that there
+is nothing, it is trusted, because the rows allow every move that the constraints allow.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The solver found candidates only that a constraint without a linear form forbids."""
+    """The solver found only candidates that a constraint without an exact linear form forbids."""
 
 
 MoveAnswer: TypeAlias = Found | Nothing | Unknown
 
 
 def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | None = None) -> MixedIntegerProgram:
-    """The program of one person; where a box is given, of the part of it that lies in the box."""
+    """The program of one person; where a box is given, only the part of it in the box."""
     least, most = (part[0] for part in block.ranges(start[None]))
     scope = _scope(block, start, least, most)
     low, high = (least, most) if box is None else box
@@ -85,7 +85,7 @@ def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | 
 
 
 def tightened(block: FeatureBlock, start: Floats) -> tuple[Floats, Floats] | None:
-    """The ranges of one person's own actions, drawn in as far as the rows allow; ``None`` where they allow nothing.
+    """The ranges of one person's own actions, narrowed as far as the rows allow; ``None`` where they allow nothing.
 
     Guarantee: every move that changes something lies in the ranges.
     """
@@ -160,7 +160,7 @@ def _part(scope: ActionScope, indices: tuple[int, ...]) -> ActionScope:
 def _dense(
     row: FormRow, indices: tuple[int, ...], block: FeatureBlock, start: Floats, first: int, width: int
 ) -> tuple[Floats, float, float]:
-    """A row over all variables; an ended value is written as the acted values that make it."""
+    """A row over all variables; an ended value is written in terms of the acted values that it depends on."""
     weights, shift = np.zeros(width), 0.0
     count = len(start)
     for j, weight in row.acted.items():
@@ -184,7 +184,7 @@ def cheapest(
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     between = LinearConstraint(*rows) if len(rows[1]) else ()
-    # Its presolve sometimes fails on a small program that has no whole solution; without it, it answers.
+    # The solver's presolve sometimes fails on a small program without a whole solution; without presolve, it answers.
     for presolve in (True, False):
         result = milp(
             cost,
@@ -202,7 +202,7 @@ def cheapest(
 
 
 def _check(point: Floats, rows: tuple[Floats, Floats, Floats]) -> None:
-    """Refuse a point that breaks the rows by more than the solver's own tolerance explains."""
+    """Refuse a point that breaks the rows by more than the solver's tolerance explains."""
     matrix, low, high = rows
     values = matrix @ point
     slack = 10 * _SLACK * (1.0 + np.abs(matrix) @ np.abs(point))

@@ -1,8 +1,8 @@
 """Uniform draws from a polytope, and its volume.
 
 Up to six dimensions a polytope is cut into simplices: the volume is exact up to rounding, and draws are independent
-and exactly uniform. Beyond, draws are by hit-and-run, walks whose law tends to the uniform one, and the volume is an
-estimate; a sampler says which it is.
+and exactly uniform. Beyond that, draws are by hit-and-run, random walks whose law tends to the uniform one, and the
+volume is an estimate; a sampler says which it is.
 
 Sources: R. L. Smith, "Efficient Monte Carlo procedures for generating points uniformly distributed over bounded
 regions", Operations Research 32 (1984); L. Lovász and S. Vempala, "Hit-and-run from a corner", SIAM J. Computing 35
@@ -25,13 +25,13 @@ __all__ = ["LinearSystem", "PolytopeSampler", "hit_and_run", "polytope_sampler",
 
 
 _EXACT_DIMENSIONS = 6
-"""Up to which dimension a polytope is cut into simplices; beyond it there are too many corners."""
+"""The highest dimension in which a polytope is cut into simplices; beyond it there are too many corners."""
 _FLAT = 1e-9
 """A polytope narrower than this, in units of its box, counts as flat, and is measured in fewer dimensions."""
 _WALKS = 4000
-"""Walks by which a ratio of volumes is estimated: see ``volume`` for the accuracy."""
+"""Walks that estimate a ratio of volumes: see ``volume`` for the accuracy."""
 _SCOUTS = 1000
-"""Walks by which a shape is estimated; it changes how fast later walks mix, not their law."""
+"""Walks that estimate a shape; it changes how fast later walks mix, not the law that they tend to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,13 +130,13 @@ def _centre(matrix: Floats, bound: Floats) -> tuple[Floats, float]:
     cost = np.zeros(width + 1)
     cost[-1] = -1.0
     rows = np.column_stack([matrix, np.ones(len(matrix))])
-    # The radius is capped, so that the program has an end whatever rounding does to the rows.
+    # The radius is capped, so that the program is bounded whatever rounding does to the rows.
     ball = _solved(cost, np.vstack([rows, -cost]), np.append(bound, 1e9), np.zeros((0, width + 1)), np.zeros(0))
     return (np.zeros(width), 0.0) if ball is None else (ball[:-1], float(ball[-1]))
 
 
 def _flattened(polytope: LinearSystem, matrix: Floats, bound: Floats, real: Floats, centre: Floats) -> LinearSystem:
-    """The same polytope with the inequalities that nothing can satisfy strictly as equations."""
+    """The same polytope, with inequalities that cannot be satisfied strictly as equations."""
     tight = np.zeros(len(polytope.bound), dtype=bool)
     for index, row, edge in zip(np.flatnonzero(real), matrix, bound, strict=True):
         point = _solved(row, matrix, bound, np.zeros((0, len(centre))), np.zeros(0))
@@ -244,9 +244,9 @@ def volume(matrix: Floats, bound: Floats, rng: np.random.Generator) -> float:
 def _walked(
     matrix: Floats, bound: Floats, start: Floats, steps: int, radius: float, rng: np.random.Generator
 ) -> Floats:
-    """Where walks end that stay in the polytope and within a distance from the origin."""
+    """The end points of walks that stay in the polytope and within a distance from the origin."""
     point = start.copy()
-    left: Floats = bound - point @ matrix.T  # what is left to each face
+    left: Floats = bound - point @ matrix.T  # the slack to each face
     for _ in range(steps):
         way = rng.standard_normal(point.shape)
         way /= np.linalg.norm(way, axis=1, keepdims=True)
@@ -261,7 +261,7 @@ def _walked(
 
 
 def _chord(left: Floats, speed: Floats) -> tuple[Floats, Floats]:
-    """How far a line goes back and forth before it meets a face."""
+    """How far a line goes backwards and forwards before it meets a face."""
     with np.errstate(divide="ignore", invalid="ignore"):
         hits = left / speed
     return np.where(speed < 0, hits, -np.inf).max(1), np.where(speed > 0, hits, np.inf).min(1)

@@ -22,7 +22,7 @@ from isonomia.populations.table import Table, replaced
 __all__ = ["Points", "ReachableSets", "reachable_sets"]
 
 _CHUNK = 500_000
-"""Points that are built at once unless asked otherwise; it bounds the memory and changes no point."""
+"""Points that are built at once by default; this bounds the memory and changes no point."""
 
 
 class ActionRules(Protocol):
@@ -34,7 +34,7 @@ class ActionRules(Protocol):
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """What comes after an action."""
+        """What follows an action."""
 
     def coded(self) -> tuple[Constraint, ...]:
         """The constraints with categories as indices."""
@@ -42,7 +42,7 @@ class ActionRules(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Points, one a row.
+    """Points, one per row.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Points:
     owner
         Whose each point is: a row of the people.
     values
-        The points as numbers, a category as its index; of shape ``(points, features)``, each column in one piece.
+        The points as numbers, a category as its index; of shape ``(points, features)``, each column contiguous.
     """
 
     features: tuple[Feature, ...]
@@ -65,14 +65,14 @@ class Points:
         return len(self.owner)
 
     def table(self) -> Table:
-        """The points as a table of the people's kind, for a model; what is not a feature is the person's own."""
+        """The points as a table of the people's kind, for a model; other columns have the person's own values."""
         if self.people.kind == "columns":
             return self.columns()
         changed = {feature.name: decoded(feature, self.values[:, j]) for j, feature in enumerate(self.features)}
         return replaced(self.people.take(self.owner), changed)
 
     def columns(self, names: Sequence[str] | None = None) -> Table:
-        """The same as plain columns, which takes less time.
+        """The same as plain columns, which is faster.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class ReachableSets:
     interventions, people
         What people can change, and the people.
     start
-        Where each of them is: a row a person, a column a feature, categories as their indices.
+        Where each of them is: one row per person, one column per feature, categories as their indices.
     parts
         What they can reach, block by block.
     """
@@ -119,7 +119,7 @@ class ReachableSets:
 
     @property
     def by_chance(self) -> bool:
-        """Whether effects come after an action, so that an action does not settle where the person ends up."""
+        """Whether effects follow an action, so that the action alone does not determine where the person ends up."""
         return bool(self.interventions.effects)
 
     def counts(self) -> NDArray[np.float64]:
@@ -154,7 +154,7 @@ class ReachableSets:
         return movable
 
     def points(self, people: Sequence[int] | NDArray[np.intp] | None = None, most: int = 20_000_000) -> Points:
-        """Every point that some people, or all, can reach by actions: those of a person together, in a fixed order.
+        """Every point that some people, or all, can reach by actions: grouped by person, in a fixed order.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class ReachableSets:
         return self._at(owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts))
 
     def chunks(self, size: int = _CHUNK) -> Iterator[Points]:
-        """Every point that all people can reach, in the order of :meth:`points`, at most so many at a time."""
+        """Every point that all people can reach, in the order of :meth:`points`, at most ``size`` at a time."""
         ends = np.cumsum(self._countable(np.arange(len(self))))
         for first in range(0, int(ends[-1]), size):
             number = np.arange(first, min(first + size, int(ends[-1])))
@@ -177,7 +177,7 @@ class ReachableSets:
             yield self._at(owner, number - (ends[owner - 1] * (owner > 0)))
 
     def sample(self, n: int, rng: np.random.Generator, people: Sequence[int] | None = None) -> Points:
-        """So many draws for each of some people, or all: uniform over their actions, then effects.
+        """``n`` draws for each of some people, or all: uniform over their actions, then effects.
 
         Guarantee: draws are independent, and each person's are uniform over the points that they can reach by actions:
         whole values are counted and real ones measured, so that where both occur together the points of highest
@@ -186,7 +186,7 @@ class ReachableSets:
         Parameters
         ----------
         n
-            How many draws a person.
+            How many draws per person.
         rng
             The randomness.
         people
@@ -204,7 +204,7 @@ class ReachableSets:
         return Points(self.interventions.features, self.people, np.repeat(who, n), values.T)
 
     def approximate(self) -> Bools:
-        """Whose draws are only nearly uniform: a block of more than six coupled real features is walked through."""
+        """Whose draws are only nearly uniform: a block of more than six coupled real features is sampled by walks."""
         approximate = np.zeros(len(self), dtype=bool)
         for part in self.parts:
             approximate[part.rows] |= isinstance(part, PolytopePart) and not part.slices.exact
@@ -239,15 +239,15 @@ class ReachableSets:
         return counts.astype(np.intp)
 
     def _at(self, owner: NDArray[np.intp], rest: NDArray[np.intp]) -> Points:
-        """The points with these numbers, of these people: a number has one digit for each part."""
+        """The points with these numbers, of these people: a number has one mixed-radix digit for each part."""
         columns = np.take(self.start.T, owner, axis=1)
         for part in self.parts:
             if isinstance(part, RejectionPart | PolytopePart):
-                continue  # about other people: theirs are not counted
+                continue  # covers other people, whose points are not counted
             index = _indices(part, len(self))[owner]
             rows = None if len(part.rows) == len(self) else np.flatnonzero(index >= 0)
             mine, left = (index, rest) if rows is None else (index[rows], rest[rows])
-            size = part.counts()[mine].astype(np.intp)  # of others there may be infinitely many
+            size = part.counts()[mine].astype(np.intp)  # other people may have infinitely many
             left, number = np.divmod(left, size)
             _write(columns, part, part.ends(mine, number), rows)
             if rows is None:
@@ -257,7 +257,7 @@ class ReachableSets:
         return Points(self.interventions.features, self.people, owner, columns.T)
 
     def _affected(self, columns: Floats, owner: NDArray[np.intp], rng: np.random.Generator) -> Floats:
-        """What effects make of actions, one effect after the other, each seeing what those before it did."""
+        """Where actions lead after the effects, which apply one after the other, each seeing the results so far."""
         by_name = {feature.name: (j, feature) for j, feature in enumerate(self.interventions.features)}
         for effect in self.interventions.effects:
             used = dict.fromkeys((*effect.reads, *effect.names))
@@ -272,7 +272,7 @@ class ReachableSets:
 def reachable_sets(
     interventions: ActionRules, people: Table, start: Floats, memory: Memory | None = None
 ) -> ReachableSets:
-    """What people can reach, whose values have been checked."""
+    """What people can reach; their values must have been checked."""
     parts: list[Part] = []
     for block in blocks_of(interventions.features, interventions.coded()):
         parts += solve(block, start[:, list(block.columns)], memory)
@@ -286,14 +286,14 @@ def _numbers(feature: Feature, values: NDArray[Any]) -> Floats:
 
 
 def _indices(part: Part, count: int) -> NDArray[np.intp]:
-    """Where each of all people stands in a part; -1 for whom it is not about."""
+    """The index in a part of each of all people; -1 for people whom it does not cover."""
     index = np.full(count, -1, dtype=np.intp)
     index[part.rows] = np.arange(len(part.rows))
     return index
 
 
 def _write(columns: Floats, part: Part, ends: Floats, rows: NDArray[np.intp] | None) -> None:
-    """Put what was reached in a part into its columns; pushed features are changed by what is there."""
+    """Write the values reached in a part into its columns; the changes of pushed features are added."""
     at: Any = slice(None) if rows is None else rows
     if isinstance(part, RangePart):
         columns[part.column, at] = ends[:, 0]
@@ -315,7 +315,7 @@ def _movable(part: Part) -> Bools:
 
 
 def _part_of(part: Part, who: NDArray[np.intp], count: int) -> Part:
-    """The part about some people, in this order."""
+    """The part for some people, in this order."""
     index = _indices(part, count)[who]
     rows = np.flatnonzero(index >= 0)
     at = index[rows]

@@ -30,7 +30,7 @@ _PYTHON_ONLY = ("test", "draw", "model")
 
 @dataclass(frozen=True, slots=True)
 class Comments:
-    """What is written besides: paragraphs at the top, a comment for a feature by its name, one for each constraint."""
+    """Comments to write: paragraphs at the top, one for each feature by name, and one for each constraint."""
 
     head: Sequence[str] = ("What people can change.",)
     features: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def _item_lines(section: str, item: Any) -> Iterator[str]:
 
 
 def _stored_fields(kind: type[Any]) -> tuple[str, ...]:
-    """The fields of a constraint or an effect that a file has."""
+    """The fields of a constraint or an effect that are stored in a file."""
     return tuple(part.name for part in fields(kind) if part.name not in {*_PYTHON_ONLY, "levels"})
 
 
@@ -101,7 +101,7 @@ def read_interventions(text: str, file: str, make: Callable[..., Made]) -> Made:
     text, file
         The text, and what it is called in an error.
     make
-        Makes interventions of features, constraints and effects, and raises a ``UsageError`` where they do not fit.
+        Makes interventions from features, constraints and effects, and raises a ``UsageError`` where they do not fit.
 
     Raises
     ------

@@ -1,11 +1,11 @@
 """Uniform draws from the moves of a block.
 
-Mostly by proposing points of each person's box and keeping those that the constraints allow. Where almost none are, the
-moves are cut into *slices*, one polytope of real values for each way of choosing what is whole.
+Usually, points of each person's box are proposed, and those that the constraints allow are kept. Where almost none are
+allowed, the moves are cut into *slices*, one polytope of real values for each choice of the whole values.
 
-The uniform law on such a set counts whole values and measures real ones. A slice weighs as much as the volume of its
-real part. Where slices differ in dimension, those of the highest weigh everything, as they do for any sampler that
-proposes points of the whole box; real features are measured in units of their own range.
+The uniform law on such a set counts whole values and measures real ones. The weight of a slice is the volume of its
+real part. Where slices differ in dimension, those of the highest dimension have all the weight, as they do for any
+sampler that proposes points of the whole box; real features are measured in units of their own range.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from isonomia.interventions.polytopes import LinearSystem, PolytopeSampler, poly
 __all__ = ["Slices", "accepted_share", "draw_by_proposals", "slices_of"]
 
 _ROWS = 1 << 18
-"""Proposals that are held at once: some tens of megabytes."""
+"""Proposals that are held at once: tens of megabytes."""
 _MAX_TRIES = 1_000_000
-"""Proposals for each draw, after which nothing is found; solved and cut blocks never need so many."""
+"""Proposals for each draw before giving up; solved and cut blocks never need so many."""
 _MAX_SLICES = 100_000
 """Slices of one person's moves; more take too long to measure."""
 _SLACK = 1e-9
-"""Rounding that rows are allowed, relative to their size; a slice that only it allows is left out as spurious."""
+"""The rounding allowed for rows, relative to their size; a slice that is allowed only by it is left out as spurious."""
 _TOO_MANY = (
     f"a block of whole and real features falls into more than {_MAX_SLICES:,} pieces; give the whole features fewer "
     "values, or narrower steps"
@@ -51,10 +51,10 @@ def accepted_share(block: FeatureBlock, boxes: Boxes, tries: int, rng: np.random
 
 
 def draw_by_proposals(block: FeatureBlock, boxes: Boxes, n: int, rng: np.random.Generator) -> Floats:
-    """So many independent uniform moves of each person, of shape ``(people, n, columns)``.
+    """``n`` independent uniform moves of each person, of shape ``(people, n, columns)``.
 
     Guarantee: given that it returns, each draw has the uniform law on the person's moves, and draws are independent. It
-    gives up where a person's proposals are refused a million times on end.
+    gives up where a person's proposals are refused a million times in a row.
     """
     drawn = np.full((len(boxes.start) * n, boxes.start.shape[1]), np.nan)
     wanted, tries = np.arange(len(drawn)), 0
@@ -82,7 +82,7 @@ def _fill(
     times: int,
     rng: np.random.Generator,
 ) -> None:
-    """Try each slot so many times, and give it the first proposal that is allowed."""
+    """Make ``times`` proposals for each slot, and give it the first that is allowed."""
     slot = np.repeat(np.arange(len(slots)), times)
     here = boxes.at(slots[slot] // n)
     acted = _proposed(block, here, rng)
@@ -103,19 +103,19 @@ def _proposed(block: FeatureBlock, boxes: Boxes, rng: np.random.Generator) -> Fl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slice:
-    """The moves with the same whole values: ``acted`` has them, and each sampler draws the columns named with it."""
+    """The moves with the same whole values: ``acted`` has these, and each sampler draws the columns named with it."""
 
     acted: Floats
     samplers: tuple[tuple[tuple[int, ...], PolytopeSampler], ...]
 
     @property
     def dimension(self) -> int:
-        """Of the real part."""
+        """The dimension of the real part."""
         return sum(sampler.dimension for _, sampler in self.samplers)
 
     @property
     def log_volume(self) -> float:
-        """Of the real part."""
+        """The logarithm of the volume of the real part."""
         return sum(sampler.log_volume for _, sampler in self.samplers)
 
 
@@ -166,10 +166,10 @@ def slices_of(block: FeatureBlock, start: Floats, low: Floats, high: Floats) -> 
 
 
 def _spurious(block: FeatureBlock, start: Floats, one: Slice, low: Floats, width: Floats) -> bool:
-    """Whether a slice lies on a boundary that rows cannot leave out, as those of a strict inequality.
+    """Whether a slice lies on a boundary that rows cannot exclude, such as that of a strict inequality.
 
-    A slice is allowed or forbidden as a whole, but for its own boundary, by the constraints that have linear rows: of a
-    few points in it most say which.
+    The constraints with linear rows allow or forbid a slice as a whole, except for its own boundary; the majority of a
+    few points in it says which.
     """
     acted = Slices((one,), np.ones(1), low, width, True).draw(16, np.random.default_rng(0))
     here = np.repeat(start[None], len(acted), axis=0)
@@ -182,7 +182,7 @@ def _spurious(block: FeatureBlock, start: Floats, one: Slice, low: Floats, width
 
 
 def _leaves(program: MixedIntegerProgram) -> NDArray[np.float64]:
-    """Every choice of the whole variables from which the rows can still be satisfied; the rest is left as it was."""
+    """Every choice of the whole variables for which the rows may still be satisfied; other variables are unchanged."""
     low, high = program.least[None], program.most[None]
     up, down = np.maximum(program.matrix, 0.0).T, np.minimum(program.matrix, 0.0).T
     slack = _SLACK * (1.0 + np.abs(program.matrix).sum(1))

@@ -1,8 +1,8 @@
 """What is audited.
 
 A model is a black box that answers for a batch of people: with a *prediction* for each, with a *score* for each (or for
-each class), or with both. :func:`adapt` makes one of what the user has, :func:`load_model` opens one by its path,
-address or name, :func:`describe` says what it is, and :func:`ask` asks it and checks what it answers.
+each class), or with both. :func:`adapt` makes one from what the user has, :func:`load_model` opens one by its path,
+address or name, :func:`describe` says what it is, and :func:`ask` asks it and checks its answers.
 """
 
 from isonomia.models.adapt import adapt

@@ -1,4 +1,4 @@
-"""Make a model of what the user has."""
+"""Make a :class:`Model` from what the user has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["adapt", "function_of"]
 
 _MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
 
-# By package and class: the module here and the function in it. A class that has these among its parents counts too.
+# By package and class: the module here and the function in it. Subclasses count too.
 _MAKERS = {
     ("xgboost", "Booster"): ("xgboost", "xgboost_model"),
     ("xgboost", "XGBModel"): ("xgboost", "xgboost_model"),
@@ -33,7 +33,7 @@ _MAKERS = {
 
 
 def adapt(model: object, features: Sequence[str] | None = None) -> Model:
-    """Make a model of what the user has.
+    """Make a model from what the user has.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
         Anything with ``predict``, a callable on a batch, a PyTorch module, a booster of XGBoost or LightGBM, an ONNX
         model, a path or an address as :func:`isonomia.load_model` takes it, or a :class:`Model`.
     features
-        The columns to hand to it, in order. Without it a model gets those that it was fitted with, where it knows
-        them, and all of them otherwise.
+        The columns to give it, in order. By default a model gets those that it was fitted with, if it knows them, and
+        otherwise all columns.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
 
 
 def _library_maker(model: object) -> Callable[..., Any] | None:
-    """What makes a model of an object of a library that is known here, found without importing the library."""
+    """The function that adapts an object of a known library, found without importing the library."""
     for kind in type(model).__mro__:
         maker = _MAKERS.get((kind.__module__.partition(".")[0], kind.__name__))
         if maker is not None and not (kind.__name__ == "Module" and callable(getattr(model, "predict", None))):
@@ -84,7 +84,7 @@ def _library_maker(model: object) -> Callable[..., Any] | None:
 
 
 def function_of(module: str, name: str) -> Callable[..., Any]:
-    """A function of a module of this room, which is imported only now."""
+    """A function of a module in this package, which is imported only now."""
     return cast(Callable[..., Any], getattr(import_module(f"isonomia.models.{module}"), name))
 
 

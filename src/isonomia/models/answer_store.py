@@ -1,9 +1,9 @@
-"""Answers in a file: one SQLite table, safe for several processes at once.
+"""Answers in an SQLite file, safe for several processes at once.
 
-An answer is found again by the digest of its row. Two rows have the same digest if and only if a model could not tell
-them apart: the same kind of table, the same columns in the same order with the same types, and the same values bit by
-bit. The digests are BLAKE2b's of 128 bits, so that among ``n`` different rows two share one with probability at most
-``n**2 / 2**129``: below 1.5e-21 for a billion rows. Answers are stored as bytes, and come back bit by bit.
+An answer is looked up by the digest of its row, within the table's :func:`signature`. Two rows share both if and only
+if a model could not tell them apart: the same kind of table, the same columns in the same order with the same types,
+and the same values bit by bit. Digests are BLAKE2b of 128 bits, so among ``n`` different rows two collide with
+probability at most ``n**2 / 2**129``: below 1.5e-21 for a billion rows. Answers are stored as bytes, bit by bit.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = [
 ]
 
 StoredValue: TypeAlias = tuple[str, bytes]
-"""What kind of value it is, and its bytes."""
+"""The kind of a value, and its bytes."""
 
-_APPLICATION = 0x150A0CAE  # marks the file as ours, so that nobody else's database is written into
+_APPLICATION = 0x150A0CAE  # marks the file as ours, so that no other program's database is written to
 
 _AT_ONCE = 900  # SQLite took at most 999 values in one statement for a long time
 _WAIT = 30.0
@@ -62,15 +62,15 @@ _TABLES = """
 
 
 class CacheWarning(UserWarning):
-    """Answers cannot be stored, or stored ones cannot be read; the model is asked instead."""
+    """Answers cannot be stored, or stored answers cannot be read; the model is asked instead."""
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class AnswerStore:
-    """Stored answers, by space and by row. A space is what of which model for which kind of table.
+    """Stored answers, by space and by row. A space is one output of one model for one kind of table.
 
-    Nothing that goes wrong with the file stops an audit: there is one warning, which ``trouble`` keeps, and from then
-    on nothing is found, or nothing more is stored. Every answer carries a seal, so that a damaged one is asked again.
+    No failure of the file stops an audit: there is a warning, which ``trouble`` keeps, and from then on nothing is
+    found, or nothing more is stored. Every answer has a checksum; a damaged one is ignored and the model asked again.
     """
 
     path: Path
@@ -187,7 +187,7 @@ _RAW = "biufcMm"
 
 
 class UndigestibleError(Exception):
-    """A value that has no reliable form as bytes: neither text, nor a number, nor a truth value, nor a date."""
+    """A value without a reliable form as bytes: neither text, nor a number, nor a truth value, nor a date."""
 
 
 def signature(table: Table) -> list[str]:
@@ -231,7 +231,7 @@ def _column(table: Table, name: str) -> NDArray[np.uint8]:
     text_digests: dict[str, bytes] = {}
     digests = []
     for value in values.tolist() if isinstance(values, np.ndarray) else values:
-        if type(value) is str:  # text repeats, and a truth value must not be taken for the number that equals it
+        if type(value) is str:  # text repeats; other values are not looked up, since True == 1
             if value not in text_digests:
                 text_digests[value] = _digest((_encoded(value),))
             digests.append(text_digests[value])
@@ -241,7 +241,7 @@ def _column(table: Table, name: str) -> NDArray[np.uint8]:
 
 
 def _series(table: Table, name: str) -> Any:
-    """A column of a data frame, as an array where that loses nothing, else as a list."""
+    """A column of a data frame, as an array if that loses nothing, else as a list."""
     series = _frame(table).get_column(name)
     if (series.dtype.is_integer() or series.dtype.is_float()) and not series.is_null().any():
         values = np.asarray(series.to_numpy())
@@ -280,7 +280,7 @@ def _dtype_text(values: NDArray[Any]) -> str:
 
 
 def _categories(table: Table, name: str) -> str:
-    """The categories of a pandas column: a model may go by their order, which the values do not show."""
+    """The categories of a pandas column: a model may use their order, which the values do not show."""
     if table.kind != "pandas":
         return ""
     categories = getattr(table.native[name].dtype, "categories", None)
@@ -297,7 +297,7 @@ _PLAIN = "plain"
 
 
 def encoded_predictions(predictions: NDArray[Any]) -> list[StoredValue]:
-    """Each prediction by itself: numbers in their own type, everything else as JSON."""
+    """Each prediction separately: numbers in their own type, everything else as JSON."""
     if predictions.dtype.kind in "biuf":
         kind, data, width = predictions.dtype.str, predictions.tobytes(), predictions.dtype.itemsize
         return [(kind, data[i : i + width]) for i in range(0, len(data), width)]
@@ -305,7 +305,7 @@ def encoded_predictions(predictions: NDArray[Any]) -> list[StoredValue]:
 
 
 def decoded_predictions(stored: Sequence[StoredValue]) -> NDArray[Any]:
-    """The array that these predictions were; a common one where they were stored with different types."""
+    """The array of these predictions; with a common type if they were stored with different ones."""
     kinds = {kind for kind, _ in stored}
     if len(kinds) == 1 and _PLAIN not in kinds:
         return np.frombuffer(bytearray().join(data for _, data in stored), dtype=np.dtype(kinds.pop()))
@@ -316,7 +316,7 @@ def decoded_predictions(stored: Sequence[StoredValue]) -> NDArray[Any]:
 
 
 def encoded_scores(answer: Answer) -> list[StoredValue]:
-    """Each row of scores by itself, with the classes that its numbers belong to."""
+    """Each row of scores separately, with the classes that its numbers belong to."""
     assert answer.score is not None
     score = np.ascontiguousarray(answer.score, dtype="<f8")
     kind, data, width = json.dumps(answer.classes), score.tobytes(), score.nbytes // len(score)
@@ -324,7 +324,7 @@ def encoded_scores(answer: Answer) -> list[StoredValue]:
 
 
 def decoded_scores(stored: Sequence[StoredValue]) -> tuple[NDArray[np.float64], tuple[Value, ...]] | None:
-    """The scores and their classes; ``None`` where some were stored with other classes than the rest."""
+    """The scores and their classes; ``None`` if some were stored with other classes than the rest."""
     if len({(kind, len(data)) for kind, data in stored}) != 1:
         return None
     classes = tuple(json.loads(stored[0][0]))

@@ -1,7 +1,7 @@
 """What gradient-boosted trees of XGBoost and LightGBM share.
 
-They take one matrix, with categories as the codes that they were fitted with. What their numbers stand for is told by
-the objective; where that is unknown, by whether a classifier was fitted with it.
+They take one matrix, with categories as the codes that they were fitted with. The objective says what their numbers
+stand for; if it is unknown, they are probabilities for a classifier and values otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def coded_matrix(
 ) -> NDArray[Any]:
     """Put columns side by side in the model's order, categories as their codes.
 
-    A category that the model has never seen counts as missing, which is NaN, or is refused.
+    A category that the model has never seen counts as missing (NaN) or is refused, as ``new_is_missing`` says.
     """
     if not categories:
         return matrix(name, table, columns, dtype)
@@ -49,16 +49,16 @@ def coded_matrix(
 
 
 def named_classes(model: Any, classes: Sequence[Any] | None, *, is_estimator: bool) -> tuple[Value, ...]:
-    """The classes as the user names them, else as an estimator knows them; empty where nobody says."""
+    """The classes as the user names them, else as an estimator knows them; empty if neither says."""
     return checked_classes(classes) or (classes_from(getattr(model, "classes_", ())) if is_estimator else ())
 
 
 def output_of(
     outputs: Mapping[str, str | None], objective: str, named: tuple[Value, ...], *, is_estimator: bool
 ) -> str | None:
-    """What the numbers of a booster stand for: as the table says of its objective.
+    """What the numbers of a booster stand for, looked up by its objective.
 
-    Other objectives of a classifier give the second class's number, and its ``predict`` compares it with a half.
+    With other objectives, a classifier gives the second class's number, which its ``predict`` compares with a half.
     """
     return outputs.get(objective, "probabilities" if named and is_estimator else "values")
 
@@ -74,7 +74,7 @@ def described(
 
 
 def _codes(values: NDArray[Any], categories: tuple[Value, ...]) -> NDArray[np.float64]:
-    """The index of each value among the categories; NaN for what is missing, -1 for what is not among them."""
+    """The index of each value among the categories; NaN if it is missing, -1 if it is not among them."""
     code = {category: float(index) for index, category in enumerate(categories)}
     plain = (plain_value(value) for value in values.tolist())
     return np.array([np.nan if value is None else code.get(value, -1.0) for value in plain])

@@ -1,6 +1,6 @@
-"""Believe nothing unchecked: what a model answers, whether it answers alike, and the options that models take.
+"""Checks of a model's answers, of whether they stay the same, and of the options that models take.
 
-:func:`ask` is the one way to ask a model. :func:`first_change` compares two answers about the same rows. The functions
+:func:`ask` is the only way to ask a model. :func:`first_change` compares two answers about the same rows. The functions
 ``checked_...`` read the options that several kinds of model have in common; their errors name the option.
 """
 
@@ -40,15 +40,15 @@ __all__ = [
     "score_from",
 ]
 
-# How far rounding may carry a score out of its range; within that it is moved back, beyond it is an error.
+# How far rounding may carry a score out of its range: up to that it is clipped, beyond that it is an error.
 _ROUNDING = 1e-6
-# How far the probabilities of one row may be from one in all: many services round to three or four digits.
+# How far the sum of a row's probabilities may be from one: many services round to three or four digits.
 _ROUNDED_SUM = 5e-3
 _MAX_NAMES = 8
 
 
 def ask(model: Model, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-    """Ask a model about a batch, once, and check what it answers.
+    """Ask a model about a batch, once, and check its answer.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
     except IsonomiaError:
         raise
     except (Exception, SystemExit, GeneratorExit) as error:
-        # A model that leaves the program would otherwise end the audit with whatever exit code it likes.
+        # A model that calls sys.exit would otherwise end the audit with an exit code of its own.
         raise ModelError(
             f"{model.name} raised {type(error).__name__} when asked about {plural(table.rows, 'row')} of the columns "
             f"{', '.join(map(repr, table.names[:_MAX_NAMES]))}"
@@ -96,14 +96,14 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
 
 
 SMALL = 10_000
-"""Rows up to which a model is asked with one thread of OpenMP."""
+"""Batches of up to this many rows are computed with one OpenMP thread."""
 
 
 def _one_thread(rows: int) -> AbstractContextManager[Any]:
-    """Let OpenMP use one thread for a small batch: a check asks many times, and threads wait for each other every time.
+    """Let OpenMP use one thread for a small batch: a check makes many calls, and threads wait for each other in each.
 
     On a busy machine that took most of a check's time. Only the calling thread is limited, and each person's answer is
-    computed alone, so nothing else changes. Where scikit-learn is not imported, no model of its kind is there.
+    computed separately, so nothing else changes. Without threadpoolctl, which scikit-learn imports, nothing is limited.
     """
     threadpoolctl = sys.modules.get("threadpoolctl")
     if threadpoolctl is None or rows > SMALL:
@@ -114,7 +114,7 @@ def _one_thread(rows: int) -> AbstractContextManager[Any]:
 
 @lru_cache(maxsize=1)
 def _loaded_libraries(_modules: int) -> Any:
-    """The libraries that have threads of their own: looked for again, in milliseconds, where there are more modules."""
+    """The libraries with thread pools; searched again, which takes milliseconds, when more modules are imported."""
     return sys.modules["threadpoolctl"].ThreadpoolController()
 
 
@@ -131,7 +131,7 @@ def _prediction(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray
             f"but gave {_array_text(raw, prediction)}."
         )
     _check_length(model, table, "predictions", len(prediction))
-    if is_tensor(prediction) or prediction.dtype.kind not in "biu":  # of which none can be missing
+    if is_tensor(prediction) or prediction.dtype.kind not in "biu":  # these types cannot hold missing values
         _refuse(model, table, "prediction", prediction, _unusable(prediction), "text, a truth value or a finite number")
     return prediction
 
@@ -166,8 +166,8 @@ def _inside(model: Model, table: Table, score: NDArray[np.float64]) -> NDArray[n
 
 
 def _check_sums(model: Model, table: Table, score: NDArray[np.float64]) -> None:
-    """A column for each class, from 0 to 1, claims to be the probabilities of classes that exclude each other."""
-    # By a product, since summing along a short axis takes many times as long.
+    """Scores by class in the range 0 to 1 claim to be probabilities of exclusive classes: they must sum to 1."""
+    # As a product, since summing along a short axis takes many times as long.
     ones = namespace(score).ones_like(score[0]) if is_tensor(score) else np.ones(score.shape[1])
     wrong = abs(score @ ones - 1.0) > _ROUNDED_SUM
     if some(wrong):
@@ -251,10 +251,10 @@ def _array_text(raw: object, array: NDArray[Any]) -> str:
 
 
 def array_from(raw: object, *, on_device: bool = False) -> NDArray[Any]:
-    """Make an array of what a model returned, keeping its shape; one column is flattened.
+    """Make an array of what a model returned, keeping its shape; a single column is flattened.
 
-    Values of one dimension follow the conventions of a table's column: text as objects, ``None`` where missing. A
-    tensor stays one only if ``on_device``.
+    One-dimensional values follow the conventions of a table's column: text as objects, ``None`` where missing. A tensor
+    stays a tensor only if ``on_device``.
     """
     if is_tensor_like(raw):
         tensor: Any = raw.detach() if hasattr(raw, "detach") else raw
@@ -273,13 +273,13 @@ def array_from(raw: object, *, on_device: bool = False) -> NDArray[Any]:
 
 
 def score_from(array: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Use a model's output as a score, when it is made of floating-point numbers."""
+    """A model's output as a score; ``None`` unless it consists of floating-point numbers."""
     if is_tensor(array):
         return as_floats(array) if namespace(array).isdtype(array.dtype, "real floating") else None
     return array.astype(np.float64) if array.dtype.kind == "f" else None
 
 
-# A batch of another size may be summed in another order, in single precision: that is rounding, not another answer.
+# In a batch of another size, single-precision sums may be in another order: that is rounding, not another answer.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-6
 
 
@@ -293,9 +293,9 @@ class AnswerChange:
 
 
 def first_change(first: Answer, again: Answer) -> AnswerChange | None:
-    """The first row whose answer changed by more than rounding; ``None`` where none did.
+    """The first row whose answer changed by more than rounding; ``None`` if none did.
 
-    A label has changed where it differs at all; a number where it differs by more than a ten-thousandth of itself.
+    A label has changed if it differs at all; a number, if it differs by more than 1e-4 of itself plus 1e-6.
     """
     for what in ("prediction", "score"):
         before, after = getattr(first, what), getattr(again, what)
@@ -340,7 +340,7 @@ def option_error(option: str, expected: str, value: object, hint: str = "") -> U
 
 
 def checked_features(features: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Read the names of the columns that a model is given: a list of them, or what a data frame calls its columns."""
+    """Read the names of the columns that a model is given: a list, or the ``columns`` of a data frame."""
     if features is None:
         return None
     names = tuple(features) if isinstance(features, Iterable) and not isinstance(features, str | Mapping) else ()
@@ -350,7 +350,7 @@ def checked_features(features: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def checked_classes(classes: Sequence[Any] | None) -> tuple[Value, ...]:
-    """Read the classes of a model, in the order of its scores; empty when nothing is said."""
+    """Read the classes of a model, in the order of its scores; empty if not given."""
     if classes is None:
         return ()
     if isinstance(classes, str) or not hasattr(classes, "__iter__"):
@@ -370,7 +370,7 @@ def checked_output(output: str | None) -> str | None:
 
 
 def checked_score_range(value: Sequence[float] | None) -> tuple[float, float] | None:
-    """Read the least and the greatest score that a model can give; ``None`` where nobody says."""
+    """Read the least and the greatest score that a model can give; ``None`` if not given."""
     if value is None:
         return None
     pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
@@ -394,6 +394,6 @@ def checked_threads(threads: int) -> int:
 
 
 def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse what is none of the choices."""
+    """Refuse a value that is not one of the choices."""
     if value not in choices:
         raise option_error(option, f"one of {', '.join(choices)}", value, nearest(str(value), choices))

@@ -1,7 +1,7 @@
-"""The HTTP client: a request is sent until it is answered, at a pace, without losing a row or showing a token.
+"""The HTTP client: it repeats a request until it is answered, at a limited rate, and never reveals a token.
 
-Nothing that httpx raises leaves :meth:`Sender._once`: its errors carry the request, and with it the token, in their
-attributes and in the frames of their traceback. They become plain values here, and new errors are made of those.
+No error of httpx leaves :meth:`Sender._once`: its errors carry the request, and with it the token, in their attributes
+and in the frames of their traceback. They become plain values here, from which new errors are made.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["Pace", "Sender", "Token", "shown_address"]
 T = TypeVar("T")
 
 _LONGEST_HOLD = 300.0  # seconds that a service may ask for before the audit gives up
-_GARBLED = 2  # further attempts after an answer that cannot be read: more likely a wrong description than bad luck
+_GARBLED = 2  # further attempts after an unreadable answer: more likely a wrong description than bad luck
 _START = 300
-_LONGEST = 2**26  # bytes of an answer; an endless one would fill the memory before its time is up
+_LONGEST = 2**26  # bytes of an answer; an endless one would fill the memory before the timeout
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What came back, with any token taken out."""
+    """What came back, with any token removed."""
 
     status: int
     text: str
@@ -50,7 +50,7 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why nothing, or nothing usable, came back; whether the rows could be the reason; whether something did come."""
+    """Why nothing usable came back; whether the rows could be the reason; whether an unusable answer came."""
 
     reason: str
     rows: bool = False
@@ -61,9 +61,9 @@ class _Trouble:
 class Sender:
     """Sends bodies to one address.
 
-    Asking twice does a scoring service no harm, so a request is repeated after a lost connection, a time-out, 429,
-    5xx, and, less often, after an answer that cannot be read. Other statuses are errors at once. ``timeout`` is for
-    connecting, for silence, and for an answer as a whole; ``retries`` are further attempts.
+    Repeating a request does a scoring service no harm, so it is repeated after a lost connection, a timeout, 429, 5xx,
+    and, fewer times, after an unreadable answer. Other statuses are errors at once. ``timeout`` limits connecting,
+    silence, and an answer as a whole; ``retries`` are further attempts.
     """
 
     url: str = field(repr=False)
@@ -76,17 +76,17 @@ class Sender:
     _process: int = 0
 
     def post(self, body: bytes, read: Callable[[Any], T], who: str, stop: Event) -> T:
-        """Send a body and read the answer, which is JSON, unless it is not needed any more.
+        """Send a body and read the answer, which is JSON; stop trying once ``stop`` is set.
 
         Raises
         ------
         UnreliableModelError
-            When the service cannot be reached or refuses to serve, whatever it is asked.
+            When the service cannot be reached or refuses to serve, whatever the rows.
         """
         return self._sent(body, lambda text: read(_json(text)), who, stop)
 
     def tell(self, body: bytes, who: str, stop: Event) -> None:
-        """Send a body to somebody whose answer does not matter, as long as its status says that it came."""
+        """Send a body to a service whose answer does not matter, as long as its status says that the body arrived."""
         self._sent(body, lambda text: None, who, stop)  # noqa: ARG005
 
     def _sent(self, body: bytes, read: Callable[[str], T], who: str, stop: Event) -> T:
@@ -131,7 +131,7 @@ class Sender:
         try:
             return self._exchange(body)
         except KeyboardInterrupt:
-            pass  # raised again below, without the frames that know the token
+            pass  # raised again below, without the frames that hold the token
         except UsageError:
             raise
         except Exception as error:
@@ -143,7 +143,7 @@ class Sender:
         own = {name: value for name, value in self.headers.items() if name.lower() != "accept-encoding"}
         headers = {"Content-Type": "application/json", "Accept": "application/json", **own}
         headers |= {} if self.token is None else self.token.headers()
-        # Not compressed: a few kilobytes that were compressed twice unpack to gigabytes before anybody can count them.
+        # Not compressed: a few kilobytes, compressed twice, unpack to gigabytes before anything can count them.
         headers["Accept-Encoding"] = "identity"
         with client.stream("POST", self.url, content=body, headers=headers) as response:
             encoding = response.headers.get("content-encoding", "").strip()
@@ -159,7 +159,7 @@ class Sender:
                     return _Trouble(f"its answer has more than {_LONGEST:,} bytes (batch_size=...)", garbled=True)
             text, success = content.decode("utf-8-sig", "replace"), 200 <= response.status_code < 300
             if success and "\ufffd" in text and not _is_text(content):
-                # Every letter that is none would become the same sign, and two labels one.
+                # Every invalid byte would become the same character, and two different labels could become equal.
                 return _Trouble("its answer is not text in UTF-8, as JSON should be", rows=True, garbled=True)
             where = response.headers.get("location", "")
             hold = _retry_after(response.headers.get("retry-after"))
@@ -181,7 +181,7 @@ class Sender:
         return self._client
 
     def close(self) -> None:
-        """Close the connections; they are opened again when they are needed."""
+        """Close the connections; they are opened again when needed."""
         if self._client is not None and self._process == os.getpid():
             self._client.close()
         self._client = None
@@ -221,7 +221,7 @@ def _late(timeout: float) -> str:
 
 
 def _why(error: Exception, timeout: float) -> str:
-    """What went wrong, in words; the type's name carries it, the text may be empty."""
+    """What went wrong, in words; the type's name is included, since the text may be empty."""
     if isinstance(error, needed("httpx", "http", "a model behind HTTP").TimeoutException):
         return _late(timeout)
     return f"the connection failed ({type(error).__name__}: {str(error) or 'no more is known'})"
@@ -243,7 +243,7 @@ def _advice(reply: _Reply, url: str, token: Token | None) -> str:
 
 
 def _joined_address(url: str, location: str) -> str:
-    """Where a redirect leads, as :func:`shown_address` has it; what is not an address, as it is."""
+    """Where a redirect leads, as :func:`shown_address` shows it; unchanged if it is not an address."""
     try:
         return shown_address(urljoin(url, location))
     except ValueError:
@@ -251,7 +251,7 @@ def _joined_address(url: str, location: str) -> str:
 
 
 def shown_address(url: str) -> str:
-    """An address with its port, and without what may be secret in it: names, passwords and whatever is asked."""
+    """An address with its port, without what may be secret in it: user name, password and query."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     port = f":{parts.port}" if parts.port is not None else ""
@@ -281,8 +281,8 @@ _LONGEST_STEP = 30.0
 class Pace:
     """A rate limit and the waits between attempts, shared by all threads that ask one service.
 
-    At most ``rate`` requests go out a second, each attempt counted. After the first failure, roughly ``first_wait``
-    seconds pass, and twice as many after each further one, up to 30.
+    At most ``rate`` requests are sent per second, counting each attempt. The wait is roughly ``first_wait`` seconds
+    after the first failure, and twice as long after each further one, up to 30.
     """
 
     rate: float | None
@@ -292,7 +292,7 @@ class Pace:
     _random: Random = field(default_factory=Random, repr=False)
 
     def wait_for_turn(self, stop: Event) -> None:
-        """Wait until a request may be sent, and take that turn; or until it is not needed any more."""
+        """Wait until a request may be sent, and take that turn; or until ``stop`` is set."""
         with self._lock:
             now = monotonic()
             turn = max(now, self._free_at)
@@ -301,18 +301,18 @@ class Pace:
             stop.wait(turn - now)
 
     def hold(self, seconds: float) -> None:
-        """Let nobody send anything for some time: the service asked for that."""
+        """Send nothing for some time, as the service requested."""
         with self._lock:
             self._free_at = max(self._free_at, monotonic() + seconds)
 
     def back_off(self, failures: int, stop: Event) -> None:
-        """Wait after so many failures; by a random share, so that many clients do not come back together."""
+        """Wait after a failure; for a random part of the wait, so that many clients do not come back together."""
         longest = min(_LONGEST_STEP, self.first_wait * 2.0 ** (failures - 1))
         stop.wait(longest * self._random.uniform(0.5, 1.0))
 
 
 _SHOWN = "[token]"
-_SHORTEST = 6  # shorter tokens are not looked for in answers, where they could be anything
+_SHORTEST = 6  # shorter tokens are not searched for in answers, where they could match anything
 
 _LOGGERS = ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
@@ -320,16 +320,16 @@ _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The environment variable that holds a token, and the header it goes into. The token itself is never held.
+    """The environment variable that holds a token, and the header it goes into. The token itself is never stored.
 
-    It is read when it is needed; in the header ``Authorization`` it gets ``Bearer`` in front.
+    It is read when needed; in the header ``Authorization``, ``Bearer`` is put in front.
     """
 
     variable: str
     header: str = "Authorization"
 
     def check(self) -> None:
-        """Make sure that there is a token which can be sent; the error names the variable and never its value."""
+        """Make sure that there is a token that can be sent; the error names the variable and never its value."""
         value = os.environ.get(self.variable, "").strip()
         if not value:
             raise ModelError(
@@ -343,14 +343,14 @@ class Token:
             )
 
     def headers(self) -> dict[str, str]:
-        """The header with the token. Call it only where no error can carry the frame away."""
+        """The header with the token. Call it only where no error can carry its frame outside."""
         value = os.environ.get(self.variable, "").strip()
         return {self.header: f"Bearer {value}" if self.header.lower() == "authorization" else value}
 
     def hide(self, text: str) -> str:
-        """Take the token out of a text: some services repeat it in their complaints.
+        """Remove the token from a text: some services repeat it in their error messages.
 
-        It is found as it is, as addresses and web pages write it, and behind the escapes of JSON.
+        It is found as it is, as URLs and HTML escape it, and behind the escapes of JSON.
         """
         value = os.environ.get(self.variable, "").strip()
         if len(value) < _SHORTEST:
@@ -365,14 +365,14 @@ class Token:
             return f"an answer with the {_SHOWN} in it"
 
     def filter(self, record: LogRecord) -> bool:
-        """Take the token out of a line of a log, as a filter of :mod:`logging`; the line stays."""
+        """Remove the token from a log record, as a filter of :mod:`logging`; the record stays."""
         record.msg, record.args = self.hide(record.getMessage()), None
         return True
 
     def keep_out_of_logs(self) -> None:
-        """Take the token out of what the libraries that send it log: the headers of an answer may repeat it."""
+        """Remove the token from what the libraries that send it log: the headers of an answer may repeat it."""
         for name in _LOGGERS:
-            getLogger(name).addFilter(self)  # once: a logger does not take an equal one again
+            getLogger(name).addFilter(self)  # added once: a logger ignores an equal filter
 
 
 def _plain(escaped: re.Match[str]) -> str:

@@ -1,14 +1,13 @@
 """Predictions and scores from the plain numbers of a network or of an ensemble of trees.
 
-What nobody said is never guessed from the numbers of a batch, since the next batch might look different:
+Their meaning is never guessed from the values in a batch, since the next batch might look different. Unless told:
 
 - whole numbers, truth values and text are labels;
-- one number a row is a value: prediction and score at once;
-- several numbers a row are scores, one a class, as they come; the prediction is the class with the greatest.
+- one number per row is a value: prediction and score at once;
+- several numbers per row are scores, one for each class, unchanged; the prediction is the class with the greatest.
 
-Told that they are *logits*, several are turned into probabilities by softmax and one by the logistic function; told
-that they are *probabilities*, one is the second class's. The prediction is then the likeliest class, the first at
-a tie.
+*Logits* are turned into probabilities, several per row by softmax and a single one by the logistic function. A single
+*probability* is the second class's. The prediction is then the likeliest class, the first in a tie.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ __all__ = ["OutputDecoder", "VectorAnswers", "classes_from"]
 
 @dataclass(frozen=True, slots=True)
 class OutputDecoder:
-    """What the numbers of a model stand for, and so how an answer is made of them.
+    """What the numbers of a model stand for, and so how to make an answer from them.
 
     Attributes
     ----------
     output
-        ``"logits"``, ``"probabilities"``, ``"values"``, ``"labels"``, or ``None`` where nobody said.
+        ``"logits"``, ``"probabilities"``, ``"values"``, ``"labels"``, or ``None`` if not given.
     classes
         The classes in the order of the numbers; empty for 0, 1, 2, ...
     """
@@ -56,7 +55,7 @@ class OutputDecoder:
         return f"Reading(output={self.output!r}, classes={self.classes!r})"
 
     def answer(self, raw: NDArray[Any], name: str, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Make an answer of the numbers for a batch, one for each row, or one for each row and class.
+        """Make an answer from the numbers for a batch, one for each row, or one for each row and class.
 
         Raises
         ------
@@ -78,7 +77,7 @@ class OutputDecoder:
         return Answer(prediction, score if want_score else None, classes if want_score else ())
 
     def answer_there(self, raw: Any, name: str, *, want_score: bool, want_prediction: bool) -> Answer:
-        """The same for a tensor, whose answer stays on its device unless classes are named by text."""
+        """The same for a tensor. Its answer stays on the device, except for labels, named classes and single logits."""
         numbers = raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 1 else raw
         xp = namespace(numbers)
         floating = xp.isdtype(numbers.dtype, "real floating")
@@ -160,7 +159,7 @@ def _scores(numbers: NDArray[Any], output: str) -> NDArray[np.float64]:
 
 
 def _logistic(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    # By the half of the negative side, which cannot overflow.
+    # Only exponentials of numbers up to 0, which cannot overflow.
     small = np.exp(-np.abs(logits))
     return np.where(logits >= 0, 1.0, small) / (1.0 + small)
 
@@ -174,7 +173,7 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 class VectorAnswers:
     """A model that answers with several numbers for each row, such as a policy with continuous actions.
 
-    An array with a column for each number is its prediction, a tuple a row; elsewhere it would be scores of classes.
+    An array with a column for each number is its prediction, one tuple per row; other models' would be scores by class.
     """
 
     model: Model
@@ -195,7 +194,7 @@ class VectorAnswers:
         return ()
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """What the model answers, whatever it calls that."""
+        """The model's answer as a prediction, whether the model calls it score or prediction."""
         del want_score, want_prediction
         given = self.model.answer(table, want_score=True, want_prediction=False)
         raw = given.score

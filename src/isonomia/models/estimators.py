@@ -1,4 +1,4 @@
-"""Any callable on a batch as a model, and anything with ``predict``: scikit-learn and all that follow it."""
+"""Any callable on a batch as a model, and anything with ``predict``: scikit-learn and everything that follows it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["CallableModel", "EstimatorModel"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallableModel:
-    """A callable that takes a batch, as the kind of table that the population has, and returns its predictions.
+    """A callable that takes a batch, in the population's own kind of table, and returns its predictions.
 
     What it returns is the prediction, and the score too when it is made of floating-point numbers. An array with a
     column for each class is a score only. The callable gets a copy of the batch, so that it may write into it.
@@ -60,7 +60,7 @@ class CallableModel:
         )
 
     def fingerprint(self) -> str:
-        """Tell this callable from others by its name, module and source, where that can be found."""
+        """Tell this callable from others by its name and module, and by its source if that can be found."""
         return fingerprint_of("callable", identity_of(self.function), *(self.features or ()))
 
     def describe(self) -> str:
@@ -70,8 +70,8 @@ class CallableModel:
         return f"callable {self.name}{f' of {module}' if module else ''}{takes}"
 
 
-# scikit-learn's classifiers whose predict *is* the class with the greatest probability. Others come close and yet
-# differ, on ties and rounding (linear models) or by design (SVC, tuned thresholds), so they are asked twice.
+# scikit-learn's classifiers whose predict *is* the class with the greatest probability. Others come close but differ,
+# on ties and rounding (linear models) or by design (SVC, tuned thresholds), so both of their methods are called.
 _PREDICTS_THE_LIKELIEST = frozenset(
     {
         "BaggingClassifier",
@@ -128,7 +128,7 @@ class EstimatorModel:
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Ask the estimator for what is wanted, with one call where one will do.
 
-        It gets a copy: a pipeline that transforms in place must not change the people it is asked about.
+        It gets a copy: a pipeline that transforms in place must not change the population.
         """
         given = input_for(self.estimator, choose_features(self.estimator, table, self.features).copy())
         with quiet_about_names(given):
@@ -143,7 +143,7 @@ class EstimatorModel:
     def fingerprint(self) -> str:
         """Tell this estimator from others by its class and everything it has learnt.
 
-        One that cannot be pickled is told by its class and its ``repr`` alone.
+        An estimator that cannot be pickled is identified by its class and its ``repr`` alone.
         """
         kind = type(self.estimator)
         learnt = _learnt(self.estimator)
@@ -185,7 +185,7 @@ def _learnt(estimator: Any) -> str:
     import joblib  # type: ignore[import-untyped]
 
     try:
-        # Through a pickle and back, since the hash also sees who owns an array's memory, which a pickle forgets.
+        # Through a pickle and back: the hash depends on who owns an array's memory, and a pickle drops that.
         return str(joblib.hash(pickle.loads(pickle.dumps(estimator))))
     except Exception:
         return repr(estimator)

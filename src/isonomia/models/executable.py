@@ -30,7 +30,7 @@ __all__ = ["ExecutableModel"]
 _FORMATS = ("csv", "jsonl")
 _ANSWERS = ("lines", "csv", "jsonl")
 
-# As JSON writes numbers: what begins with zeros, such as 007, is a code and no number.
+# Numbers as JSON writes them: with leading zeros, such as 007, it is a code and not a number.
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d+)?")
 _SCORE = re.compile(r"score\[(?P<label>.+)\]")
@@ -40,20 +40,20 @@ _SCORE = re.compile(r"score\[(?P<label>.+)\]")
 class ExecutableModel:
     """A program that reads rows from standard input, and writes an answer for each, in order, to standard output.
 
-    It is started directly and never through a shell. It is run once a batch, or, with ``keep_alive``, kept running and
-    asked line by line; then it must answer each line at once.
+    It is started directly, never through a shell. It runs once per batch, or, with ``keep_alive``, is kept running and
+    given one line at a time; then it must answer each line at once.
 
     Attributes
     ----------
     command
         The program and its arguments, as a list.
     format
-        How rows are written: ``"csv"`` with a first line of names, or ``"jsonl"``, an object a line.
+        How rows are written: ``"csv"`` with a header line, or ``"jsonl"``, one object per line.
     answers
-        How it answers: ``"lines"``, a prediction on each; ``"csv"`` with a first line of ``prediction``, ``score`` or
+        How it answers: ``"lines"``, a prediction on each; ``"csv"`` with a header of ``prediction``, ``score`` or
         ``score[LABEL]``; ``"jsonl"``, objects with ``prediction`` and ``score``.
     timeout
-        Seconds for one batch; then the program and what it started are ended.
+        Seconds for one batch; after that, the program and everything that it started are killed.
     keep_alive
         Whether it is kept running.
     folder
@@ -99,7 +99,7 @@ class ExecutableModel:
         return " ".join(names)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Hand over a batch, and read the answers.
+        """Give the program a batch, and read its answers.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class ExecutableModel:
     def fingerprint(self) -> str:
         """Tell this program from others by its command, and by the files that the command names.
 
-        Other files that it reads do not count: who changes them must change ``version``.
+        Other files that it reads do not count: change ``version`` when they change.
         """
         contents = [_digest(path) for path in self._files()]
         texts = (self.format, self.answers, repr(self.classes), repr(self.features), self.version)
@@ -133,7 +133,7 @@ class ExecutableModel:
         return f"<{self.describe()}>"
 
     def close(self) -> None:
-        """End the program where it is kept running; it is started again when it is needed."""
+        """End the program if it is kept running; it is started again when needed."""
         self._conversation.close()
 
     def _run(self, rows: PlainRows) -> list[str]:
@@ -159,7 +159,7 @@ class ExecutableModel:
         return [self._decoded(line).rstrip("\r\n") for line in [*head, *answers]]
 
     def _decoded(self, content: bytes) -> str:
-        """What it wrote. Letters that are none are not replaced: all would become the same sign, and two labels one."""
+        """What it wrote. Invalid bytes are not replaced: two different labels could become equal."""
         try:
             return content.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -215,7 +215,7 @@ def _header(rows: PlainRows, form: str) -> bytes:
 
 
 def _lines(rows: PlainRows, form: str) -> bytes:
-    """A line for each row: CSV, in which what is missing is empty, or JSON objects."""
+    """A line for each row: CSV, in which a missing value is empty, or JSON objects."""
     if form == "csv":
         return _csv(zip(*map(_cells, rows.columns), strict=True))
     return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows.objects()).encode()
@@ -224,10 +224,9 @@ def _lines(rows: PlainRows, form: str) -> bytes:
 def _plain_answer(
     lines: Sequence[str], form: str, rows: int, classes: tuple[Value, ...]
 ) -> tuple[PlainAnswer, tuple[Value, ...]]:
-    """What a program's lines say, and the classes that its scores belong to.
+    """The answer in a program's lines, and the classes that its scores belong to.
 
-    ``form`` is ``"lines"`` for a prediction on each; ``"csv"``, whose first line names the columns ``prediction``,
-    ``score``, or ``score[LABEL]`` for each class; or ``"jsonl"`` for objects with ``prediction`` and ``score``.
+    ``form`` is as ``answers`` of :class:`ExecutableModel`.
     """
     match form:
         case "lines":
@@ -246,7 +245,7 @@ def _csv(rows: Any) -> bytes:
 
 
 def _cells(column: list[Any]) -> list[Any]:
-    """Truth values as other languages write them; the rest is CSV's own affair, which leaves ``None`` empty."""
+    """Truth values as other languages write them; the CSV writer handles the rest, and leaves ``None`` empty."""
     if bool not in set(map(type, column)):
         return column
     return [str(value).lower() if isinstance(value, bool) else value for value in column]
@@ -299,22 +298,22 @@ def _from_json(lines: Sequence[str], rows: int, classes: tuple[Value, ...]) -> P
 
 
 def _value(text: str, classes: Sequence[Value]) -> Any:
-    """One value by itself, so that it does not depend on the others: a declared class, a number, or text."""
+    """One value, read independently of the others: a declared class, a number, a truth value, or text."""
     text = text.strip()
     for label in classes:
         if text == str(label):
             return label
     if not text or text.lower() == "nan":
-        return None  # refused where the answer is checked, with the row
+        return None  # refused when the answer is checked, with the row
     if _WHOLE.fullmatch(text):
         return int(text)
     if _DECIMAL.fullmatch(text) or text.lower().lstrip("+-") in {"inf", "infinity"}:
-        return float(text)  # an endless one is refused where the answer is checked
+        return float(text)  # an infinite one is refused when the answer is checked
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
 def _number(text: str) -> Any:
-    """A number, ``None`` for none; anything else stays text, and is refused as a score."""
+    """A number; ``None`` for an empty text or NaN; anything else stays text, and is refused as a score."""
     try:
         number = float(text)
     except ValueError:

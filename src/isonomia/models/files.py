@@ -1,7 +1,7 @@
 """Files that models are opened from: what is in them, whether they are trusted, and the package that opens them.
 
-What a runtime makes of a file often cannot be pickled. :class:`Opened` holds it together with where it came from; its
-pickle holds the latter alone, and the file is opened again, which must not have changed.
+What a runtime makes of a file often cannot be pickled. :class:`Opened` holds it together with where it came from. Its
+pickle holds only the latter; unpickling opens the file again, which must not have changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Opened:
     content: Any  # what the opener made of it
     opener: Callable[..., Any]  # A function of a module, so that a pickle can name it
     origin: Path | bytes  # the path, or the bytes themselves
-    digest: str  # the SHA-256 of what is there, when it was opened, as 64 hexadecimal digits
+    digest: str  # the SHA-256 of its content when it was opened, as 64 hexadecimal digits
     arguments: tuple[Any, ...] = ()  # what else the opener was given
     beside: tuple[tuple[Path, str], ...] = ()  # files that belong to it, such as weights, each with its digest
 
@@ -38,17 +38,17 @@ class Opened:
         return self.origin.name if isinstance(self.origin, Path) else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Keep where it came from, and that it must be the same."""
+        """Pickle where it came from and its digest, so that it can be opened again."""
         return _open_again, (self.opener, self.origin, self.digest, self.arguments, self.beside)
 
 
 def open_from(
     opener: Callable[..., Any], origin: Path | bytes, *arguments: Any, beside: tuple[Path, ...] = ()
 ) -> Opened:
-    """Open a file, a folder or bytes with an opener and its arguments, which can be pickled, and remember how."""
+    """Open a file, a folder or bytes, and remember how; the opener and its arguments must be picklable."""
     source = origin.absolute() if isinstance(origin, Path) else origin
     digest = digest_of(source)
-    digests = tuple((file, digest_of(file)) for file in beside if file.is_file())  # the opener complains of the others
+    digests = tuple((file, digest_of(file)) for file in beside if file.is_file())  # the opener reports missing ones
     return Opened(opener(source, *arguments), opener, source, digest, arguments, digests)
 
 
@@ -59,7 +59,7 @@ def _open_again(
     arguments: tuple[Any, ...],
     beside: tuple[tuple[Path, str], ...],
 ) -> Opened:
-    # Before anything is opened: what has changed is no longer what the user trusted.
+    # Checked before anything is opened: what has changed is no longer what the user trusted.
     changed = digest_of(origin) != digest or any(
         not file.is_file() or digest_of(file) != known for file, known in beside
     )
@@ -69,7 +69,7 @@ def _open_again(
 
 
 def digest_of(origin: Path | bytes) -> str:
-    """Give the SHA-256 of bytes, of a file's content, or of the names and contents of all files in a folder."""
+    """The SHA-256 of bytes, of a file's content, or of the names and contents of all files in a folder."""
     if isinstance(origin, bytes):
         return sha256(origin).hexdigest()
     digest = sha256()
@@ -84,14 +84,14 @@ def digest_of(origin: Path | bytes) -> str:
 
 
 _HARMLESS = 1 << 26
-"""Bytes that an archive may unpack to whatever its size is, and the most that the list of what is in it may have."""
+"""Bytes that any archive may unpack to, whatever its size, and the largest ``schema.json`` it may have."""
 
 _RATIO = 100
-"""How many times its own size a larger archive may unpack to. Weights shrink by little, zeros a thousandfold."""
+"""How many times its own size a larger archive may unpack to. Weights compress little, zeros a thousandfold."""
 
 
 def check_archive(path: Path) -> None:
-    """Refuse a ZIP archive that unpacks to far more than it is, before anything of it is unpacked; others pass."""
+    """Refuse a ZIP archive that would unpack to far more than its size, before unpacking anything; others pass."""
     if not zipfile.is_zipfile(path):
         return
     with zipfile.ZipFile(path) as archive:
@@ -111,7 +111,7 @@ def check_archive(path: Path) -> None:
 
 
 def check_trusted(path: Path, trust_pickle: bool, what: str) -> None:
-    """Refuse a file with pickles in it, which is ``what`` in words, unless the user said that it is trusted."""
+    """Refuse a file with pickles in it, described as ``what``, unless the user said that it is trusted."""
     if trust_pickle is not True:
         raise UsageError(
             f"{path} is {what}. Opening a pickle runs whatever code its writer put into it, with your rights, so it "
@@ -128,7 +128,7 @@ def needed(module: str, extra: str, what: str) -> Any:
     module
         The module to import, such as ``"onnxruntime"``.
     extra
-        The extra of Isonomia that brings it.
+        The extra of Isonomia that installs it.
     what
         What needs it, for the message: ``"an ONNX file"``.
     """
@@ -137,7 +137,7 @@ def needed(module: str, extra: str, what: str) -> Any:
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != package:
-            raise  # the package is there, and something that it needs itself is not
+            raise  # the package is installed, but one of its own dependencies is not
         raise UsageError(
             f"{what} needs the package {package}, which is not installed. Install it: pip install 'isonomia[{extra}]'."
         ) from error

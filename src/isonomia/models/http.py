@@ -41,8 +41,8 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110, sec
 class HttpModel:
     """A service that takes rows as JSON and answers with JSON.
 
-    A batch is sent in parts, each until it is answered; the answers are joined in order, so that no row is lost or
-    counted twice. The token is read from the environment for each request and is kept, shown and stored nowhere.
+    A batch is sent in parts, each repeated until it is answered; the answers are joined in order, so no row is lost or
+    counted twice. The token is read from the environment for each request, and never kept, shown or stored.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class HttpModel:
         Where rows are sent, by POST.
     request
         What is sent, as JSON with a mark for the rows: ``$rows``, ``$matrix``, ``$columns``; ``$row`` or ``$vector``
-        for one row a request.
+        for one row per request.
     prediction, score
-        Where they are in the answer: ``"predictions[*].label"``; ``None`` for what the service does not give.
+        Where they are in the answer: ``"predictions[*].label"``; ``None`` if the service does not give it.
     classes
-        The labels, in the order of the scores where there is one for each class.
+        The labels, in the order of the scores if there is one for each class.
     score_range
         The least and the greatest score; ``(0, 1)`` with a score for each class claims probabilities.
     features
@@ -64,9 +64,9 @@ class HttpModel:
     token_env, token_header
         The environment variable with the token, and the header that it goes into.
     batch_size, parallel
-        How many rows a request has, and how many requests are under way at once.
+        How many rows a request has, and how many requests are in progress at once.
     timeout, retries, backoff, rate
-        Seconds an attempt may take; further attempts; the first wait between them; the most requests a second.
+        Seconds an attempt may take; further attempts; the first wait between them; the most requests per second.
     version
         Which model the service runs, in your words; part of the fingerprint.
     """
@@ -123,7 +123,7 @@ class HttpModel:
         return answer_of(plain, self.classes, want_score=want_score, want_prediction=want_prediction)
 
     def fingerprint(self) -> str:
-        """Tell this service from others by its description; who changes the model behind it must change ``version``."""
+        """Tell this service from others by its description; change ``version`` when the model behind it changes."""
         texts = (self.url, repr(self.request), repr(self.prediction), repr(self.score), repr(self.classes))
         return fingerprint_of("http", *texts, repr(self.features), repr(sorted(self.headers.items())), self.version)
 
@@ -137,7 +137,7 @@ class HttpModel:
         return f"<{self.describe()}>"
 
     def close(self) -> None:
-        """Close the connections; they are opened again when they are needed."""
+        """Close the connections; they are opened again when needed."""
         self._sender.close()
 
     def _ask_all(self, parts: list[PlainRows], want_score: bool, want_prediction: bool) -> list[PlainAnswer]:
@@ -158,7 +158,7 @@ class HttpModel:
             failed = [future for future in waiting if future in done and future.exception() is not None]
             return [future.result() for future in failed or waiting]
         finally:
-            stop.set()  # after a failure, or an interruption, nobody waits for the rest
+            stop.set()  # after a failure or an interruption, do not wait for the rest
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, reply: Any, rows: int, want_score: bool, want_prediction: bool) -> PlainAnswer:
@@ -175,7 +175,7 @@ class HttpModel:
 
     def _found(self, reply: Any, rows: int, want_score: bool, want_prediction: bool) -> PlainAnswer:
         predictions = scored = None
-        # Without scores of its own, a model's predictions are its scores, where they are floating-point numbers.
+        # Without separate scores, a model's predictions are its scores, if they are floating-point numbers.
         if self.prediction is not None and (want_prediction or self.score is None):
             predictions = labels(self._at(self.prediction, reply), rows, self.classes, repr(self.prediction))
         if want_score and self.score:
@@ -210,7 +210,7 @@ def _check_options(model: HttpModel) -> None:
 
 
 def sender_to(url: str, token_env: str | None, token_header: str, timeout: float, retries: int) -> Sender:
-    """Who sends something else than rows to an address, with the same care for the token."""
+    """A sender for something other than rows, with the same care for the token."""
     _check_url(url)
     _check_header_name("token_header", token_header)
     _check_number("timeout", timeout, 0, above=True)
@@ -221,7 +221,7 @@ def sender_to(url: str, token_env: str | None, token_header: str, timeout: float
 
 def _check_variable(token_env: object) -> None:
     if token_env is not None and not (isinstance(token_env, str) and token_env.isidentifier()):
-        # A token that was given in place of its variable must not be repeated.
+        # The user may have passed the token itself, which must not be repeated.
         raise UsageError(
             "token_env should be the name of an environment variable that holds the token, not a token.",
             name="token_env",
@@ -241,10 +241,10 @@ def _check_url(url: object) -> None:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of an address; ``None`` where its host or its port is none."""
+    """The parts of an address; ``None`` if its host or its port is invalid."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # looked at only now, and refused where it is too great
+        _ = parts.port  # parsed only on access; raises if it is out of range
     except ValueError:
         return None
     return parts

@@ -1,6 +1,6 @@
-"""What of a table a model is given, and in which form.
+"""Which part of a table a model is given, and in which form.
 
-An estimator of scikit-learn gets the columns that it was fitted with, as a frame or an array (:func:`choose_features`,
+A scikit-learn estimator gets the columns that it was fitted with, as a frame or an array (:func:`choose_features`,
 :func:`input_for`). A compiled model gets arrays of its own type: columns are chosen (:func:`columns_for`), converted
 with errors that name column and value (:func:`converted`, :func:`matrix`), and cut into portions of the size that the
 model can take (:func:`in_portions`).
@@ -35,9 +35,9 @@ __all__ = [
 
 
 def fitted_names(estimator: Any) -> tuple[str, ...] | None:
-    """Give the names of the columns that an estimator was fitted with; ``None`` when it knows none.
+    """The names of the columns that an estimator was fitted with; ``None`` if it knows none.
 
-    ``Column_0``, ``Column_1``, ... count as none: some libraries make them up for arrays.
+    ``Column_0``, ``Column_1``, ... do not count: some libraries make them up for arrays.
     """
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is None:
@@ -49,7 +49,7 @@ def fitted_names(estimator: Any) -> tuple[str, ...] | None:
 def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | None) -> Table:
     """Keep the columns that an estimator takes, in its order.
 
-    They are those that the user named, else those it was fitted with, else all of them when their number is right.
+    They are those that the user named, else those it was fitted with, else all of them if their number is right.
     """
     if table.kind == RECORDS:
         if features is not None:
@@ -79,11 +79,11 @@ def _check_present(name: str, wanted: Sequence[str], columns: Sequence[str]) -> 
 
 
 def input_for(estimator: Any, table: Table) -> Any:
-    """Give a table in the form that an estimator was fitted on.
+    """A table in the form that an estimator was fitted on.
 
-    Fitted with names: a pandas or polars frame as it is, any other kind as a pandas frame where pandas is installed.
-    Fitted without: a two-dimensional array. An estimator that says neither gets the table as its owner has it. A batch
-    of arrays that is not a table goes to an estimator that was fitted on as many numbers with each array as one row.
+    Fitted with names: a pandas or polars frame as it is, any other kind as a pandas frame if pandas is installed.
+    Fitted without: a two-dimensional array. An estimator that says neither gets the user's own kind of table. In a
+    batch of arrays that is not a table, each array is flattened to one row, if the estimator takes as many numbers.
     """
     if table.kind == RECORDS:
         return _flattened(estimator, table)
@@ -102,7 +102,7 @@ def input_for(estimator: Any, table: Table) -> Any:
 
 
 _READ_TEXTS = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
-"""Steps of scikit-learn that take a list of texts and no table."""
+"""Steps of scikit-learn that take a list of texts instead of a table."""
 
 
 def _reads_texts(estimator: Any) -> bool:
@@ -111,7 +111,7 @@ def _reads_texts(estimator: Any) -> bool:
 
 
 def _texts(estimator: Any, table: Table) -> list[Any]:
-    """The one column of texts that such an estimator takes."""
+    """The single column of texts that such an estimator takes."""
     if len(table.names) == 1:
         return list(table.column(table.names[0]))
     first = type(estimator.steps[0][1]).__name__
@@ -123,7 +123,7 @@ def _texts(estimator: Any, table: Table) -> list[Any]:
 
 
 def _flattened(estimator: Any, table: Table) -> Any:
-    """A batch in the form that an estimator was fitted on, as far as it says how many numbers a row had."""
+    """A batch in the form that an estimator was fitted on, if it says how many numbers a row had."""
     native, expected = table.native, getattr(estimator, "n_features_in_", None)
     if expected is None:
         return native
@@ -150,7 +150,7 @@ def _stacked(table: Table) -> Any:
 
 @contextmanager
 def quiet_about_names(given: Any) -> Iterator[None]:
-    """Silence the warning that an array has no column names, which is no news when there is no pandas."""
+    """Silence the warning that an array has no column names, which is expected without pandas."""
     if not isinstance(given, np.ndarray):
         yield
         return
@@ -160,7 +160,7 @@ def quiet_about_names(given: Any) -> Iterator[None]:
 
 
 def columns_for(name: str, table: Table, wanted: Sequence[str] | None, width: int | None) -> tuple[str, ...]:
-    """Choose the columns that a model takes, in its order: those wanted, or all when their number is right."""
+    """Choose the columns that a model takes, in its order: those wanted, or all if their number is right."""
     if wanted is None:
         if width is not None and width != len(table.names):
             raise ModelError(
@@ -188,7 +188,7 @@ def matrix(name: str, table: Table, columns: Sequence[str], dtype: DTypeLike) ->
 
 
 def _at_once(table: Table, columns: Sequence[str]) -> NDArray[Any] | None:
-    """All columns in one conversion, where the table's owner can do it and every column is plain numbers."""
+    """All columns in one conversion, if the table's library can do it and every column is plain numbers."""
     match table.kind:
         case "array":
             return np.asarray(table.select(columns).native) if table.native.dtype.kind in "biuf" else None
@@ -219,8 +219,8 @@ def _narrowed(
     name: str, table: Table, columns: Sequence[str], whole: NDArray[Any], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     with np.errstate(over="ignore"):
-        # In the order in which they lie in memory first: data frames hold columns, and rows are gathered much faster
-        # from the narrower numbers.
+        # Narrow first, in memory order: data frames hold columns, and rows are gathered much faster from the narrower
+        # numbers.
         result = whole.astype(dtype, order="K", copy=False)
     if dtype.itemsize < whole.dtype.itemsize and np.isinf(result).any():
         for column in columns:
@@ -231,8 +231,8 @@ def _narrowed(
 def converted(name: str, column: str, values: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     """Convert one column to the type that a model takes.
 
-    A number is rounded to the width of the type. Whole numbers must be whole, truth values 0 or 1. What is missing
-    becomes NaN where the type has it.
+    A number is rounded to the width of the type. Whole numbers must be whole, truth values 0 or 1. A missing value
+    becomes NaN if the type has it.
     """
     target = np.dtype(dtype)
     match target.kind:
@@ -275,7 +275,7 @@ def _text(name: str, column: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _from_truth_values(name: str, column: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of a column of objects: truth values with some missing."""
+    """Numbers from a column of objects, such as truth values of which some are missing."""
     if values.dtype.kind in "Mm":
         raise ModelError(f"{name} takes numbers in column {column!r}, but the column holds dates or times.")
     refused = np.array([not (value is None or isinstance(value, bool | int | float)) for value in values])
@@ -284,7 +284,7 @@ def _from_truth_values(name: str, column: str, values: NDArray[Any]) -> NDArray[
 
 
 def refuse(name: str, column: str, values: NDArray[Any], refused: NDArray[Any], expected: str) -> None:
-    """Raise where a value of a column is not what a model takes, naming the column and the first such value."""
+    """Raise if any value is refused, naming the column and the first such value."""
     if refused.any():
         first = int(np.argmax(refused))
         raise ModelError(
@@ -296,10 +296,10 @@ def refuse(name: str, column: str, values: NDArray[Any], refused: NDArray[Any], 
 def in_portions(
     run: Callable[[Mapping[str, NDArray[Any]]], Any], inputs: Mapping[str, NDArray[Any]], size: int, *, fixed: bool
 ) -> list[Any]:
-    """Run a model on a batch of arrays with one entry a row, a portion at a time; give what it returned for each.
+    """Run a model on a batch of arrays with one entry per row, a portion at a time, and return the result of each.
 
-    A portion has at most ``size`` rows. If ``fixed``, it has exactly as many: the last one is filled up with its last
-    row, and so has surplus answers at its end.
+    A portion has at most ``size`` rows. If ``fixed``, it has exactly as many: the last one is padded with its last row,
+    so it has surplus answers at its end.
     """
     rows = len(next(iter(inputs.values())))
     if rows <= size and not (fixed and rows < size):

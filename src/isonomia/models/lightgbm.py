@@ -30,15 +30,15 @@ _OUTPUTS = {"binary": "probabilities", "multiclass": "probabilities", "multiclas
 class LightGBMModel:
     """A booster of LightGBM. Make one with :func:`lightgbm_model` or :func:`open_lightgbm`.
 
-    Columns are found by name, whatever their order; LightGBM itself would go by their order. A category that it has
-    never seen counts as missing, as it does for LightGBM.
+    Columns are found by name, whatever their order; LightGBM itself would use their order. A category that it has never
+    seen counts as missing, as it does for LightGBM.
 
     Attributes
     ----------
     booster
         The booster.
     decoder
-        What its numbers stand for, by its objective, and the classes.
+        What its numbers stand for, according to its objective, and the classes.
     features
         The columns to give it, in its order; ``None`` for those it was fitted with.
     categories
@@ -65,7 +65,7 @@ class LightGBMModel:
 
     @property
     def classes(self) -> tuple[Value, ...]:
-        """The classes; empty for what predicts numbers."""
+        """The classes; empty for a model that predicts numbers."""
         return self.decoder.classes
 
     @property
@@ -100,16 +100,16 @@ class LightGBMModel:
 def lightgbm_model(
     model: Any, *, features: Sequence[str] | None = None, classes: Sequence[Any] | None = None, source: str = ""
 ) -> LightGBMModel:
-    """Make a model of a booster, or of an estimator of LightGBM.
+    """Make a model from a booster or an estimator of LightGBM.
 
     Parameters
     ----------
     model
         The booster or fitted estimator.
     features
-        The columns to give it, in its order, where it does not know their names.
+        The columns to give it, in its order, if it does not know their names.
     classes
-        The classes in order, which a file does not hold; 0, 1, 2, ... otherwise.
+        The classes in order, which a file does not hold; 0, 1, 2, ... by default.
     source
         The file it came from.
     """
@@ -150,7 +150,7 @@ def _objective(booster: Any) -> str:
 
 
 def _fitted(booster: Any, names: Sequence[str]) -> tuple[str, ...] | None:
-    """The columns that it was fitted with, by the table's names: LightGBM writes a space as an underscore."""
+    """The columns that it was fitted with, under the table's names: LightGBM writes a space as an underscore."""
     spelled = {"_".join(name.split(" ")): name for name in names}
     own = booster.feature_name()
     if own == [f"Column_{index}" for index in range(len(own))]:

@@ -1,7 +1,7 @@
 """Models from wherever they are: a file, a folder, an address, or ``module:object``.
 
-What a file is, its content decides, and no code of its own is run to find out. Each kind of file is opened by the
-module for it, which is imported when the first such file is met.
+A file's content decides what kind it is, and none of its code is run to find out. Each kind has its own module, which
+is imported when the first such file is opened.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Kind(Enum):
     PROGRAM = "a program that reads rows and writes predictions"
 
 
-# Where each kind is opened: imported when met, so that nothing heavy is loaded for nothing.
+# Where each kind is opened: imported on first use, since some of it is heavy.
 _OPENERS = {
     Kind.ONNX: ("onnx", "open_onnx"),
     Kind.SKOPS: ("pickles", "open_skops"),
@@ -81,17 +81,17 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
         of XGBoost or LightGBM, an MLflow folder, the description of a service in TOML, a program. Or an address,
         ``"http://..."``; or an importable object, ``"module:object"``. A file's content decides what it is.
     features
-        The columns that the model is given, in its order, where it cannot say so itself.
+        The columns that the model is given, in its order, if it does not know them itself.
     options
-        What that kind of model takes besides: ``trust_pickle=True`` for pickles, ``trusted=[...]`` for skops,
-        ``output=``, ``classes=``, ``device=`` and ``batch_size=`` for networks. One that it does not take is refused
-        with those that it does.
+        Further options of that kind of model: ``trust_pickle=True`` for pickles, ``trusted=[...]`` for skops,
+        ``output=``, ``classes=``, ``device=`` and ``batch_size=`` for networks. An unknown option is refused; the
+        message lists the known ones.
 
     Raises
     ------
     UsageError
-        When there is nothing at the place, when what is there is not understood or not trusted, when an option does
-        not fit, or when a package is missing, with the command that installs it.
+        When there is nothing at the path, when what is there is not understood or not trusted, when an option does not
+        fit, or when a package is missing; the message has the command that installs it.
     ModelError
         When it is damaged.
     """
@@ -117,7 +117,7 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name longer than any file may have
+    except OSError:  # a name that is too long for a file
         return False
 
 
@@ -136,14 +136,14 @@ def open_path(path: Path, options: dict[str, Any]) -> Model:
         return pass_options(function_of(*_OPENERS[kind]), kind.value, source, options)
     except IsonomiaError:
         raise
-    except Exception as error:  # each library has errors of its own for a damaged file
+    except Exception as error:  # each library raises its own errors for a damaged file
         raise ModelError(
             f"{path} looks like {kind.value}, but could not be opened: {type(error).__name__}: {error}"
         ) from error
 
 
 def pass_options(opener: Callable[..., Any], what: str, source: Any, options: dict[str, Any]) -> Model:
-    """Call an opener with the options that it takes; ``trust_pickle`` is no harm where there is no pickle."""
+    """Call an opener with the options that it takes; ``trust_pickle`` is ignored where there is no pickle."""
     parameters = list(inspect.signature(opener).parameters.values())[1:]
     anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     taken = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
@@ -175,10 +175,10 @@ def _not_found(path: Path) -> UsageError:
 
 _HEAD = 4096
 _PICKLE_ENDINGS = {".pkl", ".pickle", ".joblib", ".sav"}
-# Whoever opens a file of this name expects data. A program behind it is not run, however executable it is.
+# A file with such a name is expected to hold data: it is not run, even if it is an executable program.
 _DATA_ENDINGS = {".onnx", ".skops", ".json", ".ubj", ".txt", ".pt", ".pt2", ".pth", *_PICKLE_ENDINGS}
 _COMPRESSED = (b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")
-# What torch.save wrote before it wrote archives: a pickle that holds nothing but this number, and then others.
+# What torch.save wrote before it wrote archives: a pickle of nothing but this number, followed by other pickles.
 _OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 # The first byte of a field of ModelProto (onnx.proto): its number and the type of what follows.
 _ONNX_FIELDS = (b"\x08", b"\x12", b"\x1a", b"\x22", b"\x28", b"\x32", b"\x3a", b"\x42", b"\x72")
@@ -186,15 +186,15 @@ _PROGRAMS = (b"\x7fELF", b"#!", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
 
 def kind_of(path: Path) -> Kind | None:
-    """Find out what kind of model is at a path; ``None`` where it is none that is understood.
+    """Find out what kind of model is at a path; ``None`` if it is none of the known kinds.
 
-    The content decides. The ending counts only where content says too little: for compressed pickles and those of the
-    oldest protocols, for ONNX, and for descriptions in TOML.
+    The content decides. The file extension counts only where the content says too little: for compressed pickles and
+    those of the oldest protocols, for ONNX, for programs, and for descriptions in TOML.
     """
     if path.is_dir():
         return Kind.MLFLOW if (path / "MLmodel").is_file() else None
     if not path.is_file():
-        return None  # a pipe, say, which whoever opens it would wait for
+        return None  # for example a pipe, on which opening would block
     if path.suffix == ".toml":
         return Kind.SERVICE
     with path.open("rb") as file:
@@ -206,7 +206,7 @@ def kind_of(path: Path) -> Kind | None:
 
 
 def _is_pickle(path: Path, head: bytes) -> bool:
-    # A program of the protocols 2 to 5 begins with its number. Older ones begin with anything at all.
+    # A pickle of the protocols 2 to 5 begins with the protocol's number. Older ones may begin with any byte.
     if head[:1] == b"\x80" and head[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}:
         return not head.startswith(_OLD_TORCH)
     named = any(suffix in _PICKLE_ENDINGS for suffix in path.suffixes)
@@ -245,9 +245,9 @@ def _is_torch_pickle(path: Path, head: bytes) -> bool:
 
 
 def _is_onnx(path: Path, head: bytes) -> bool:
-    # ONNX has no mark of its own. Its files begin with the version, then another field; other orders are allowed, and
-    # hardly ever written. ONNX 1.0 had version 3 (onnx.proto). Saved models of TensorFlow, which begin alike, have
-    # version 1 (its cc/saved_model/constants.h).
+    # ONNX has no magic number. Its files begin with the version, then another field; other orders are allowed, but
+    # hardly ever written. ONNX 1.0 had version 3 (onnx.proto). TensorFlow's saved models, which begin the same way,
+    # have version 1 (its cc/saved_model/constants.h).
     begins_alike = len(head) > 2 and head[0] == 0x08 and 3 <= head[1] < 0x80 and head[2:3] in _ONNX_FIELDS
     return begins_alike or (path.suffix == ".onnx" and head[:1] in _ONNX_FIELDS)
 
@@ -289,7 +289,7 @@ def load(spec: str, features: Sequence[str] | None = None) -> Model:
         The module and the object in it, ``"credit.scoring:model"``; the object may be an attribute of another,
         ``"credit:scorer.predict"``.
     features
-        The columns to hand to it, as for :func:`adapt`.
+        The columns to give it, as for :func:`adapt`.
 
     Raises
     ------

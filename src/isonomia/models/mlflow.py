@@ -27,7 +27,7 @@ __all__ = ["open_mlflow"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MlflowModel:
-    """A model behind MLflow's common face, ``python_function``: a frame in, predictions out.
+    """A model behind MLflow's common interface, ``python_function``: a frame in, predictions out.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class MlflowModel:
 
     @property
     def score_range(self) -> tuple[float, float] | None:
-        """From 0 to 1 where the user said that it gives probabilities; ``None`` otherwise."""
+        """From 0 to 1 if the user said that it gives probabilities or logits; ``None`` otherwise."""
         return self.decoder.score_range
 
     @property
     def classes(self) -> tuple[Value, ...]:
-        """The classes, where the user named them."""
+        """The classes, if the user named them."""
         return self.decoder.classes
 
     @property
@@ -69,7 +69,7 @@ class MlflowModel:
         return self.features or _signature_names(self.pyfunc)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask the model once, with a pandas frame of a copy of the columns that it takes."""
+        """Ask the model once, with a pandas frame that is a copy of the columns it takes."""
         pandas = needed("pandas", "pandas", "an MLflow model")
         columns = columns_for(self.name, table, self.reads, None)
         chosen = table.select(columns).copy()
@@ -79,7 +79,7 @@ class MlflowModel:
         return self.decoder.answer(array_from(raw), self.name, want_score=want_score, want_prediction=want_prediction)
 
     def fingerprint(self) -> str:
-        """Tell this model from others by all files of its folder; a live one by what MLflow says of it."""
+        """Tell this model from others by all files of its folder; a live one by MLflow's metadata."""
         options = f"({self.features!r}, {self.decoder.identity})"
         if isinstance(self.source, Opened):
             return fingerprint_of("mlflow", self.source.digest, options)
@@ -101,7 +101,7 @@ def mlflow_model(
     output: str | None = None,
     classes: Sequence[Any] | None = None,
 ) -> MlflowModel:
-    """Make a model of what ``mlflow.pyfunc.load_model`` gives, or of its folder."""
+    """Make a model from what ``mlflow.pyfunc.load_model`` returns, or from its opened folder."""
     decoder = OutputDecoder(checked_output(output), checked_classes(classes))
     return MlflowModel(source, checked_features(features), decoder)
 
@@ -109,20 +109,19 @@ def mlflow_model(
 def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None = None, **options: Any) -> Model:
     """Open an MLflow model folder.
 
-    Where the folder holds the model in a form of its own that runs no code (ONNX, XGBoost, LightGBM, skops), that form
-    is opened directly, with its options. Anything else is a pickle or a loader named by the folder, and needs
-    ``trust_pickle``.
+    If the folder holds the model in a format that runs no code (ONNX, XGBoost, LightGBM, skops), that file is opened
+    directly, with its options. Anything else is a pickle or a loader named by the folder, and needs ``trust_pickle``.
 
     Parameters
     ----------
     path
         The folder with the file ``MLmodel``.
     trust_pickle
-        Whether whoever wrote the folder may run code here.
+        Whether the folder's author may run code here.
     flavour
-        Which of the folder's flavours to open, such as ``"onnx"`` or ``"python_function"``; the most direct otherwise.
+        Which of the folder's flavours to open, such as ``"onnx"`` or ``"python_function"``; by default the most direct.
     options
-        Those of the model inside; of ``python_function`` they are ``features``, ``output`` and ``classes``.
+        The options of the model inside; for ``python_function`` they are ``features``, ``output`` and ``classes``.
 
     Raises
     ------
@@ -152,8 +151,8 @@ def _flavours(path: Path) -> Mapping[str, Any]:
         ) from error
 
 
-# The flavours that are opened directly, with the setting that names their file, and what that file may be. Without the
-# last, a folder could name a script of its own as its model, and have it run.
+# The flavours that are opened directly, with the setting that names their file, and the kinds that file may have.
+# Without the kinds, a folder could name its own script as its model, and have it run.
 _DIRECT = {
     "onnx": ("data", {Kind.ONNX}),
     "xgboost": ("data", {Kind.XGBOOST, Kind.SKOPS, Kind.PICKLE}),

@@ -1,8 +1,8 @@
 """ONNX models, run by onnxruntime.
 
-The file says what goes in and what comes out: inputs are filled with columns of the table by name or in order, and of
-the outputs one is the label and one the scores. The runtime gives away neither the names of the classes nor where
-weights outside of the file are kept, so both are read with the ``onnx`` package; nothing of it stays in memory.
+The file says what goes in and what comes out: inputs are filled with columns of the table by name or in order, and one
+output is the label, another the scores. The runtime reveals neither the names of the classes nor where weights outside
+the file are, so both are read with the ``onnx`` package; its copy of the model is not kept.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _CLASS_ATTRIBUTES = {"classlabels_strings", "classlabels_int64s", "classlabels_i
 class OnnxModel:
     """An ONNX model. Make one with :func:`open_onnx`.
 
-    Numbers are rounded to the width that the file takes, mostly 32 bits, so that scores agree with those of the model
-    it was made from up to about seven digits, and a prediction may differ where a score is that near to its threshold.
+    Numbers are rounded to the width that the file takes, mostly 32 bits. So scores agree with those of the original
+    model up to about seven digits, and a prediction may differ where a score is that close to its threshold.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class OnnxModel:
     features
         The columns to give it, in its order.
     columns
-        The columns of each input, where the user said so.
+        The columns of each input, if the user gave them.
     batch_size
         How many rows it is given at once.
     """
@@ -89,12 +89,12 @@ class OnnxModel:
 
     @property
     def classes(self) -> tuple[Value, ...]:
-        """The classes, where the file or the user names them."""
+        """The classes, if the file or the user names them."""
         return self.outputs.decoder.classes
 
     @property
     def reads(self) -> tuple[str, ...] | None:
-        """The columns that it reads; ``None`` where nobody said and its inputs do not tell."""
+        """The columns that it reads; ``None`` if neither the user nor its inputs name them."""
         if self.columns:
             return tuple(dict.fromkeys(column for _, columns in self.columns for column in columns))
         if self.features is None and len(self.inputs) > 1 and all(entry.width == 1 for entry in self.inputs):
@@ -102,7 +102,7 @@ class OnnxModel:
         return self.features
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Run the model, once for a batch of a size that it takes."""
+        """Run the model on the batch, in portions of a size that it takes."""
         given = self._given(table)
         names = self.outputs.wanted(want_score, want_prediction)
         rows = _fixed_rows(self.inputs)
@@ -118,7 +118,7 @@ class OnnxModel:
         return {entry.name: _filled(self.name, entry, table, columns[entry.name]) for entry in self.inputs}
 
     def fingerprint(self) -> str:
-        """Tell this model from others by the content of its file, by its weights elsewhere, and by how it is read."""
+        """Tell this model from others by its file, by weights in other files, and by the options it was opened with."""
         options = f"({self.features!r}, {self.columns!r}, {self.outputs.identity})"
         weights = (digest for _, digest in self.session.beside)
         return fingerprint_of("onnx", self.session.digest, *weights, options)
@@ -154,29 +154,28 @@ def open_onnx(
     path
         The file, or its bytes.
     features
-        The columns to give it, in its order. Without it a model with an input for each column gets the columns of
-        the inputs' names, and one with a single matrix gets the whole table when its width is right.
+        The columns to give it, in its order. By default a model with one input per column gets the columns with the
+        inputs' names, and one with a single matrix gets the whole table if its width is right.
     inputs
-        The columns of each input, where there are several with several columns each.
+        The columns of each input, if there are several with several columns each.
     prediction, score
-        The names of the outputs to read, where there are more than a label and its scores.
+        The names of the outputs to read, if there are more than a label and its scores.
     output
         What the numbers stand for: ``"probabilities"``, ``"logits"``, ``"values"`` or ``"labels"``.
     classes
-        The classes in the order of the scores, where the file does not name them.
+        The classes in the order of the scores, if the file does not name them.
     device
         ``"cpu"`` or ``"cuda"``.
     threads
-        How many threads one call may use; 0 for as many as the runtime thinks right. With several ``workers``, 1 is
-        kinder to the machine.
+        How many threads one call may use; 0 for the runtime's own choice. With several ``workers``, 1 is better.
     batch_size
         How many rows it is given at once. A file that fixes the number of rows gets that number.
 
     Raises
     ------
     UsageError
-        When onnx or onnxruntime is not installed, an argument does not fit the file, or its inputs or outputs are not
-        clear.
+        When onnx or onnxruntime is not installed, an argument does not fit the file, or its inputs or outputs are
+        ambiguous.
     ModelError
         When the file cannot be run, or keeps weights outside of its folder.
     """
@@ -195,12 +194,12 @@ def open_onnx(
 
 
 def onnx_model(model: Any, **options: Any) -> OnnxModel:
-    """Make a model of an ``onnx.ModelProto``, with the options of :func:`open_onnx`."""
+    """Make a model from an ``onnx.ModelProto``, with the options of :func:`open_onnx`."""
     return open_onnx(bytes(model.SerializeToString()), **options)
 
 
 def refuse_session(session: Any, **_: Any) -> OnnxModel:
-    """Refuse a session of onnxruntime, which does not give away the model inside it."""
+    """Refuse a session of onnxruntime, which does not reveal the model inside it."""
     raise UsageError(
         f"model is a {type(session).__name__} of onnxruntime, which cannot be told from others by what it has learnt. "
         "Pass the path of the .onnx file instead, or the onnx.ModelProto."
@@ -218,12 +217,12 @@ def _session(origin: Path | bytes, device: str, threads: int) -> Any:
         )
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
-    # By its content and never by its name: a file called .ort would be read in another format than was looked at here.
+    # By content, never by name: a file called .ort would be read in another format than the one checked here.
     options.add_session_config_entry("session.load_model_format", "ONNX")
-    options.log_severity_level = 3  # errors only: its advice is for those who made the file
+    options.log_severity_level = 3  # errors only: its warnings are for the authors of the file
     source = str(origin) if isinstance(origin, Path) else origin
     try:
-        # Without a fallback, which would try the same once more and print about it.
+        # Without the fallback, which would try the same again and print a message.
         return runtime.InferenceSession(source, options, providers=[provider], enable_fallback=0)
     except Exception as error:  # the runtime's errors have no common class of their own
         where = origin if isinstance(origin, Path) else "what was given"
@@ -233,7 +232,7 @@ def _session(origin: Path | bytes, device: str, threads: int) -> Any:
 
 
 def _contents(origin: Path | bytes) -> tuple[list[tuple[Value, ...]], tuple[Path, ...]]:
-    """What is read of a file besides the session: its lists of class labels, and the files with its weights."""
+    """What is read from a file besides the session: its lists of class labels, and the files with its weights."""
     onnx = needed("onnx", "onnx", "an ONNX model")
     try:
         if isinstance(origin, Path):
@@ -242,7 +241,7 @@ def _contents(origin: Path | bytes) -> tuple[list[tuple[Value, ...]], tuple[Path
             model = onnx.load_model_from_string(origin, format="protobuf")
         class_lists = [labels for labels in dict.fromkeys(_class_lists(onnx, model.graph)) if labels]
         external = [entry for tensor in _tensors(onnx, model) for entry in tensor.external_data]
-    except Exception as error:  # of protobuf where the bytes are not a message, of NumPy where a tensor is damaged
+    except Exception as error:  # from protobuf if the bytes are not a message, from NumPy if a tensor is damaged
         where = origin if isinstance(origin, Path) else "what was given"
         raise ModelError(f"{where} is not an ONNX model: {error}") from error
     locations = sorted({entry.value for entry in external if entry.key == "location"})
@@ -274,7 +273,7 @@ def _tensors(onnx: Any, message: Any) -> Iterator[Any]:
 
 
 def _weights(origin: Path | bytes, location: str) -> Path:
-    """The file at a location that a model names; a stranger's model could name any file, so not outside its folder."""
+    """The file at a location that a model names; never outside its folder, since a stranger's model could name any."""
     if isinstance(origin, bytes):
         raise ModelError(
             f"the ONNX model keeps weights in {location!r}, but as bytes it has no folder in which they could be "
@@ -285,14 +284,14 @@ def _weights(origin: Path | bytes, location: str) -> Path:
     if Path(location).is_absolute() or not file.resolve().is_relative_to(folder.resolve()):
         raise ModelError(f"{origin} keeps weights in {location!r}, outside its folder, so it was not opened.")
     if not file.is_file():
-        # Not only a mistake: the runtime has names that stand for an address in memory, which it would read.
+        # It may be an attack: the runtime takes certain names for an address in memory, and would read it.
         raise ModelError(f"{origin} keeps weights in {location!r}, but there is no such file beside it.")
     return file
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input: its name, its element type in NumPy's words, and its dimensions, ``None`` for any number."""
+    """One input: its name, its element type as NumPy calls it, and its dimensions, ``None`` for any size."""
 
     name: str
     dtype: str
@@ -310,7 +309,7 @@ class Input:
 
 
 def _input(node: Any, file: str) -> Input:
-    """Read what the runtime says of an input."""
+    """Read the runtime's description of an input."""
     if node.type not in _NUMPY_TYPES:
         raise UsageError(
             f"{file} takes {node.type} in its input {node.name!r}, which no table has. "
@@ -329,7 +328,7 @@ def _check_known(name: str, inputs: Sequence[Input], wanted: Sequence[str]) -> N
 
 
 def _fixed_rows(inputs: Sequence[Input]) -> int | None:
-    """How many rows a model takes at once, where the file fixes that."""
+    """How many rows a model takes at once, if the file fixes that."""
     sizes = {entry.shape[0] for entry in inputs if entry.shape} - {None}
     return sizes.pop() if sizes else None
 
@@ -417,7 +416,7 @@ class Outputs:
         return [name for name, needed_now in needs.items() if needed_now]
 
     def answer(self, raw: dict[str, Any], name: str, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Make an answer of what the runtime returned."""
+        """Make an answer from what the runtime returned."""
         if self.label is None or self.score is None:
             alone = np.asarray(next(iter(raw.values())))
             return self.decoder.answer(alone, name, want_score=want_score, want_prediction=want_prediction)
@@ -451,7 +450,7 @@ class Outputs:
 def _outputs(
     nodes: Sequence[Any], file: str, prediction: str | None, score: str | None, decoder: OutputDecoder
 ) -> Outputs:
-    """Find out which output is which, where the user does not name them."""
+    """Find out which output is which, if the user does not name them."""
     by_name = {node.name: node for node in nodes}
     for name in (prediction, score):
         if name is not None and name not in by_name:
@@ -498,9 +497,9 @@ def _check_labels(name: str, label: NDArray[Any], classes: tuple[Value, ...]) ->
 
 
 def _joined(parts: list[Any], rows: int) -> Any:
-    """What came for all portions, without the surplus answers at the end of a filled one."""
+    """The results of all portions, without the surplus answers at the end of a padded one."""
     if not isinstance(parts[0], list) and np.ndim(parts[0]) == 0:
-        return np.asarray(parts[0])  # one number for the whole batch: refused where it is decoded
+        return np.asarray(parts[0])  # one number for the whole batch: refused when it is decoded
     if len(parts) == 1:
         return parts[0][:rows]
     joined = [row for part in parts for row in part] if isinstance(parts[0], list) else np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""Asking one model by many workers: a gate for a model that stands only so many, and rows spread over an executor."""
+"""One model, many workers: a gate that limits the concurrent callers of a model, and rows spread over an executor."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = ["Guarded", "Spread", "borders"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guarded(AroundModel):
-    """A model with a gate, which lets only so many callers in at once.
+    """A model with a gate that limits how many callers use it at once.
 
-    A program at the other end of a pipe, a session, or a function that keeps something between two calls may give wrong
-    answers, and not only errors, when two threads ask it at once. Whoever asks through this waits for the others.
+    A program at the other end of a pipe, a session, or a function that keeps state between calls may give wrong
+    answers, and not only errors, when two threads ask it at once. Callers beyond the limit wait.
 
     Attributes
     ----------
     model
         The model.
     gate
-        Who may be inside; models that share something share their gate.
+        The semaphore; models that share a resource share their gate.
     """
 
     model: Model
@@ -46,27 +46,27 @@ class Guarded(AroundModel):
             return self.model.fingerprint()
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Wait for the others, and ask."""
+        """Wait for the gate, and ask."""
         with self.gate:
             return self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
 
     def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
-        """A copy, which may be in another process, has a gate of its own, for one caller."""
+        """A copy, which may be in another process, has its own gate, for one caller."""
         return Guarded, (self.model,)
 
 
 FEW, MANY = 16, 64
-"""Into how many parts small batches and large ones are cut at most."""
+"""The largest number of parts for small and for large batches, as long as no part has more than ``MOST`` rows."""
 
 LEAST, MOST = 4, 4096
-"""How many rows a part has at least and at most. A model that takes its time for each call likes more of them, one that
-takes it for each row likes fewer."""
+"""The least and the most rows of a part. A model whose cost is per call is faster with more rows, one whose cost is per
+row with fewer."""
 
 
 def borders(rows: int) -> list[int]:
-    """Where a batch is cut into parts. It depends on the number of rows alone, and not on who is there to ask.
+    """Where a batch is cut into parts. It depends only on the number of rows, not on the number of workers.
 
-    A model may round otherwise where it is given other rows together. So everybody gives it the same parts.
+    A model may round differently when it is given other rows together, so it always gets the same parts.
     """
     size = max(LEAST, -(-rows // FEW))
     if size > MANY:
@@ -79,15 +79,15 @@ Question = tuple[Table, bool, bool]
 
 
 def answer_part(model: Model, question: Question) -> Answer:
-    """What a worker does: ask its copy of the model."""
+    """Ask the worker's copy of the model about a part."""
     return ask(model, *question)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread(AroundModel):
-    """A model that many workers are asked about, each about some rows of a batch.
+    """A model that many workers run, each on some rows of a batch.
 
-    Since a model answers for each person alone, it does not matter who is asked. Each worker has the model once.
+    A model answers for each person separately, so it does not matter which worker does. Each worker has one copy.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Spread(AroundModel):
     pool
         The workers.
     reads
-        The columns that it reads, which alone are sent; ``None`` where it does not say.
+        The columns that it reads; only these are sent. ``None`` if it does not say.
     """
 
     model: Model
@@ -107,14 +107,14 @@ class Spread(AroundModel):
     _lock: Any = field(default_factory=threading.Lock, repr=False)
 
     def begin(self, table: Table, want_score: bool, want_prediction: bool) -> None:
-        """Let the workers begin with a table that will be asked about soon."""
+        """Let the workers start on a table that will be needed soon."""
         question = (table, want_score, want_prediction)
         tasks = self._tasks(question)
         with self._lock:
             self._begun[id(table)] = question, tasks
 
     def drop(self, table: Table | None = None) -> None:
-        """Nobody will ask about a table that was begun, or about any of them."""
+        """Cancel the work on a table that was begun, or on all of them."""
         with self._lock:
             keys = list(self._begun) if table is None else [id(table)]
             dropped = [self._begun.pop(key) for key in keys if key in self._begun]
@@ -122,7 +122,7 @@ class Spread(AroundModel):
             tasks.drop()
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask every worker about its part, and join the answers in order."""
+        """Let the workers answer for the parts, and join the answers in order."""
         question = (table, want_score, want_prediction)
         with self._lock:
             before, tasks = self._begun.pop(id(table), (None, None))

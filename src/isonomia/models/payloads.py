@@ -1,8 +1,8 @@
 """What is sent to a service or a program, and what comes back.
 
-Out go the rows of a table, as values that JSON and CSV can hold (:class:`PlainRows`), put into a request where its
-:class:`Template` has a mark for them. Back come predictions and scores, found by an :class:`AnswerPath` such as
-``predictions[*].label``, as plain values (:class:`PlainAnswer`) of which :func:`answer_of` makes arrays.
+The rows of a table are sent as values that JSON and CSV can hold (:class:`PlainRows`), put into a request where its
+:class:`Template` has a mark for them. Predictions and scores come back as plain values (:class:`PlainAnswer`), found by
+an :class:`AnswerPath` such as ``predictions[*].label``; :func:`answer_of` makes arrays of them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PlainRows:
 
 
 def plain_rows(table: Table, features: Sequence[str] | None, who: str) -> PlainRows:
-    """Choose columns, and make plain values of them."""
+    """Choose columns, and convert their values to plain ones."""
     names = tuple(features) if features is not None else table.names
     for name in names:
         if name not in table.names:
@@ -113,7 +113,7 @@ _MEANING = (
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A request: a JSON value in which a text that is a mark stands for rows, or for a single one."""
+    """A request: a JSON value in which a string that is a mark stands for the rows, or for a single row."""
 
     tree: Any
     single: bool
@@ -133,7 +133,7 @@ class Template:
         return cls(tree, marks[0] in _ONE)
 
     def body(self, rows: PlainRows) -> bytes:
-        """The request about some rows; for a single one, about the first."""
+        """The request about some rows; a template for a single row takes the first."""
         return json.dumps(_filled(self.tree, rows), allow_nan=False).encode()
 
 
@@ -191,7 +191,7 @@ _STEP = re.compile(
 )
 
 PathStep: TypeAlias = str | int | None
-"""A key of an object, an index of a list, or every item of a list."""
+"""A key of an object, an index of a list, or ``None`` for every item of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class AnswerPath:
         return cls(text, tuple(steps))
 
     def find(self, answer: Any) -> Any:
-        """What is there; a list with an entry for each item where the path says ``[*]``."""
+        """The value at the path; a list with an entry for each item where the path has ``[*]``."""
         return self._from(answer, 0, "the answer")
 
     def _from(self, value: Any, number: int, where: str) -> Any:
@@ -240,11 +240,11 @@ class AnswerPath:
 
 
 _TELLING = ("label", "prediction", "predicted", "class", "decision", "result", "value", "score")
-"""Keys that predictions usually have, the likeliest first."""
+"""Keys under which predictions usually are, the likeliest first."""
 
 
 def likely_path(answer: Any, rows: int, start: str = "") -> str | None:
-    """Where in an answer there is one plain value for each row, or a single one where ``rows`` is 0; else ``None``."""
+    """Where in an answer there is one plain value for each row, or a single one if ``rows`` is 0; else ``None``."""
     if rows and isinstance(answer, list) and len(answer) == rows:
         if all(map(_is_plain, answer)):
             return start or "$"
@@ -265,7 +265,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _key(name: str, dot: str) -> str:
-    """A step to a key, in brackets where its name could not be read otherwise."""
+    """A step to a key, in brackets if its name needs them."""
     return f"{dot}{name}" if re.fullmatch(r"[A-Za-z_][\w-]*", name) else f"[{name!r}]"
 
 
@@ -300,7 +300,7 @@ def brief(value: Any, max_length: int = 120) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlainAnswer:
-    """An answer about some rows as plain values; ``None`` for what was not looked for."""
+    """An answer about some rows as plain values; ``None`` for what was not requested."""
 
     predictions: list[Any] | None = None
     scores: list[Any] | None = None
@@ -315,7 +315,7 @@ def check_classes(classes: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def labels(raw: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
-    """One prediction a row, each one of the classes where these are declared."""
+    """One prediction per row, each of them one of the classes if these are declared."""
     values = _one_a_row(raw, rows, "predictions", where)
     declared = {label: label for label in classes}
     for row, value in enumerate(values):
@@ -330,7 +330,7 @@ def labels(raw: Any, rows: int, classes: Sequence[Value], where: str) -> list[An
 
 
 def scores(raw: Any, rows: int, classes: Sequence[Value], where: str) -> list[Any]:
-    """One score a row, or one for each class, in their order."""
+    """One score per row, or one per row and class, in the order of the classes."""
     values = _one_a_row(raw, rows, "scores", where)
     read = [_score(value, row, classes, where) for row, value in enumerate(values)]
     widths = {len(value) if isinstance(value, list) else 0 for value in read}
@@ -340,7 +340,7 @@ def scores(raw: Any, rows: int, classes: Sequence[Value], where: str) -> list[An
 
 
 def answer_of(plain: PlainAnswer, classes: tuple[Value, ...], *, want_score: bool, want_prediction: bool) -> Answer:
-    """Make arrays of plain values; predictions that are floating-point numbers are scores too."""
+    """Make arrays from plain values; predictions that are floating-point numbers are also scores."""
     prediction = None if plain.predictions is None else column_from(plain.predictions, "prediction")
     score: NDArray[np.float64] | None = None
     if want_score and plain.scores is not None:
@@ -380,7 +380,7 @@ def _score(value: Any, row: int, classes: Sequence[Value], where: str) -> Any:
 
 def _number(value: Any, row: int, where: str) -> float:
     if value is None:
-        return float("nan")  # refused where the answer is checked, with the row
+        return float("nan")  # refused when the answer is checked, with the row
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ModelError(f"expected a number at {where}, but row {row} got {brief(value)}")
     return float(value)

@@ -1,7 +1,7 @@
-"""scikit-learn and others from pickle, joblib and skops files.
+"""scikit-learn and other models from pickle, joblib and skops files.
 
-A pickle runs code while it is read, so it is opened only when the user trusts it. A skops file holds data and names of
-types instead; those that are not known to be harmless must be named as trusted.
+A pickle runs code while it is read, so it is opened only if the user trusts it. A skops file holds data and names of
+types instead; types that are not known to be harmless must be named as trusted.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def open_pickle(path: Path, *, trust_pickle: bool = False, features: Sequence[st
     path
         The file.
     trust_pickle
-        Whether whoever wrote it may run code here. Nothing of the file is unpickled otherwise.
+        Whether the file's author may run code here. Otherwise nothing is unpickled.
     features
-        The columns to hand to the model, as for :func:`isonomia.models.adapt`.
+        The columns to give the model, as for :func:`isonomia.models.adapt`.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def open_skops(path: Path, *, trusted: Sequence[str] = (), features: Sequence[st
     path
         The file.
     trusted
-        Types that skops does not know, and that may be made all the same: ``["credit.encoders.Binner"]``.
+        Types that skops does not know, but that may be created: ``["credit.encoders.Binner"]``.
     features
-        The columns to hand to the model, as for :func:`isonomia.models.adapt`.
+        The columns to give the model, as for :func:`isonomia.models.adapt`.
 
     Raises
     ------
     UsageError
-        When skops is not installed, or the file names other types; they are listed. Nothing was made of them.
+        When skops is not installed, or the file names other types, which are listed; none of them was created.
     ModelError
         When the file is damaged.
     """
@@ -97,8 +97,8 @@ def open_skops(path: Path, *, trusted: Sequence[str] = (), features: Sequence[st
 def _array_libraries_left_out() -> Iterator[None]:
     """Keep torch and dask from being imported with skops, which takes seconds.
 
-    skops lists every estimator of scikit-learn as it is imported. For that, scikit-learn imports all of its packages,
-    also those that adapt torch and dask, and passes over those that cannot be imported.
+    When it is imported, skops lists every estimator of scikit-learn. For that, scikit-learn imports all of its
+    packages, including the adapters of torch and dask, and skips those that cannot be imported.
     """
     adapters = (f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch"))
     left_out = [name for name in adapters if name not in sys.modules]
@@ -118,7 +118,7 @@ def _type_names(trusted: Sequence[str]) -> tuple[str, ...]:
 
 
 def _with_source(model: Model, path: Path, kind: str) -> Model:
-    """Let a model remember which file it came from, where it has a place for that."""
+    """Let a model remember which file it came from, if it has a field for that."""
     match model:
         case EstimatorModel():
             return replace(model, source=f"{kind} {path.name}")

@@ -1,7 +1,7 @@
 """Running a program: never through a shell, never without a time limit, and never leaving its children behind.
 
-A :class:`Command` is run once for a batch; a :class:`Conversation` keeps it running, and it answers one line for each
-line that it reads.
+A :class:`Command` is run once per batch; a :class:`Conversation` keeps it running, and reads one line of output for
+each line of input.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _GRACE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program with its arguments, handed over as they are; the folder to run it in; and seconds for one batch."""
+    """A program with its arguments, passed unchanged; the folder to run it in; and seconds for one batch."""
 
     parts: tuple[str, ...]
     folder: Path | None
     timeout: float
 
     def run(self, given: bytes) -> Finished:
-        """Run it once: hand over everything, and wait until it is done.
+        """Run it once: write all of its input, and wait until it is done.
 
-        What it writes is read while it is still being written to, so that no pipe can fill up and block both.
+        Its output is read while its input is still being written, so that no full pipe can block both.
         """
         process = _start(self)
         try:
@@ -58,7 +58,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a run came to: its exit code (``None`` when it was killed for being late), and what it wrote."""
+    """The result of a run: its exit code (``None`` if it was killed after the timeout), and what it wrote."""
 
     code: int | None
     out: bytes
@@ -111,7 +111,7 @@ def tail(errors: bytes) -> str:
 
 
 def resolved(command: Sequence[str], folder: Path | None) -> list[str]:
-    """The command with a relative path to the program made absolute, from the folder; a bare name stays one."""
+    """The command, with a relative path to the program resolved against the folder; a bare name is left alone."""
     first = command[0]
     if folder is not None and os.sep in first and not os.path.isabs(first):
         first = str((folder / first).resolve())
@@ -151,9 +151,9 @@ class _Running:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Conversation:
-    """A program that stays. One batch at a time; after any failure it is ended, and started again.
+    """A program that is kept running. One batch at a time; after any failure it is ended, and started again.
 
-    ``greeting`` is written to it once, when it starts: the header of a CSV file. Where it answers that, its line is
+    ``greeting`` is written to it once, when it starts: the header of a CSV file. If it answers that, its line is
     ``header``.
     """
 
@@ -166,7 +166,7 @@ class Conversation:
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def exchange(self, given: bytes, greeting: bytes, lines: int, who: str) -> list[bytes]:
-        """Write lines, and read as many."""
+        """Write ``given``, and read ``lines`` lines."""
         with self._lock:
             until = monotonic() + self.command.timeout
             try:
@@ -242,7 +242,7 @@ def _read_errors(stream: IO[bytes], errors: deque[bytes]) -> None:
 
 
 def _exchanged(running: _Running, given: bytes, count: int, until: float, who: str, timeout: float) -> list[bytes]:
-    """Write in a thread of its own, since a program may answer before it has read everything."""
+    """Write in a separate thread, since a program may answer before it has read everything."""
     writing = Thread(target=_write, args=(running, given), daemon=True)
     writing.start()
     answers: list[bytes] = []
@@ -264,7 +264,7 @@ def _exchanged(running: _Running, given: bytes, count: int, until: float, who: s
 
 def _write(running: _Running, given: bytes) -> None:
     assert running.process.stdin is not None
-    with contextlib.suppress(OSError, ValueError):  # it has ended: whoever reads from it says so
+    with contextlib.suppress(OSError, ValueError):  # it has ended: the reader reports that
         running.process.stdin.write(given)
         running.process.stdin.flush()
 

@@ -26,7 +26,7 @@ class Answer:
     Attributes
     ----------
     prediction
-        One prediction for each row; ``None`` where it was not asked for, or the model gives none.
+        One prediction for each row; ``None`` if it was not requested, or the model gives none.
     score
         One number for each row, or for each row and class; ``None`` likewise.
     classes
@@ -44,8 +44,8 @@ class Model(Protocol):
     Ask a model through :func:`isonomia.models.ask`, which checks what it answers.
 
     A model may also have a method ``describe``, which says in one line what it is, and a property ``reads``: the names
-    of the columns that it reads, or ``None`` where it takes whatever a table has. From a long table only those are read
-    then.
+    of the columns that it reads, or ``None`` if it takes whatever a table has. Only those columns are then read from a
+    long table.
     """
 
     @property
@@ -70,19 +70,19 @@ class Model(Protocol):
 def describe(model: Model) -> str:
     """Say in one line what a model is, where it came from, what it takes and what it gives.
 
-    A model that has a method ``describe`` is asked; another is told by its class and name.
+    A model with a method ``describe`` says so itself; any other is described by its class and name.
 
     Parameters
     ----------
     model
-        What :func:`adapt` or :func:`load_model` gave.
+        What :func:`adapt` or :func:`load_model` returned.
     """
     own = getattr(model, "describe", None)
     return str(own()) if callable(own) else f"{type(model).__name__} {model.name}"
 
 
 class AroundModel:
-    """What models around a model have in common: they go by its name, and it stays the same model."""
+    """What wrappers around a model have in common: they have its name, range, classes and fingerprint."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ class AroundModel:
 
 @dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """What a finished check kept of a model: it is known by name, but cannot be asked.
+    """What a finished check kept of a model: its name and fingerprint, but nothing that could be asked.
 
     Attributes
     ----------
@@ -123,9 +123,9 @@ class RecordedModel:
     stored_fingerprint
         Its fingerprint.
     remark
-        What a cache of its answers had to say at the end; ``None`` where there was no cache.
+        The remark of a cache of its answers at the end; ``None`` if there was no cache.
     given
-        Which columns it was given, in words; empty where that goes without saying.
+        Which columns it was given, in words; empty where that is obvious.
     """
 
     name: str
@@ -137,7 +137,7 @@ class RecordedModel:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], remark: str | None = None) -> RecordedModel | None:
-        """The model that a journal tells of; ``None`` where the check had none."""
+        """The model in the entry of a journal; ``None`` if the check had none."""
         if not entry:
             return None
         span, classes = entry["score_range"], entry["classes"]

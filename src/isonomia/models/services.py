@@ -32,7 +32,7 @@ def read_service(path: str | PathLike[str]) -> Model:
     UsageError
         When there is no such file.
     SpecError
-        Where it is not TOML, or describes no model; with the line.
+        When it is not valid TOML, or does not describe a model; with the line.
     """
     file = Path(fspath(path))
     try:

@@ -1,7 +1,7 @@
 """What a model computes, read off its structure: trees, forests, linear models and small ReLU networks.
 
-A model that can be read is followed on linear forms of draws as a program is: every comparison that depends on draws
-has two sides, and each is followed in its own cell. Weights and thresholds are the very numbers that the model holds;
+Such a model is evaluated on linear forms of the draws, as a program is: every comparison that depends on draws has two
+sides, and each is followed in its own cell. Weights and thresholds are exactly the numbers that the model holds;
 arithmetic is that of real numbers.
 """
 
@@ -41,10 +41,10 @@ _LINEAR_REGRESSORS = {"ElasticNet", "Lasso", "LinearRegression", "Ridge", "Ridge
 
 
 def readable(model: Model, columns: Sequence[str], most: int) -> tuple[Answer, tuple[str, ...]]:
-    """What a model predicts, on each way through it, and the columns that it reads.
+    """What a model predicts on each path through it, and the columns that it reads.
 
-    Raises :class:`NotExactError` for a model of another kind, or one that is bound to have far more than ``most`` ways
-    through it; the message says which.
+    Raises :class:`NotExactError` for a model of another kind, or one that must have far more than ``most`` paths; the
+    message says which.
     """
     inner = unwrap(model)
     if isinstance(inner, EstimatorModel):
@@ -65,7 +65,7 @@ def readable(model: Model, columns: Sequence[str], most: int) -> tuple[Answer, t
 
 
 def _refuse_large(estimator: Any, most: int) -> None:
-    """Refuse what it would take long to find too large: pairs of leaves, and sides of every unit, are ways."""
+    """Refuse early what would take long to turn out too large: pairs of leaves, and sides of every unit, are paths."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     trees = getattr(last, "estimators_", None)
     if isinstance(trees, list) and len(trees) > 1 and hasattr(trees[0], "tree_"):
@@ -138,7 +138,7 @@ def _pipeline(estimator: Any) -> Read:
 
 
 def _scaling(step: Any) -> list[tuple[Fraction, Fraction]]:
-    """A factor and a summand for each column."""
+    """A factor and an offset for each column."""
     match type(step).__name__:
         case "StandardScaler":
             width = step.n_features_in_
@@ -156,7 +156,7 @@ def _exactly(number: Any) -> Fraction:
 
 
 def _tree(tree: Any, leaf: Callable[[Any], Any]) -> Read:
-    """A tree of comparisons. It takes its columns as numbers of 32 bits, so a threshold lies between two of them."""
+    """A tree of comparisons. It rounds its columns to 32-bit floats, so a threshold lies between two of those."""
     lefts, rights, features = tree.children_left.tolist(), tree.children_right.tolist(), tree.feature.tolist()
     thresholds = [
         _threshold(value) if feature >= 0 else ZERO for value, feature in zip(tree.threshold, features, strict=True)
@@ -174,7 +174,7 @@ def _tree(tree: Any, leaf: Callable[[Any], Any]) -> Read:
 
 
 def _threshold(value: float) -> LinearForm:
-    """The number up to which a column, rounded to 32 bits, is at most a threshold."""
+    """The largest number that, rounded to a 32-bit float, is at most a threshold."""
     below = np.float32(value)
     if float(below) > float(value):
         below = np.nextafter(below, np.float32(-np.inf))
@@ -183,7 +183,7 @@ def _threshold(value: float) -> LinearForm:
 
 
 def _forest(estimator: Any) -> Read:
-    """Trees one after the other; the rest do not matter once no vote can change the answer."""
+    """Trees one after the other; the rest are skipped once their votes cannot change the answer."""
     labels, classes = _labels(estimator), len(estimator.classes_)
     trees = [_tree(each.tree_, lambda value: np.asarray(value[0]) / np.sum(value[0])) for each in estimator.estimators_]
 
@@ -220,7 +220,7 @@ def _layer(weights: Any, biases: Any) -> Callable[[Vector], Vector]:
 
 
 def _largest(layer: Callable[[Vector], Vector], labels: Sequence[Any]) -> Read:
-    """The class with the largest sum; of two classes with one sum, the second where it is above 0."""
+    """The class with the largest sum; if two classes share one sum, the second if it is above 0."""
 
     def read(given: Vector, cell: DrawCell) -> Iterator[tuple[Any, DrawCell]]:
         sums = layer(given)
@@ -272,7 +272,7 @@ def _rectified(sums: Vector, cell: DrawCell) -> Iterator[tuple[Vector, DrawCell]
 
 
 def _torch(model: TorchModel) -> Read:
-    """A sequence of linear layers and ReLUs, whose numbers are logits or values."""
+    """A sequence of linear layers and ReLUs, whose outputs are logits or values."""
     module = model.module
     if type(module).__name__ != "Sequential" or model.decoder.output not in {"logits", "values"}:
         raise NotExactError(

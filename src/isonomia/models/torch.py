@@ -1,7 +1,7 @@
 """PyTorch modules: live, or from a file (TorchScript, an exported program, a pickled module).
 
-A module is asked in evaluation mode and without gradients, on the device where it is, and left as it was. About people
-whose columns are tensors it answers with tensors, which stay on the device.
+A module runs in evaluation mode and without gradients, on the device where it is, and is left as it was. For people
+whose columns are tensors it answers with tensors, which stay on the device where possible.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from isonomia.wording import first_few
 __all__ = ["open_exported", "open_pickled_module", "open_torchscript", "torch_model"]
 
 BATCH = 8192
-"""How many rows a module is given at once unless told otherwise."""
+"""How many rows a module is given at once by default."""
 
 THERE = 2**16
-"""How many it is given at least where people are drawn on a device, which a few thousand rows do not fill."""
+"""The smallest batch size when people are drawn on a device, which a few thousand rows do not fill."""
 
 
 @dataclass(slots=True)
 class EvaluationMode:
-    """Holds a module in evaluation mode while threads ask it.
+    """Holds a module in evaluation mode while threads use it.
 
-    The first of them puts it into that mode, and the last puts back into training mode what was in it before.
+    The first thread switches it to that mode; the last one restores training mode in the parts that were in it.
     """
 
     _inside: int = 0
@@ -81,9 +81,9 @@ class EvaluationMode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exported:
-    """An exported program: what to call, and the type (``"float32"``) and the dimensions of what it takes.
+    """An exported program: the module to call, and the type (``"float32"``) and the dimensions of its input.
 
-    The rows are the first dimension; one that may have any size is ``None``.
+    Rows are the first dimension; a dimension that may have any size is ``None``.
     """
 
     module: Any
@@ -95,7 +95,7 @@ class Exported:
 class TorchModel:
     """A PyTorch module that takes a batch of rows as one tensor, and returns one tensor.
 
-    It is asked in evaluation mode and without gradients, on the device where its parameters are, and left in the mode
+    It runs in evaluation mode and without gradients, on the device where its parameters are, and is left in the mode
     that it was in.
     """
 
@@ -107,7 +107,7 @@ class TorchModel:
 
     @property
     def module(self) -> Any:
-        """What is called."""
+        """The module that is called."""
         return self._inner.module if isinstance(self._inner, Exported) else self._inner
 
     @property
@@ -149,13 +149,13 @@ class TorchModel:
         return self.decoder.answer(raw, self.name, want_score=want_score, want_prediction=want_prediction)
 
     def _evaluation(self) -> AbstractContextManager[None]:
-        # An exported program has the mode that it was exported in, and knows no other.
+        # An exported program always has the mode in which it was exported.
         return nullcontext() if isinstance(self._inner, Exported) else self._mode.of(self.module)
 
     def _answer_there(
         self, torch: Any, table: Table, placed: dict[str, Any], taken: _Taken, want_score: bool, want_prediction: bool
     ) -> Answer:
-        """Answer about tensors with tensors; a label that is text goes back to NumPy."""
+        """Answer with tensors for tensors, except for what ``OutputDecoder.answer_there`` moves to NumPy."""
         names = columns_for(self.name, table, self.features, taken.width)
         held = [table.array(name) for name in names]
         text = [name for name, column in zip(names, held, strict=True) if not is_tensor(column)]
@@ -204,7 +204,7 @@ class TorchModel:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What a module takes: the type of its numbers, and of an exported one the number of rows and columns."""
+    """What a module takes: the type of its numbers, and for an exported one the number of rows and columns."""
 
     dtype: str
     rows: int | None = None
@@ -212,7 +212,7 @@ class _Taken:
 
     @property
     def numpy_type(self) -> np.dtype[Any]:
-        """The type in NumPy; the one that NumPy lacks is made by PyTorch from 32 bits."""
+        """The type in NumPy; for bfloat16, which NumPy lacks, 32-bit floats that PyTorch converts."""
         return np.dtype("float32" if self.dtype == "bfloat16" else self.dtype)
 
 
@@ -292,8 +292,8 @@ def torch_model(
     features
         The columns to give it, in order; all of them otherwise.
     output
-        What its numbers stand for: ``"logits"``, ``"probabilities"``, ``"values"`` or ``"labels"``. Unless said, one
-        number a row is a value, and several are scores of classes.
+        What its numbers stand for: ``"logits"``, ``"probabilities"``, ``"values"`` or ``"labels"``. By default, one
+        number per row is a value, and several are scores of classes.
     classes
         The classes in the order of the numbers; 0, 1, 2, ... otherwise.
     batch_size
@@ -316,8 +316,8 @@ def open_torchscript(
 ) -> TorchModel:
     """Open a TorchScript file. Its options are those of :func:`torch_model`, and ``device``: ``"cpu"``, ``"cuda"``.
 
-    A TorchScript file is read by PyTorch's own interpreter and runs no Python. It is a program all the same, so open
-    one from a stranger with the care that a program deserves. One that reads or writes files needs ``trust_pickle``.
+    A TorchScript file is run by PyTorch's own interpreter, not by Python. It is still a program, so be as careful with
+    a stranger's as with any program. One that reads or writes files needs ``trust_pickle``.
     """
     if trust_pickle is not True:
         _check_operators(path)
@@ -356,8 +356,8 @@ def open_pickled_module(
 ) -> TorchModel:
     """Open a whole module written by ``torch.save``; ``trust_pickle`` is needed.
 
-    The other options are those of :func:`open_torchscript`. A file that holds weights alone is refused: they are no
-    model without the module they belong to.
+    The other options are those of :func:`open_torchscript`. A file that holds only weights is refused: without their
+    module they are not a model.
     """
     where = _checked_device(device)
     if _holds_weights_alone(path):
@@ -382,14 +382,14 @@ def _checked_device(device: str) -> str:
 
 
 _FILE_OPERATORS = {"save", "from_file", "load_tensor"}
-"""The operators of PyTorch that take the name of a file. Opening is enough for them: ``__setstate__`` is run then."""
+"""The operators of PyTorch that take a file name. Opening the archive can run them, since it runs ``__setstate__``."""
 
 
 def _check_operators(path: Path) -> None:
-    """Refuse a TorchScript file that could read or write other files; nothing of it is run to find out."""
+    """Refuse a TorchScript file that could read or write other files, without running any of it."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-        if len(set(names)) < len(names):  # and which of the two PyTorch reads, nobody can tell
+        if len(set(names)) < len(names):  # PyTorch might read the one that was not checked
             raise ModelError(
                 f"{path} holds two parts of the same name, which PyTorch does not write: it was not opened."
             )
@@ -404,7 +404,7 @@ def _check_operators(path: Path) -> None:
 
 
 def _file_operator(source: str) -> str | None:
-    """The first operator on files that a source names, after a dot or in quotes; what cannot be read counts as one."""
+    """The first file operator that a source names, after a dot or in quotes; an unreadable source counts as one."""
     before = ""
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -416,7 +416,7 @@ def _file_operator(source: str) -> str | None:
             if named in _FILE_OPERATORS:
                 return str(named)
             before = token.string if token.type not in {tokenize.NL, tokenize.COMMENT} else before
-    except (tokenize.TokenError, SyntaxError, ValueError):  # of a text that ends early, of escapes that are none
+    except (tokenize.TokenError, SyntaxError, ValueError):  # a text that ends early, or an invalid escape
         return "what is not TorchScript"
     return None
 
@@ -424,7 +424,7 @@ def _file_operator(source: str) -> str | None:
 def _script(path: Path, device: str) -> Any:
     torch = needed("torch", "torch", "a TorchScript file")
     with warnings.catch_warnings():
-        # The format is on its way out; whoever audits a file did not choose it.
+        # The format is deprecated, but whoever audits a file did not choose it.
         warnings.filterwarnings("ignore", message="`torch.jit.load` is deprecated", category=DeprecationWarning)
         return torch.jit.load(str(path), map_location=device)
 
@@ -452,9 +452,9 @@ def _as_exported(program: Any) -> Exported:
 
 
 def _holds_weights_alone(path: Path) -> bool:
-    """Whether a file of ``torch.save`` names nothing but tensors, found by reading its pickle without running it.
+    """Whether a file of ``torch.save`` holds only tensors, found by reading its pickle without running it.
 
-    Of a file from before there were archives, that is found out when it is opened.
+    A file older than PyTorch's archive format is not examined here; opening it tells.
     """
     if not zipfile.is_zipfile(path):
         return False

@@ -1,24 +1,24 @@
-"""Models around models: what stands between a check and the model that it asks.
+"""Wrappers: the layers between a check and the model that it asks.
 
 Each layer answers like the model inside it and has its fingerprint. From the inside out:
 
 1. the adapter, as :func:`isonomia.models.adapt` or :func:`isonomia.models.load_model` made it;
-2. :class:`Steady` asks about a few rows twice, and stops the check when an answer changes. It stands inside a cache,
-   since stored answers never change;
-3. :class:`Cached` answers from disk what it has;
+2. :class:`Steady` asks about a few rows twice, and stops the check when an answer changes. It is inside a cache, since
+   stored answers never change;
+3. :class:`Cached` answers from disk what is stored there;
 4. :class:`Guarded` lets in as many threads at once as the user allowed;
-5. :class:`Spread` asks the workers of an executor, each about a part of the rows (:mod:`isonomia.models.parallel`): in
-   place of 1 and 4 where there is no cache, directly around the adapter where there is one;
-6. :class:`Steady` again, around a guarded model: a check watches what it is given (:func:`watch`), unless it may answer
-   at random, and looks into a cache, but not behind a guard.
+5. :class:`Spread` lets the workers of an executor answer, each for a part of the rows
+   (:mod:`isonomia.models.parallel`): around 1 and 4 without a cache, directly around the adapter with one;
+6. :class:`Steady` again, around a guarded model: a check watches the model that it is given (:func:`watch`), unless it
+   may answer at random. :func:`watch` looks inside a cache, but not inside a guard.
 
-So one check asks ``Cached(Steady(adapter))``, and without a cache ``Steady(adapter)``. The checks of an audit file,
-which may run side by side, ask ``Steady(Guarded(Cached(Steady(adapter))))``, and without a cache
+So a single check asks ``Cached(Steady(adapter))``, and without a cache ``Steady(adapter)``. The checks of an audit
+file, which may run side by side, ask ``Steady(Guarded(Cached(Steady(adapter))))``, and without a cache
 ``Steady(Guarded(adapter))``. :func:`unwrap` goes back to the adapter.
 
-What follows is no model any more, and is in :mod:`isonomia.audits.answers`: an ``Asker``
-checks every answer (:func:`isonomia.models.ask`), and keeps it in the journal, with ``RememberedAnswers`` for checks
-that make the same pass; checks that draw the same people share ``SharedDraws`` of them and their answers.
+The next layers are not models, and are in :mod:`isonomia.audits.answers`: an ``Asker`` checks every answer
+(:func:`isonomia.models.ask`) and keeps it in the journal, with ``RememberedAnswers`` for checks that make the same
+pass; checks that draw the same people share ``SharedDraws`` of them and their answers.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ __all__ = ["Cached", "Steady", "WithoutOutcome", "given_in_words", "spread", "un
 
 
 def watch(model: Model) -> Model:
-    """Watch a model for changing its answers; of one with a cache, what is behind the cache."""
+    """Watch whether a model changes its answers; inside a cache, if there is one."""
     if isinstance(model, Steady):
         return model
     if isinstance(model, Cached):
@@ -72,16 +72,16 @@ def watch(model: Model) -> Model:
 
 
 def unwrap(model: Model) -> Model:
-    """The model itself, without what was put around it here; one that its owner wrapped stays as it is."""
+    """The model itself, without the wrappers of this module; the user's own wrappers stay."""
     while isinstance(model, _Wrapper):
         model = model.model
     return model
 
 
 def without_outcome(model: Model, columns: Sequence[str]) -> Model:
-    """A model that is not given the columns with the outcome, unless it was named, or says itself, what it takes.
+    """A model that is not given the outcome columns, unless the user or the model itself names the columns it takes.
 
-    A model that is given what it should predict can repeat it, and every error rate is 0.
+    A model that is given what it should predict can repeat it, and every error rate would be 0.
     """
     if not columns or not _takes_whatever_comes(model):
         return model
@@ -91,7 +91,7 @@ def without_outcome(model: Model, columns: Sequence[str]) -> Model:
 
 
 def given_in_words(model: Model | None, names: Sequence[str]) -> str:
-    """Which columns a model is given; said of services and programs, and where a column is held back, else empty."""
+    """Which columns a model is given: for services and programs, and where a column is held back; else empty."""
     if model is None or not _takes_whatever_comes(model):
         return ""
     layers = _layers(model)
@@ -114,7 +114,7 @@ def _takes_whatever_comes(model: Model) -> bool:
 
 
 def spread(model: Model, pool: Pool | None) -> Model:
-    """A model that the workers of a pool are asked about; of one with a cache, what is behind the cache."""
+    """A model that the workers of a pool run; inside a cache, if there is one."""
     layers = _layers(model)
     if pool is None or any(isinstance(layer, Spread) for layer in layers):
         return model
@@ -143,7 +143,7 @@ class WithoutOutcome(AroundModel):
     model
         The model.
     columns
-        What it is not given.
+        The columns that it is not given.
     """
 
     model: Model
@@ -155,7 +155,7 @@ class WithoutOutcome(AroundModel):
         Raises
         ------
         ModelError
-            Where nothing is left, or the model fails for lack of such a column.
+            If no column is left, or the model fails for lack of one of them.
         """
         left = [name for name in table.names if name not in self.columns]
         held = listed([repr(name) for name in table.names if name in self.columns])
@@ -175,10 +175,10 @@ class WithoutOutcome(AroundModel):
 
 
 MAX_AGAIN = 32
-"""How many rows are asked about again at one time."""
+"""The most rows that are asked about again at one time."""
 
 FIRST_AGAIN = 8
-"""How many rows are asked about again at the first time, so that a short check does not miss a model that guesses."""
+"""How many rows are asked about again the first time, so that a short check does not miss a model that guesses."""
 
 _SHARE = 20
 _SECOND, _GROWTH = 160, 4
@@ -186,7 +186,7 @@ _SECOND, _GROWTH = 160, 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """Rows that were asked about, what for, and what the model answered."""
+    """Rows that the model was asked about, what was wanted, and its answer."""
 
     table: Table
     want_score: bool
@@ -201,17 +201,17 @@ class _Question:
 
 @dataclass(slots=True, eq=False)
 class Steady(AroundModel):
-    """A model, some of whose answers are asked for twice.
+    """A model that is asked about some rows twice, to see whether its answers change.
 
-    The first time is in the first batch; after that when 160 rows have been asked about, 640, 2,560 and so on. Each
-    time a twentieth of the rows so far, at least 8 and at most 32, evenly spread over the batch, are asked about again
-    at once, and those of the time before are asked about once more, which catches a service that was replaced
-    meanwhile. A model whose answers change with probability q is found with probability ``1 - (1 - q) ** again``.
+    The first repetition is in the first batch, the next ones after 160 rows, 640, 2,560 and so on. Each repeats a
+    twentieth of the rows so far, at least 8 and at most 32, evenly spread over the batch. It also repeats the rows of
+    the previous repetition, which catches a service that was replaced in the meantime. A model whose answers change
+    with probability q is found with probability ``1 - (1 - q) ** again``.
 
-    They are asked about in the opposite order. Where first batches have a row or two each, the first 8 rows are asked
-    about once more together, so that a model which compares those in a batch is found before a check can end.
+    Rows are repeated in reverse order. If the first batches have only a row or two each, their first 8 rows are
+    repeated together, so that a model which compares the rows of a batch is found before a check can end.
 
-    Which rows those are depends only on the sizes of the batches, and only first answers are handed on: the
+    Which rows are repeated depends only on the sizes of the batches, and only first answers are passed on: the
     statistics are those of the model alone.
 
     Attributes
@@ -219,7 +219,7 @@ class Steady(AroundModel):
     model
         The model.
     asked, again
-        About how many rows it was asked, and about how many of them again.
+        How many rows it was asked about, and how many of them again.
     """
 
     model: Model
@@ -235,7 +235,7 @@ class Steady(AroundModel):
         Raises
         ------
         ChangingModelError
-            When the second answer is another one, with the row and both answers.
+            When the second answer differs; with the row and both answers.
         """
         answer = self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
         self.asked += table.rows
@@ -251,7 +251,7 @@ class Steady(AroundModel):
         return answer
 
     def _ask_together(self, first: Sequence[_Question]) -> None:
-        """Ask once more about the rows of several batches, all in one."""
+        """Ask again about the rows of several batches, in a single batch."""
         if len(first) == 1 or self.again >= FIRST_AGAIN:
             return
         form = first[-1].form
@@ -273,10 +273,10 @@ class Steady(AroundModel):
     def _ask_again(self, asked: _Question) -> None:
         count = min(MAX_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
         rows = np.unique(np.linspace(0, asked.table.rows - 1, count).astype(np.intp))
-        # Not the whole batch, in which everybody would have the same company as before.
+        # Never the whole batch, in which every row would be among the same rows as before.
         sample = _some_rows(asked, rows[:0:-1] if 1 < len(rows) == asked.table.rows else rows[::-1])
         if sample is None:
-            return  # not one answer a row: whoever asked will say so
+            return  # not one answer per row: the caller reports that
         earlier, self._earlier = self._earlier, sample
         for question in (sample, earlier):
             if question is not None:
@@ -299,7 +299,7 @@ class Steady(AroundModel):
 
 
 def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
-    """The same question about some of its rows; ``None`` where there is not one answer a row."""
+    """The same question about some of its rows; ``None`` if there is not one answer per row."""
     parts: dict[str, NDArray[Any]] = {}
     for what in ("prediction", "score"):
         values = getattr(asked.answer, what)
@@ -314,7 +314,7 @@ def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
     return _Question(asked.table.take(rows), asked.want_score, asked.want_prediction, answer)
 
 
-_FILE = "predictions.sqlite"  # where a folder is given
+_FILE = "predictions.sqlite"  # if a folder is given
 _FORMAT = "1"
 _SPOT = 8
 
@@ -325,31 +325,31 @@ class CacheCounts:
 
     hits: int = 0
     asked: int = 0
-    spot_checked: int = 0  # rows whose stored answers were held against the model's
+    spot_checked: int = 0  # rows whose stored answers were compared with the model's
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cached:
     """A model with its answers on disk.
 
-    Stored are predictions and scores, bit by bit, by the model's fingerprint and the row; the answers with and without
-    a cache are the same. Only answers that were checked are stored. The fingerprint is taken when the object is made
-    and when a check begins. The file may be shared by processes, and may be deleted at any time.
+    Predictions and scores are stored bit by bit, by the model's fingerprint and the row; the answers with and without a
+    cache are the same. Only checked answers are stored. The fingerprint is taken when the object is made and when a
+    check begins. Several processes may share the file, and it may be deleted at any time.
 
     Attributes
     ----------
     model
-        The model, or anything that :func:`isonomia.models.adapt` makes one of.
+        The model, or anything that :func:`isonomia.models.adapt` takes.
     path
         The file, or a folder to keep it in.
     key
-        Which version of the model it is, in your words, in place of its fingerprint. Needed where that cannot tell: for
-        functions, and for services and programs without a ``version``. Since it is a promise, up to 8 stored answers
-        are asked for again, once a check.
+        Which version of the model it is, in your words, in place of its fingerprint. Needed where the fingerprint
+        cannot tell versions apart: for functions, and for services and programs without a ``version``. Since a key is
+        only a promise, up to 8 stored answers per check are compared with the model's.
     spot
-        Whether that is done without a key too: where somebody else may have written the file.
+        Whether to do that without a key, too: for a file that somebody else may have written.
     counts, store
-        How often the cache was of use, and the open file; made here, and not to be given.
+        How often the cache was used, and the open file; made here, not to be passed.
     """
 
     model: Any
@@ -399,16 +399,16 @@ class Cached:
         return f"{describe(self.model)}; its answers are kept in {self.store.path}"
 
     def around(self, model: Model) -> Cached:
-        """The same cache around another form of the model; its fingerprint is taken afresh."""
+        """The same cache around another form of the model; its fingerprint is taken again."""
         self.counts.spot_checked = 0
         return replace(self, model=model, _earlier=self.counts.hits)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Answer from the cache what it has, and ask the model about each other row once."""
+        """Answer from the cache where possible, and ask the model about each other row once."""
         wanted = [what for what, asked in (("prediction", want_prediction), ("score", want_score)) if asked]
         try:
             digests = row_digests(table)
-        except UndigestibleError:  # such a row cannot be found again
+        except UndigestibleError:  # such a row cannot be looked up
             return self._ask(table, wanted)
         spaces = self._spaces(table)
         first: dict[bytes, int] = {}
@@ -445,8 +445,8 @@ class Cached:
         return {what: fingerprint_of(what, *shared) for what in ("prediction", "score")}
 
     def _spot_check(self, table: Table, first: dict[bytes, int], stored: dict[str, dict[bytes, StoredValue]]) -> None:
-        """Hold the owner of a key to his word: a few stored answers must still be the model's."""
-        left = _SPOT - self.counts.spot_checked  # batches may have a row each
+        """Check the promise that a key makes: a few stored answers must still be the model's."""
+        left = _SPOT - self.counts.spot_checked  # batches may have only one row each
         if (self.key is None and not self.spot) or left <= 0:
             return
         complete = [digest for digest in first if all(digest in part for part in stored.values())][:left]
@@ -469,7 +469,7 @@ class Cached:
 
 
 def _assembled(digests: Sequence[bytes], stored: dict[str, dict[bytes, StoredValue]]) -> Answer | None:
-    """The answers of all rows, in order; ``None`` where they do not fit together."""
+    """The answers for all rows, in order; ``None`` if they do not fit together."""
     prediction, score = None, None
     classes: tuple[Value, ...] = ()
     if "prediction" in stored:
@@ -483,7 +483,7 @@ def _assembled(digests: Sequence[bytes], stored: dict[str, dict[bytes, StoredVal
 
 
 def _storage_key(model: Model, key: str | None) -> str:
-    """What a model's answers are stored under: its name with what its owner says it is, or else its fingerprint."""
+    """What a model's answers are stored under: its name with the user's key, or else its fingerprint."""
     if key is not None and (not isinstance(key, str) or not key.strip()):
         raise UsageError(f"key should be a text that names this version of the model, but is {key!r}.", name="key")
     if key is not None:
@@ -498,7 +498,7 @@ def _storage_key(model: Model, key: str | None) -> str:
 
 
 def _doubt(model: Model) -> str | None:
-    """Why another model could have the same fingerprint; ``None`` where none can."""
+    """Why another model could have the same fingerprint; ``None`` if none can."""
     inner = unwrap(model)
     match inner:
         case CallableModel():

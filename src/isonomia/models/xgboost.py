@@ -39,14 +39,14 @@ class XGBoostModel:
     """A booster of XGBoost. Make one with :func:`xgboost_model` or :func:`open_xgboost`.
 
     Columns are found by name, whatever their order, and categories are given as the codes that the model was fitted
-    with. A category that it has never seen is refused, as XGBoost does.
+    with. A category that it has never seen is refused, as by XGBoost.
 
     Attributes
     ----------
     booster
         The booster.
     decoder
-        What its numbers stand for, by its objective, and the classes.
+        What its numbers stand for, according to its objective, and the classes.
     rounds
         Which rounds of boosting are used; ``(0, 0)`` for all.
     linear
@@ -58,7 +58,7 @@ class XGBoostModel:
     source
         The file it came from; empty for a live one.
     missing
-        The number that stands for a missing value besides NaN, as the ``missing`` of an estimator.
+        The number that stands for a missing value besides NaN, like the ``missing`` of an estimator.
     """
 
     booster: Any
@@ -82,7 +82,7 @@ class XGBoostModel:
 
     @property
     def classes(self) -> tuple[Value, ...]:
-        """The classes; empty for what predicts numbers."""
+        """The classes; empty for a model that predicts numbers."""
         return self.decoder.classes
 
     @property
@@ -134,19 +134,19 @@ def xgboost_model(
     missing: float | None = None,
     source: str = "",
 ) -> XGBoostModel:
-    """Make a model of a booster, or of an estimator of XGBoost.
+    """Make a model from a booster or an estimator of XGBoost.
 
     Parameters
     ----------
     model
-        The booster or fitted estimator. An estimator that stopped early uses its best round, as its ``predict`` does;
-        a booster uses all.
+        The booster or fitted estimator. An estimator that stopped early, live or from its file, uses the rounds up to
+        its best, as its ``predict`` does; any other booster uses all.
     features
-        The columns to give it, in its order, where it does not know their names.
+        The columns to give it, in its order, if it does not know their names.
     classes
-        The classes in order; 0, 1, 2, ... otherwise.
+        The classes in order; 0, 1, 2, ... by default.
     missing
-        The number that stands for a missing value, where a booster was fitted with one; an estimator knows its own.
+        The number that stands for a missing value, if a booster was fitted with one; an estimator knows its own.
     source
         The file it came from.
     """
@@ -193,7 +193,7 @@ def open_xgboost(
     booster, content = xgboost.Booster(), path.read_bytes()
     _refuse_deep(path, content)
     try:
-        # As bytes, since by path the format would be chosen by the name's ending and not by what is there.
+        # As bytes, since by path the file extension, not the content, would choose the format.
         booster.load_model(bytearray(content))
     except xgboost.core.XGBoostError as error:
         first = str(error).strip().splitlines()[0]
@@ -202,7 +202,7 @@ def open_xgboost(
 
 
 _DEEPEST = 1_000
-"""Brackets within brackets in a JSON file. Models have about ten; XGBoost goes into each, until the process dies."""
+"""The deepest nesting of brackets in a JSON file. Models have about ten; XGBoost recurses until the process dies."""
 
 
 def _refuse_deep(path: Path, content: bytes) -> None:
@@ -243,6 +243,6 @@ def _categories(booster: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
 def _renamed(
     categories: dict[str, tuple[Value, ...]], fitted: Sequence[str] | None, columns: Sequence[str]
 ) -> dict[str, tuple[Value, ...]]:
-    """The categories by the user's names of the columns, where those differ from the model's."""
+    """The categories under the user's names of the columns, where those differ from the model's."""
     own = fitted or columns
     return {column: categories[name] for name, column in zip(own, columns, strict=True) if name in categories}

@@ -1,9 +1,9 @@
 """Whom a property is about.
 
-The same formula means different things over different sources, so the source says what it is. A
+The same formula means different things over different populations, so a population says what it is. A
 :class:`Sample`'s rows are independent draws from the real population; a :class:`Census`'s rows are the
-population; a :class:`Generator` draws as many people as are wanted, such as from declared :class:`Ranges`, and so do a
-:class:`~isonomia.populations.program.Program` and a :class:`~isonomia.populations.causal.Causal` model, which are
+population; a :class:`Generator` draws as many people as are needed, for example from declared :class:`Ranges`, and so
+do a :class:`~isonomia.populations.program.Program` and a :class:`~isonomia.populations.causal.Causal` model, which are
 imported when they are used. Each gives numbered batches of a :class:`Table`.
 """
 

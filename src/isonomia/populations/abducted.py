@@ -1,4 +1,4 @@
-"""Real people with a causal model of them: what they would have been like is computed from what they are like."""
+"""Real people with a causal model of them: their counterfactuals are computed from their observed values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Abducted", "AbductedSource"]
 
 
 class AbductionModel(Protocol):
-    """A causal model that can undo its equations."""
+    """A causal model that can invert its equations."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ class AbductionModel(Protocol):
 class Abducted:
     """Real people and a causal model of them. Make one with :meth:`Causal.about`.
 
-    Columns of the table that the model knows nothing of stay as they are under every intervention.
+    Columns of the table that are not in the model stay as they are under every intervention.
     """
 
     model: AbductionModel
@@ -129,13 +129,13 @@ class AbductedSource:
         try:
             return self.model.versions(table, wanted)
         except DataError:
-            # Rows come in random order. Their owner finds them by their number in the whole table.
+            # Rows come in random order. The whole table fails with a row number that its owner recognizes.
             self.model.versions(self.whole, wanted)
             raise
 
 
 def _with_columns(table: Table, columns: Columns) -> Table:
-    """The same table with some columns replaced, in its owner's own form, so that a model gets what it is used to.
+    """The same table with some columns replaced, still of the user's own kind, as the model expects.
 
     A column that does not change stays as it is, with its type.
     """

@@ -1,4 +1,4 @@
-"""A causal model as a population: draw, condition, intervene, and ask what would have been."""
+"""A causal model as a population: draw, condition, intervene, and compute counterfactuals."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _PILOTS = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Causal:
-    """A structural causal model: variables, each given by an equation of others and of noise of its own.
+    """A structural causal model: variables, each given by an equation of other variables and its own noise.
 
     Parameters
     ----------
     equations
-        For each variable its equation: a text such as ``"gaussian(10 + 2 * college, 4)"``, in the small language of
-        programs with ``a if condition else b`` and with text to compare with; a function of its parents, which are the
+        The equation of each variable: a text such as ``"gaussian(10 + 2 * college, 4)"``, in the small language of
+        programs, with ``a if condition else b`` and comparisons with text; a function of its parents, which are the
         names of its parameters, and of ``noise`` if it has such a parameter; or :class:`Equation`, :class:`Additive`
         or :class:`Categories`. The order does not matter.
     values
@@ -53,14 +53,14 @@ class Causal:
     Raises
     ------
     UsageError
-        Where an equation is of no known kind, reads what is not there, or the equations go round in a circle.
+        If an equation is of no known kind or reads an unknown variable, or the equations form a cycle.
     SpecError
-        Where a text cannot be read.
+        If a text cannot be read.
 
     Notes
     -----
-    What a verdict says about ``do(...)`` is as true as the equations are: no data can show that they are the right
-    ones. Noise terms are independent of each other, so there is no hidden common cause.
+    What a verdict says about ``do(...)`` is only as true as the equations: no data can show that they are right. Noise
+    terms are independent of each other, so there is no hidden common cause.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Causal:
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
-        """The condition of each group that is drawn directly; one stream of everybody where none is."""
+        """The condition of each group that is drawn directly; one stream of everybody if there is none."""
         if self.among is not None:
             return (None,)
         return tuple(None if direction is None else direction.condition for direction in self.directions)
@@ -136,7 +136,7 @@ class Causal:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How groups that are drawn directly are drawn, in words."""
+        """How the groups that are drawn directly are drawn, in words."""
         return stream_remarks(self.directions)
 
     def draw(self, n: int, seed: int = 0) -> Table:
@@ -149,8 +149,8 @@ class Causal:
     def given(self, condition: str | Row | Term) -> Causal:
         """The people who meet a condition.
 
-        Where the condition says within which interval, or which category, a variable lies that is drawn with constant
-        parameters, such people are drawn directly; otherwise others are drawn again.
+        If the condition limits a variable with constant parameters to an interval or a category, such people are drawn
+        directly; otherwise by rejection.
         """
         row = condition_of(condition)
         if outputs_of(row) or versions_of(row):
@@ -161,7 +161,7 @@ class Causal:
         return self._changed(self.world, together, (direction_for(self.world, together),))
 
     def do(self, **settings: Value) -> Causal:
-        """The population had some variables been set for everybody: ``world.do(sex="M")``."""
+        """The population if some variables were set for everybody: ``world.do(sex="M")``."""
         if self.among is not None:
             raise UsageError("expected do(...) before given(...): the condition is about people as they are after it")
         return self._changed(intervened(self.world, settings), None, (None,))
@@ -180,18 +180,18 @@ class Causal:
         Returns
         -------
         Table
-            The variables, in the order of :attr:`names`. A variable that is set is what it was set to, whatever causes
-            it; one whose causes do not change keeps its very value. Nothing is left to chance.
+            The variables, in the order of :attr:`names`. A variable that is set has the value it was set to, whatever
+            its causes; one whose causes do not change keeps its exact value. Nothing is random.
 
         Raises
         ------
         UsageError
-            Where there is no such variable, or it is set to what is no value.
+            If there is no such variable, or it is set to something that is not a value.
         SpecError
-            Where a category is set to what is none of its values, or an equation cannot be undone, so that the noise
-            behind a person cannot be found out.
+            If a category is set to something that is not one of its values, or an equation cannot be inverted to find
+            a person's noise.
         DataError
-            Where the people could not have come from the equations.
+            If the people could not have come from the equations.
         """
         table = Table.of(people)
         for name in settings:
@@ -203,7 +203,7 @@ class Causal:
         return under_interventions(self.world, people, wanted)
 
     def about(self, population: Population | Any) -> Abducted:
-        """Real people, as a population that knows what they would have been like.
+        """Real people, as a population that also gives their counterfactuals.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Causal:
 
     @property
     def cannot_be_undone(self) -> dict[str, str]:
-        """The variables whose noise cannot be found out from people's values, each with the reason."""
+        """The variables whose noise cannot be computed from people's values, each with the reason."""
         return not_invertible(self.world)
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -233,13 +233,13 @@ class Causal:
         return distinct([source.batch(0, _PILOTS, np.random.default_rng(0)).column(column)], column)
 
     def known_values(self, column: str) -> tuple[Value, ...]:
-        """The values of a column that are declared, or that its categories tell; none where that takes draws."""
+        """The values of a column that are declared, or given by its categories; empty if only draws would show them."""
         if column in self.declared:
             return self.declared[column]
         categories = self.world.categories(column)
         if categories is None or self.among is not None:
             return ()
-        # A pilot draw would miss rare ones, and "for every group" would be about fewer of them.
+        # A pilot draw would miss rare ones, and "for every group" would be about fewer groups.
         return distinct([categories.values[np.diff(categories.edges) > 0]], column)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> WorldSource:  # noqa: ARG002

@@ -1,6 +1,6 @@
 """One column of any library as a NumPy array, in the form that :func:`isonomia.spec.columns.normalise` describes.
 
-Categories become what they stand for.
+Categories become their values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["column_from", "column_from_series", "declared_values", "distinct", "
 
 
 def column_from(values: object, name: str) -> NDArray[Any]:
-    """Make a column of anything array-like: an array, a list, or a series of any data-frame library.
+    """Make a column from anything array-like: an array, a list, or a series of any data-frame library.
 
     ``name`` says what the values are, for the error message.
     """
@@ -45,7 +45,7 @@ def column_from(values: object, name: str) -> NDArray[Any]:
 
 
 def column_from_series(series: nw.Series[Any]) -> NDArray[Any]:
-    """Make a column of a narwhals series."""
+    """Make a column from a narwhals series."""
     import narwhals as nw
 
     dtype = series.dtype
@@ -82,7 +82,7 @@ def _moments(series: nw.Series[Any]) -> NDArray[Any]:
 
 
 def _text(series: nw.Series[Any]) -> NDArray[Any]:
-    # Arrays of polars lose the character 0 at the end of a text.
+    # polars loses a NUL character at the end of a text when it converts to an array.
     polars = series.implementation.is_polars()
     column = normalise(series.to_list()) if polars else np.array(series.to_numpy(), dtype=object)
     if series.null_count():
@@ -109,7 +109,7 @@ def plain_value(value: Any) -> Any:
 
 
 def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
-    """The values that a column is declared to have, where draws could miss a rare one; numbers before text."""
+    """The values that the user declares for a column, since draws could miss a rare one; numbers before text."""
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
     return distinct([column_from(list(given), f"values[{name!r}]")], name)
@@ -122,7 +122,7 @@ def distinct(columns: Iterable[NDArray[Any]], name: str) -> tuple[Value, ...]:
     for column in columns:
         values.update(_present(column, name))
         floating = floating or column.dtype.kind == "f"
-    if floating:  # also those of a part in which none was missing, so that the borders of parts do not matter
+    if floating:  # also in parts without a missing value, so that the borders between parts do not matter
         values = {float(value) if type(value) is int else value for value in values}
     return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
 
@@ -142,7 +142,7 @@ def _present(column: NDArray[Any], name: str) -> set[Any]:
 
 
 def with_type(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values in a type that keeps their meaning: the wanted one where it can hold them."""
+    """The values in a type that keeps their meaning: the wanted type if it can hold them."""
     if dtype.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all():
         wide = np.dtype(np.int64)
         return values.astype(dtype if holds(dtype, values) else wide) if holds(wide, values) else values
@@ -156,7 +156,7 @@ def with_type(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def holds(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
-    """Whether a type of whole numbers is wide enough: where it is not, values would turn into others unnoticed."""
+    """Whether an integer type is wide enough: otherwise values would silently overflow."""
     ends = np.iinfo(dtype)
-    # As floats, the largest whole numbers of 64 bits are rounded up to one that no longer fits.
+    # As floats, the largest 64-bit integers are rounded up to a number that no longer fits.
     return not len(values) or bool(values.min() >= ends.min and float(values.max()) < float(ends.max) + 1.0)

@@ -1,7 +1,7 @@
-"""Parquet and Arrow files through pyarrow, one file or a folder of them, decoded only when their rows are asked for.
+"""Parquet and Arrow files through pyarrow, one file or a folder of them, decoded only when their rows are needed.
 
-pyarrow's own scanner decodes ahead of a slow reader, up to a gigabyte. Here nothing is decoded before it is wanted, so
-that memory depends neither on the number of files nor on how slow the model is.
+pyarrow's own scanner decodes ahead of a slow reader, up to a gigabyte. Here nothing is decoded before it is needed, so
+memory use depends neither on the number of files nor on how slow the model is.
 
 pandas turns whole numbers with missing values into floats and truth values with missing ones into objects. For every
 batch to have the same column types, it must be known before the first one which columns have missing values somewhere:
@@ -49,12 +49,12 @@ _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 
 
 _HARMLESS, _RATIO = 2**30, 200
-"""Bytes that a Parquet file may come to in any case, and how many times its own size a larger one may. Tables shrink to
-a tenth or so; only one whose rows are nearly all the same shrinks to a thousandth."""
+"""Bytes that any Parquet file may unpack to, and how many times its own size a larger one may. Tables shrink to about a
+tenth; only one whose rows are nearly all the same shrinks to a thousandth."""
 
 
 def read_parquet(file: Path) -> pa.Table:
-    """Read a whole Parquet file, unless it comes to far more than it is."""
+    """Read a whole Parquet file, unless it unpacks to far more than its size."""
     with parquet.ParquetFile(file) as opened:
         rows, size = opened.metadata.num_rows, file.stat().st_size
         if 8 * rows * opened.metadata.num_columns > max(_HARMLESS, _RATIO * size):
@@ -66,13 +66,13 @@ def read_parquet(file: Path) -> pa.Table:
 
 
 def read_arrow(file: Path) -> pa.Table:
-    """Read a whole Arrow file, of random access or a stream."""
+    """Read a whole Arrow file, in the random access or the streaming format."""
     with pa.OSFile(str(file)) as opened:
         is_stream = opened.read(6) != b"ARROW1"
         opened.seek(0)
         reader = pa.ipc.open_stream(opened) if is_stream else pa.ipc.open_file(opened)
         table = reader.read_all()
-    table.validate(full=True)  # places in it are not looked at before, and could point anywhere in the memory
+    table.validate(full=True)  # offsets are not checked before, and could point anywhere in memory
     return table
 
 
@@ -85,7 +85,7 @@ class _DatasetReader:
     rows: int
     kind: str
     form: PandasForm
-    files: tuple[Path, ...] = ()  # none where it is not made of local files
+    files: tuple[Path, ...] = ()  # empty if it is not made of local files
 
     @property
     def stamp(self) -> object | None:
@@ -96,7 +96,7 @@ class _DatasetReader:
         return tuple(self.form.categories.get(name, ())) if getattr(kind, "ordered", False) else ()
 
     def starts(self) -> Iterator[int]:
-        """The rows at which reading can begin: where a row group of a Parquet file does, or a file."""
+        """The rows at which reading can start: the first rows of Parquet row groups, or of files."""
         row = 0
         with _as_data_error():
             for fragment in self.dataset.get_fragments():
@@ -110,7 +110,7 @@ class _DatasetReader:
 
 
 def long_dataset(dataset: Any, kind: str, files: Sequence[Path] = ()) -> LongTable:
-    """Make a table of a dataset, which is then read as it goes.
+    """Make a table of a dataset, which is then read batch by batch.
 
     The model is given tables of the library ``kind``; ``files`` are the local files that the dataset is made of.
     """
@@ -130,7 +130,7 @@ def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:
             partitioning=ds.partitioning(flavor="hive"),
             partition_base_dir=str(base),
         )
-    except Exception as error:  # pyarrow has several kinds of error for a damaged file
+    except Exception as error:  # pyarrow raises several kinds of error for a damaged file
         if "duplicate field names" in str(error):
             raise DataError(f"{files[0]} has two columns with one name. Rename or drop one of them.") from error
         raise DataError(
@@ -142,7 +142,7 @@ def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:
 
 
 def unreadable(file: Path, error: Exception) -> DataError:
-    """What is said of a file that pyarrow cannot read."""
+    """The error for a file that pyarrow cannot read."""
     ending = "".join(file.suffixes[-2:]) if file.suffix.lower() in {".gz", ".bz2", ".zst"} else file.suffix
     return DataError(
         f"{file} cannot be read as {ending}: {type(error).__name__}: {error}. "
@@ -151,7 +151,7 @@ def unreadable(file: Path, error: Exception) -> DataError:
 
 
 def stamp_of(files: Sequence[Path]) -> object | None:
-    """What changes whenever one of some files does; ``None`` without files."""
+    """A value that changes whenever one of the files does; ``None`` without files."""
     try:
         stats = [file.stat() for file in files]
     except OSError as error:
@@ -184,7 +184,7 @@ def _as_data_error() -> Iterator[None]:
 
 
 def _is_plain(dataset: Any) -> bool:
-    """Whether a dataset is made of Parquet or Arrow files whose rows are all wanted, as they are."""
+    """Whether a dataset is made of Parquet or Arrow files and does not filter their rows."""
     if not isinstance(dataset, ds.FileSystemDataset) or getattr(dataset, "_scan_options", None):
         return False
     return isinstance(dataset.format, ds.ParquetFileFormat | ds.IpcFileFormat)
@@ -205,14 +205,14 @@ def _pulled(dataset: Any, columns: Sequence[str], skip: int) -> Iterator[Any]:
 
 
 def _group_sizes(fragment: Any) -> list[int]:
-    """How many rows each row group of a Parquet file has; any other file is one."""
+    """How many rows each row group of a Parquet file has; any other file counts as one group."""
     if isinstance(fragment, ds.ParquetFileFragment):
         return [group.num_rows for group in fragment.row_groups]
     return [fragment.count_rows()]
 
 
 def _first_group(fragment: Any, skip: int) -> tuple[int, int]:
-    """The row group that has a row, by its place in the file, and how many rows come before it."""
+    """The index of the row group that contains row ``skip``, and how many rows come before the group."""
     passed = 0
     for place, rows in enumerate(_group_sizes(fragment) if isinstance(fragment, ds.ParquetFileFragment) else ()):
         if passed + rows > skip:
@@ -222,8 +222,8 @@ def _first_group(fragment: Any, skip: int) -> tuple[int, int]:
 
 
 def _decoded(fragment: Any, columns: Sequence[str], rows: int, first_group: int = 0) -> Iterator[Any]:
-    """Decode one file, of Parquet from a row group on. Of that, the first rows are decoded even if they are skipped."""
-    if not columns:  # only columns that the names of folders give are wanted
+    """Decode one file, for Parquet from a row group on; rows at its start are decoded even if they are then skipped."""
+    if not columns:  # only columns from the names of folders are wanted
         for first in range(0, rows, AT_ONCE):
             yield pa.RecordBatch.from_arrays([pa.nulls(min(AT_ONCE, rows - first))], names=[""])
     elif isinstance(fragment, ds.ParquetFileFragment):
@@ -248,7 +248,7 @@ def _skipped(parts: Iterable[Any], skip: int) -> Iterator[Any]:
 
 
 def _as_wanted(part: Any, columns: Sequence[str], schema: Any, keys: Mapping[str, Any]) -> Any:
-    """The columns in their order and types, with those that the names of folders give."""
+    """The columns in their order and types, with those from the names of folders."""
     fields = [schema.field(name) for name in columns]
     arrays = []
     for wanted in fields:
@@ -268,8 +268,8 @@ def _as_wanted(part: Any, columns: Sequence[str], schema: Any, keys: Mapping[str
 def _common_schema(dataset: Any) -> Any:
     """The columns of a dataset, each with a type that has room for its type in every file.
 
-    Whole numbers may differ in width, floats in width, text in how it is stored, and a column that is missing
-    throughout a file has no type there. Anything else that differs is refused.
+    Whole numbers and floats may differ in width, text in how it is stored, and a column whose values are all missing in
+    a file has no type there. Any other difference is refused.
     """
     merged = {field.name: field for field in dataset.schema}
     first: Any = None
@@ -299,7 +299,7 @@ def _physical_schema(fragment: Any) -> Any:
 
 
 def refuse_other_columns(names: Sequence[str], path: object, expected: set[str], first: object) -> None:
-    """Refuse a file whose columns are not those that the first file has."""
+    """Refuse a file whose columns are not those of the first file."""
     for name in sorted(expected - set(names)):
         hint = nearest(name, set(names) - expected)
         raise DataError(f"expected the same columns in every file, but {path} lacks {name!r}, which {first} has.{hint}")
@@ -309,7 +309,7 @@ def refuse_other_columns(names: Sequence[str], path: object, expected: set[str],
 
 
 def _common_type(one: Any, other: Any) -> Any | None:
-    """A type with room for two; ``None`` where they are of different kinds."""
+    """A type with room for both; ``None`` if they are of different kinds."""
     if one == other or types.is_null(other):
         return one
     if types.is_null(one):
@@ -335,12 +335,12 @@ def _is_text(kind: Any) -> bool:
 
 
 def preferred_kind() -> str:
-    """The library whose tables a file is handed to the model as: pandas where it is installed, then polars."""
+    """The library whose tables the model is given for a file: pandas if installed, else polars, else pyarrow."""
     return next((kind for kind in ("pandas", "polars") if find_spec(kind) is not None), "pyarrow")
 
 
 def as_kind(table: pa.Table, kind: str, form: PandasForm | None = None) -> Any:
-    """A table of the library ``kind``; without a form, the table has all rows."""
+    """A table of the library ``kind``; without a form, ``table`` must have all rows."""
     if kind == "polars":
         import polars as pl
 
@@ -350,20 +350,20 @@ def as_kind(table: pa.Table, kind: str, form: PandasForm | None = None) -> Any:
     return table
 
 
-_ROW_LABELS = re.compile(r"__index_level_\d+__")  # what pandas calls labels without a name when it writes a file
+_ROW_LABELS = re.compile(r"__index_level_\d+__")  # what pandas calls an unnamed index when it writes a file
 
 
 def ordinary_names(schema: Any) -> tuple[str, ...]:
-    """The columns of a schema, without the nameless row labels that pandas adds to a file."""
+    """The columns of a schema, without the unnamed index that pandas adds to a file."""
     return tuple(name for name in schema.names if not _ROW_LABELS.fullmatch(name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PandasForm:
-    """What must be known of all rows to make a pandas frame of some of them."""
+    """What must be known about all rows to make a pandas frame of some of them."""
 
     gaps: frozenset[str] = frozenset()  # columns with a missing value somewhere
-    large: frozenset[str] = frozenset()  # those of whole numbers that a float would round: they become Int64
+    large: frozenset[str] = frozenset()  # columns of whole numbers that a float would round: they become Int64
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # in the order of their codes
 
     def frame(self, table: Any) -> Any:
@@ -407,25 +407,25 @@ def _with_column(table: Any, name: str, column: Any) -> Any:
 
 
 def _pandas_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """What pandas wrote into a file about its own types."""
+    """What pandas wrote to a file about its own types."""
     written: dict[str, Any] = json.loads((metadata or {}).get(b"pandas", b"{}"))
     return written
 
 
 def _restored(schema: Any, name: str) -> bool:
-    """Whether pandas will restore a type of its own that has room for missing values, such as Int64."""
+    """Whether pandas will restore one of its own types that can hold missing values, such as Int64."""
     columns = _pandas_metadata(schema.metadata).get("columns", [])
     return any(item.get("name") == name and str(item.get("numpy_type", ""))[:1] in "IU" for item in columns)
 
 
 def _without_labels(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
-    """Keep what pandas wrote about types, but let columns that served as row labels be ordinary ones."""
+    """Keep what pandas wrote about types, but treat index columns as ordinary ones."""
     written = _pandas_metadata(metadata)
     return {b"pandas": json.dumps({**written, "index_columns": []}).encode()} if written else None
 
 
 def _pandas_form(dataset: Any, names: Sequence[str]) -> PandasForm:
-    """Learn what pandas must know beforehand. Where the statistics of Parquet files tell, no row is read for it."""
+    """Learn what pandas must know beforehand. No row is read if the statistics of Parquet files suffice."""
     kinds = {name: dataset.schema.field(name).type for name in names}
     whole = [name for name, kind in kinds.items() if types.is_integer(kind) or types.is_boolean(kind)]
     gaps = frozenset(name for name in whole if dataset.count_rows(filter=ds.field(name).is_null(), **_READ_AHEAD))
@@ -435,7 +435,7 @@ def _pandas_form(dataset: Any, names: Sequence[str]) -> PandasForm:
 
 
 def _categories(dataset: Any, name: str) -> tuple[Any, ...]:
-    """All categories of a column, in the order in which they turn up, as when all batches are joined."""
+    """All categories of a column, in the order of their first occurrence, as if all batches were joined."""
     categories: dict[Any, None] = {}
     for batch in _parts(dataset, [name]):
         categories.update(dict.fromkeys(batch.column(name).dictionary.to_pylist()))

@@ -1,7 +1,7 @@
-"""Draws on a device, such as a GPU: which device it is, its random numbers, and how large batches are there.
+"""Draws on a device, such as a GPU: which device it is, its random numbers, and its batch sizes.
 
-Random numbers of torch differ from NumPy's, and those of one kind of device from another's. So a verdict states by whom
-its draws were made, and the same seed gives the same verdict only on the same kind of device.
+torch's random numbers differ from NumPy's, and from one kind of device to another. So a verdict states where its draws
+were made, and the same seed gives the same verdict only on the same kind of device.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["BatchSizes", "Device"]
 
 @dataclass(frozen=True, slots=True)
 class BatchSizes:
-    """How large batches should be where each costs time of its own, whatever its size.
+    """How large batches should be if each has a fixed cost in time, whatever its size.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class BatchSizes:
     most
         The largest batch, which bounds the memory.
     draws_only
-        Whether they are for draws alone: a model that is asked besides may cost far more a person than a batch does.
+        Whether they apply only without a model: asking one may cost far more per person than a batch does.
     """
 
     first: int
@@ -39,7 +39,7 @@ class BatchSizes:
     draws_only: bool = False
 
     def asked(self) -> BatchSizes | None:
-        """The same where a model is asked, which may keep far more for each person than a few numbers."""
+        """The sizes if a model is asked, which may need far more memory per person than a few numbers."""
         if self.draws_only:
             return None
         most = min(self.most, _MOST_ASKED)
@@ -51,7 +51,7 @@ _MOST_ASKED = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where torch draws: ``name`` as torch has it, such as ``"cuda:0"``."""
+    """Where torch draws: ``name`` is torch's name, such as ``"cuda:0"``."""
 
     name: str
 
@@ -62,14 +62,14 @@ class Device:
         Parameters
         ----------
         name
-            ``"cpu"``, ``"cuda"``, another name that torch knows, or ``"auto"``: CUDA where there is some, else the CPU.
+            ``"cpu"``, ``"cuda"``, another name that torch knows, or ``"auto"``: CUDA if available, else the CPU.
         what
-            Who draws there, for messages.
+            What draws there, for messages.
 
         Raises
         ------
         UsageError
-            Where torch is not installed, or finds no such device.
+            If torch is not installed, or finds no such device.
         """
         if name is None:
             return None
@@ -90,7 +90,7 @@ class Device:
     def kind(self) -> str:
         """What kind of device it is, as a verdict states it: ``"torch on cpu"``, ``"torch on cuda (NVIDIA H200)"``.
 
-        Torch shares its random numbers out over a card's processors, so cards of another make draw others.
+        torch spreads its random numbers over a card's processors, so other models of card draw other numbers.
         """
         if self.name.startswith("cuda"):
             return f"torch on cuda ({_torch('a device').cuda.get_device_name(self.name)})"
@@ -98,11 +98,11 @@ class Device:
 
     @property
     def remark(self) -> str:
-        """What a verdict says of it."""
+        """What a verdict says about it."""
         return f"draws made by {self.kind}: the same seed gives other draws on another kind of device"
 
     def generator(self, rng: np.random.Generator) -> Any:
-        """A generator of torch, seeded by that of a batch: each call gives another one."""
+        """A torch generator, seeded from the generator of a batch: each call gives a different one."""
         made = _torch("a device").Generator(device=self.name)
         made.manual_seed(int(rng.integers(2**63)))
         return made

@@ -1,8 +1,8 @@
-"""From whatever a population is given to its rows: held in memory, or read as they go.
+"""From whatever a population is given to its rows: held in memory, or read batch by batch.
 
-Files and folders are read by pyarrow, and handed to the model as tables of pandas where it is installed, since most
-models are fitted on its frames, else of polars, else of pyarrow. To choose for yourself, read the file with your own
-library and hand over the table.
+Files and folders are read by pyarrow, and given to the model as pandas frames if pandas is installed, since most models
+are fitted on these, else as polars, else as pyarrow tables. To choose for yourself, read the file with your own library
+and pass the table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["HELD", "Rows", "files_in", "is_many", "long_files", "read_rows", "re
 Rows: TypeAlias = Table | LongTable
 
 HELD = 2**28
-"""Bytes of a single file up to which it is held; a larger one is read as it goes."""
+"""A single file of up to this many bytes is held in memory; a larger one is read batch by batch."""
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -31,14 +31,14 @@ _TYPED = (".parquet", ".arrow", ".feather")
 _ENDINGS = (*_TEXT, ".parquet", ".arrow", ".arrows", ".ipc", ".feather")
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _IN_FOLDERS = (*_TYPED, *_SEPARATORS, *_JSON_LINES)
-"""The endings of files that folders of them are made of. A JSON document beside them usually describes them."""
+"""The extensions of files that are read from a folder. A JSON document among them usually describes the others."""
 
 
 def rows_from(data: object) -> Rows:
-    """Hold a table, or make ready to read it.
+    """Hold a table in memory, or prepare to read it.
 
-    Folders, patterns, large files, lazy frames of polars, relations of DuckDB and datasets of pyarrow are read as they
-    go. Everything else is held.
+    Folders, patterns, large files, polars lazy frames, DuckDB relations and pyarrow datasets are read batch by batch.
+    Everything else is held.
     """
     if isinstance(data, LongTable):
         return data
@@ -54,14 +54,14 @@ def read_table(path: str | PathLike[str]) -> Table:
     Parameters
     ----------
     path
-        A file that ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.json``, each of them perhaps
-        followed by ``.gz``, ``.bz2`` or ``.zst``, or in ``.parquet``, ``.arrow``, ``.arrows``, ``.ipc`` or
-        ``.feather``. A folder of such files, or a pattern, is read as one table.
+        A file that ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.json``, each optionally followed by
+        ``.gz``, ``.bz2`` or ``.zst``, or in ``.parquet``, ``.arrow``, ``.arrows``, ``.ipc`` or ``.feather``. A folder
+        of such files, or a pattern, is read as one table.
 
     Raises
     ------
     DataError
-        When the file does not exist, has another ending, is empty or cannot be read.
+        When the file does not exist, has another extension, is empty or cannot be read.
     """
     if is_many(fspath(path)):
         return long_files(fspath(path)).table()
@@ -77,13 +77,13 @@ def read_table(path: str | PathLike[str]) -> Table:
 
 
 def read_rows(file: Path) -> Table | None:
-    """Read a table from a file as :func:`read_table` does; ``None`` where it has columns and no rows."""
+    """Read a table from a file as :func:`read_table` does; ``None`` if it has columns but no rows."""
     found = _read(file, _ending(file))
     return _named_table(file, found) if found.num_rows else None
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], what: str) -> Table:
-    """A table of plain values, as one of a file would be; ``what`` is what an error calls it."""
+    """A table of plain values, of the kind that a file gives; ``what`` is its name in errors."""
     import pyarrow as pa
 
     from isonomia.populations.datasets import as_kind, preferred_kind
@@ -98,7 +98,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], what: str) -> Table:
 
 
 def is_many(path: str) -> bool:
-    """Whether a path names a folder, or is a pattern such as ``people/*.parquet``; no single file is meant then."""
+    """Whether a path names a folder, or is a pattern such as ``people/*.parquet``, rather than a single file."""
     return Path(path).is_dir() or (has_magic(path) and not Path(path).exists())
 
 
@@ -120,7 +120,7 @@ def _from_path(path: str) -> Rows:
 
 
 def _lazy(data: object) -> LongTable | None:
-    """By the name of the type, so that no library is imported that the user does not use."""
+    """A lazy table, recognized by the name of its type, so that no library is imported that the user does not use."""
     kind = type(data)
     match f"{kind.__module__.split('.')[0]}.{kind.__name__}":
         case "polars.LazyFrame":
@@ -139,7 +139,7 @@ def _lazy(data: object) -> LongTable | None:
 
 
 def _ending(file: Path) -> str:
-    """How a file's name ends; a compressed one counts as the text inside."""
+    """A file's extension; a compressed text file counts as the text inside."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in _COMPRESSED and suffixes[-2] in _TEXT:
         return suffixes[-2]
@@ -158,7 +158,7 @@ def _check_exists(file: Path) -> None:
 
 
 def _read(file: Path, ending: str) -> Any:
-    """Read a whole file as a table of pyarrow."""
+    """Read a whole file as a pyarrow table."""
     from isonomia.populations import datasets, text_files
 
     try:
@@ -173,7 +173,7 @@ def _read(file: Path, ending: str) -> Any:
         return datasets.read_parquet(file) if ending == ".parquet" else datasets.read_arrow(file)
     except DataError:
         raise
-    except Exception as error:  # pyarrow has several kinds of error for a bad file
+    except Exception as error:  # pyarrow raises several kinds of error for a bad file
         raise datasets.unreadable(file, error) from error
 
 
@@ -192,11 +192,11 @@ def _named_table(file: Path, table: Any) -> Table:
 
 
 def long_files(path: str) -> LongTable:
-    """Make one table of all files of a folder, or of all that a pattern fits, in the order of their paths.
+    """Make one table of all files in a folder, or of all that match a pattern, in the order of their paths.
 
     Folders inside it that are named ``key=value`` give a column ``key``, as Hive and Spark write them. Files and
-    folders whose name begins with ``_`` or ``.`` are passed over, and so are those that by their ending are not rows.
-    No rows are passed over: where there are files of two formats, nothing is read.
+    folders whose name begins with ``_`` or ``.`` are skipped, and so are files whose extension says that they hold no
+    rows. No rows are skipped: if there are files of two formats, nothing is read.
     """
     base = Path(path) if Path(path).is_dir() else _fixed_part(path)
     try:
@@ -234,7 +234,7 @@ def _files(path: str, base: Path) -> list[Path]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder and of folders in it that hold rows, by their paths; hidden ones are passed over."""
+    """The files with rows in a folder and its subfolders, sorted by path; hidden ones are skipped."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not _is_hidden(file, folder))
     return [file for file in files if _ending(file) in _IN_FOLDERS]
 

@@ -1,8 +1,8 @@
 """Fingerprints of what a population or a model is made of, so that a record can be tied to it.
 
-Of a table, the names and values count, and the order of its rows and columns. It may be fed in parts of any size: the
-borders between them leave no trace. A column is hashed as what it holds and not as how it is stored, so a column of
-whole numbers in which a part has a missing value, and has therefore become floats there, has the hash of the same
+The fingerprint of a table depends on its names and values, and on the order of its rows and columns. The table may be
+added in parts of any size; the borders between them do not matter. A column is hashed by its values, not by how they
+are stored. So whole numbers that became floats in one part, because a value is missing there, hash the same as the
 column read at once.
 """
 
@@ -35,22 +35,22 @@ __all__ = [
 
 
 def fingerprint_of(*parts: str) -> str:
-    """Give the SHA-256 of some texts, in order, as 64 hexadecimal digits."""
+    """The SHA-256 of some texts, in order, as 64 hexadecimal digits."""
     return sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def callable_name(function: Callable[..., Any]) -> str:
-    """Name a function, a method, a partial application or a callable object, as a person would."""
+    """The name of a function, a method, a partial application or a callable object, for people."""
     inner = getattr(function, "func", function)
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     return str(name).replace("<locals>.", "")
 
 
 def identity_of(function: Callable[..., Any]) -> str:
-    """Tell one callable from another: its module, its name, and its source text where that can be found.
+    """Tell one callable from another: by its module, its name, and its source text if that can be found.
 
-    The arguments of a partial application count too. Values that a function closes over or finds in its module, and
-    what an object with ``__call__`` holds, do not.
+    The arguments of a partial application count too. Values that a function closes over or finds in its module do not,
+    nor does the state of an object with ``__call__``.
     """
     inner = getattr(function, "func", function)
     named = inner if hasattr(inner, "__qualname__") else type(inner)
@@ -60,24 +60,24 @@ def identity_of(function: Callable[..., Any]) -> str:
 
 
 _sources: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-# Finding the text of a function takes a millisecond, and an audit asks for it again with every property.
+# Finding the source of a function takes a millisecond, and an audit needs it again for every property.
 
 
 def source_of(named: Any) -> str:
-    """The text that a function or a class was made of; empty where it cannot be found."""
+    """The source text of a function or a class; empty if it cannot be found."""
     try:
         if named not in _sources:
             _sources[named] = inspect.getsource(named)
         return _sources[named]
-    except (OSError, TypeError):  # no text; or a function of C, to which there is no weak reference
+    except (OSError, TypeError):  # no source, or a C function, which has no weak references
         return ""
 
 
 def table_fingerprint(table: Table) -> str:
-    """Give the SHA-256 of a table's names and values, whatever kind of table holds them.
+    """The SHA-256 of a table's names and values, whatever kind of table holds them.
 
-    The order of rows and columns counts. Widths of numbers do not: a column of 32-bit numbers has the
-    fingerprint of the same numbers in 64 bits.
+    The order of rows and columns counts. Widths of numbers do not: a column of 32-bit numbers has the fingerprint of
+    the same numbers in 64 bits.
     """
     digest = TableDigest(table.names)
     digest.add(table)
@@ -92,15 +92,15 @@ class TableDigest:
     """A hash of the names and values of a table. The order of rows and columns counts, the width of numbers doesn't."""
 
     names: Sequence[str]
-    rows: int = 0  # taken in so far
+    rows: int = 0  # added so far
     _columns: dict[str, _ColumnDigest] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Begin with nothing taken in."""
+        """Start with no rows."""
         self._columns = {name: _ColumnDigest() for name in self.names}
 
     def add(self, part: Table) -> None:
-        """Take in the next rows."""
+        """Add the next rows."""
         self.rows += part.rows
         for name, digest in self._columns.items():
             text = _arrow_text(part, name)
@@ -110,16 +110,16 @@ class TableDigest:
                 digest.add_text(text)
 
     def column_values(self) -> list[bytes]:
-        """What each column comes to."""
+        """The hash of each column."""
         return [digest.value() for digest in self._columns.values()]
 
     def value(self) -> str:
-        """The SHA-256 of what was taken in, as 64 hexadecimal digits."""
+        """The SHA-256 of all rows so far, as 64 hexadecimal digits."""
         return digest_of_columns(self.rows, self.names, self.column_values())
 
 
 def digest_of_columns(rows: int, names: Sequence[str], columns: Iterable[bytes]) -> str:
-    """The hash of a table whose columns were hashed one by one, perhaps each by somebody else."""
+    """The hash of a table from the hashes of its columns, which may have been computed by several workers."""
     whole = sha256(json.dumps([rows, *names]).encode())
     for value in columns:
         whole.update(value)
@@ -128,11 +128,11 @@ def digest_of_columns(rows: int, names: Sequence[str], columns: Iterable[bytes])
 
 @dataclass(slots=True)
 class _ColumnDigest:
-    """Three ways of hashing, of which a column of one kind uses one.
+    """The hash of a column, in one of three ways, depending on its kind.
 
-    Numbers are hashed as floats, beside what a float leaves out of large whole numbers. Times are hashed as counts of
-    microseconds; everything else as text, beside the length and the kind of each value. Missing values at the front
-    wait until it is clear which way it is.
+    Numbers are hashed as floats, with the remainders that a float drops from large whole numbers. Times are hashed as
+    counts of microseconds; everything else as text, with the length and the kind of each value. Missing values at the
+    start wait until the way is known.
     """
 
     _way: str = ""
@@ -156,7 +156,7 @@ class _ColumnDigest:
         self._rows += len(column)
 
     def add_text(self, column: Any) -> None:
-        """Take in text of pyarrow, to the same effect as if it were objects of Python, only sooner."""
+        """Add pyarrow text, with the same result as for Python objects, but faster."""
         import pyarrow.compute as pc
 
         if column.null_count == len(column):
@@ -207,7 +207,7 @@ class _ColumnDigest:
         self._main.update(number.tobytes())
 
     def _add_large(self, column: NDArray[Any]) -> None:
-        """Whole numbers with missing ones among them, of which at least one is large."""
+        """Add whole numbers of which some are missing and at least one is large."""
         self._whole = False
         number = np.array([np.nan if value is None else float(value) for value in column], dtype="<f8")
         number[np.isnan(number)] = np.nan
@@ -231,7 +231,7 @@ class _ColumnDigest:
 
 
 def _arrow_text(part: Table, name: str) -> Any | None:
-    """A column of text of pyarrow, or of categories that stand for text; ``None`` for any other column."""
+    """A pyarrow column of text, or of categories that stand for text; ``None`` for any other column."""
     if part.kind != "pyarrow":
         return None
     import pyarrow as pa
@@ -253,7 +253,7 @@ def _joined_bytes(text: Any) -> memoryview:
 
 
 def _way_of(column: NDArray[Any]) -> str:
-    """How a part is hashed; an empty word where every value in it is missing."""
+    """How a part is hashed; empty if every value in it is missing."""
     match column.dtype.kind:
         case "i" | "u":
             return "number" if len(column) else ""
@@ -271,7 +271,7 @@ def _way_of(column: NDArray[Any]) -> str:
 
 
 def _encoded(values: list[Any]) -> tuple[Sequence[str | bytes], bytes, NDArray[np.int64] | int]:
-    """Parts as long as the values are in bytes, all bytes one after the other, and the kinds of the values."""
+    """Parts whose lengths are the values' lengths in bytes, all bytes joined, and the kinds of the values."""
     try:
         joined = "".join(values)  # text throughout, as most columns of objects are
         if joined.isascii():

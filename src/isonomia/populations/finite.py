@@ -1,7 +1,7 @@
 """Sample and Census: tables whose rows are drawn from the population, or are the population.
 
-Both give their rows in batches: in the table's own order, or in a random one that the run's seed fixes. A table that is
-held is cut; a long one is read as it goes.
+Both give their rows in batches: in the table's own order, or in a random one that the run's seed fixes. A table in
+memory is sliced; a long one is read batch by batch.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ __all__ = ["Census", "RowSource", "Sample", "WithReplacement", "random_order"]
 class Sample:
     """Rows that are independent draws from the real population.
 
-    Each row is used once. When the rows run out the verdict may be *undecided*; it is never stretched by
-    resampling.
+    Each row is used once. When the rows run out, the verdict may be *undecided*; rows are never resampled.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class Sample:
         files, or a pattern such as ``"people/*.parquet"``.
     shuffle
         Whether to use the rows in a random order fixed by the run's seed, so that a sorted file does no harm.
-        Without it they come in the file's order, which must then itself be exchangeable.
+        Otherwise they come in the file's order, which must then itself be exchangeable.
     values
         The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
         over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
@@ -51,9 +50,9 @@ class Sample:
 
     Notes
     -----
-    In a random order all rows are held. With ``shuffle=False`` a folder, a pattern, a file of more than 256 MiB, a
-    polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is read batch by batch, and only as far as the
-    check goes.
+    In a random order, all rows are held in memory. With ``shuffle=False`` a folder, a pattern, a file of more than 256
+    MiB, a polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is read batch by batch, and only as far as
+    the check goes.
 
     Examples
     --------
@@ -134,7 +133,7 @@ class Sample:
 class Census:
     """Rows that are the whole population.
 
-    A verdict is about these rows and nobody else; it says nothing of people who are not in the table.
+    A verdict is about these rows only; it says nothing about people who are not in the table.
 
     Parameters
     ----------
@@ -157,8 +156,8 @@ class Census:
     Notes
     -----
     An exact census of a folder, a pattern, a file of more than 256 MiB, a polars ``LazyFrame``, a DuckDB relation or a
-    pyarrow ``Dataset`` is read batch by batch and never held, whatever its size. Properties about rates and principal
-    fairness are checked that way; what needs rows in random order reads the whole table.
+    pyarrow ``Dataset`` is read batch by batch and never held in memory, whatever its size. Properties about rates and
+    principal fairness are checked that way; whatever needs rows in random order reads the whole table.
 
     Examples
     --------
@@ -236,7 +235,7 @@ class Census:
 
 
 def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[str, tuple[Value, ...]]:
-    """The values declared for columns that there are."""
+    """The declared values, for columns that must exist."""
     if not isinstance(values, Mapping | None):
         raise UsageError(f"expected values as {{'column': [value, ...]}}, but got {values!r}")
     check_known(list(values or ()), rows.names)
@@ -244,7 +243,7 @@ def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[
 
 
 def _said(declared: Mapping[str, tuple[Value, ...]]) -> tuple[str, ...]:
-    """What is declared, as text; nothing where nothing is."""
+    """The declared values as text; empty if there are none."""
     return (repr(sorted(declared.items())),) if declared else ()
 
 
@@ -262,14 +261,14 @@ def _values(rows: Rows, column: str, declared: Mapping[str, tuple[Value, ...]]) 
 
 
 def _opened(rows: Rows, seed: np.random.SeedSequence | None, wanted: Wanted | None) -> RowSource | LongSource:
-    """The rows opened for one run, in an order fixed by the seed; without one, in their own."""
+    """The rows opened for one run, in an order fixed by the seed; without a seed, in their own order."""
     if isinstance(rows, LongTable):
         return LongSource(rows, None if wanted is None else wanted.columns)
     return RowSource(rows, None if seed is None else random_order(rows.rows, seed))
 
 
 def _fingerprint(rows: Rows, computed: list[str] | None) -> str:
-    """The fingerprint of some rows. It is computed again each time where somebody else may have written into them."""
+    """The fingerprint of some rows. It is computed again each time if other code may have written to them."""
     if isinstance(rows, LongTable):
         return rows.fingerprint()
     if computed is None:
@@ -282,19 +281,19 @@ def _fingerprint(rows: Rows, computed: list[str] | None) -> str:
 # ---------------------------------------------------------------------------- opened for one run
 
 
-# The order has a child of the seed to itself, far from the children that number the batches.
+# The order has its own child of the seed, far from the children that number the batches.
 _ORDER_CHILD = 2**32 - 1
 
 
 def random_order(rows: int, seed: np.random.SeedSequence) -> NDArray[np.intp]:
-    """Give a permutation of the rows, uniform over all of them and fixed by the seed."""
+    """A permutation of the rows, uniform over all permutations and fixed by the seed."""
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _ORDER_CHILD), pool_size=seed.pool_size)
     return np.random.default_rng(child).permutation(rows).astype(np.intp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSource:
-    """A table that is held, opened for one run."""
+    """A table in memory, opened for one run."""
 
     table: Table
     order: NDArray[np.intp] | None  # which row comes when; None for the table's own order
@@ -314,7 +313,7 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WithReplacement:
-    """An opened table whose rows are drawn independently, so that one may come twice."""
+    """An opened table whose rows are drawn independently, so that a row may come twice."""
 
     table: Table
 
@@ -331,10 +330,10 @@ class WithReplacement:
 
 @dataclass(slots=True, eq=False)
 class LongSource:
-    """A table that is read as it goes, opened for one run.
+    """A table that is read batch by batch, opened for one run.
 
-    Asked in order, it reads each row once. Asked for rows that it has passed, it begins again, so that the rows depend
-    on the arguments alone.
+    Batches in order read each row once. For rows that were passed already, reading starts again, so that the rows
+    depend only on the arguments.
     """
 
     table: LongTable
@@ -360,11 +359,11 @@ class LongSource:
             end = min(stop, self._first + held.rows)
             parts.append(held.slice(start - self._first, end - self._first) if end - start < held.rows else held)
             start = end
-        # Several parts become one new table, which like any cut numbers its rows and shares nothing.
+        # Several parts become one new table, which like any slice numbers its rows from 0 and shares no memory.
         return parts[0] if len(parts) == 1 else joined(parts).copy()
 
     def _holding(self, row: int) -> Table:
-        """Read on until what is held has a row."""
+        """Read on until the part in memory contains a row."""
         if self._held is None or row < self._first or self._following is None:
             self._first, self._held = row, None
             self._following = self.table.batches(self.columns, start=row)
@@ -375,7 +374,7 @@ class LongSource:
         return self._held
 
     def __getstate__(self) -> tuple[LongTable, tuple[str, ...] | None]:
-        """A reading that has begun cannot be sent elsewhere; there it begins again."""
+        """An iterator cannot be pickled; the copy starts reading again."""
         return self.table, self.columns
 
     def __setstate__(self, state: tuple[LongTable, tuple[str, ...] | None]) -> None:

@@ -1,4 +1,4 @@
-"""Data frames of every library that narwhals knows, pandas, polars, pyarrow and more, held in their owner's form."""
+"""Data frames of every library that narwhals knows (pandas, polars, pyarrow and more), kept in their own form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameStore:
-    """A data frame in its owner's own library."""
+    """A data frame of the user's own library."""
 
     native: Any
     names: tuple[str, ...]
@@ -42,9 +42,9 @@ class FrameStore:
         return tuple(kind.categories) if isinstance(kind, nw.Enum) else ()
 
     def categories(self, name: str) -> tuple[Any, ...]:
-        """The categories declared for a column of pandas, or of an enumeration, also those that no row has.
+        """The categories declared for a pandas column, or by an enumeration, including those that no row has.
 
-        Elsewhere a category is declared by nobody: it is whatever text came along.
+        Other libraries do not declare categories: they are whatever texts occur.
         """
         kind: Any = self.native[name].dtype if self.kind == "pandas" else None
         return self.order(name) if not hasattr(kind, "categories") else tuple(kind.categories.tolist())
@@ -62,7 +62,7 @@ class FrameStore:
         return self._rows(_own(self._frame()[start:stop].to_native()), stop - start)
 
     def copy(self) -> FrameStore:
-        """All rows in memory of their own, numbered from 0, for one who may write into it by whatever means."""
+        """All rows in separate memory, numbered from 0, for a model that may write to it by whatever means."""
         if self.kind == "pandas":
             return self._rows(_renumbered(self.native).copy(), self.rows)
         return self.slice(0, self.rows)
@@ -89,7 +89,7 @@ def _renumbered(frame: Any) -> Any:
 
 
 def _own(native: Any) -> Any:
-    """Keep a model that writes into its batch from writing into the population."""
+    """Keep a model that writes to its batch from changing the population."""
     if not hasattr(native, "reset_index"):
         return native  # polars and pyarrow never write in place
     if type(native).__module__.startswith("pandas"):
@@ -102,9 +102,9 @@ def _own(native: Any) -> Any:
 
 
 def frame_store(data: object) -> FrameStore | None:
-    """Hold a data frame; a lazy one is collected, which gives what its library gives: a relation of DuckDB pyarrow.
+    """Hold a data frame; ``None`` if it is not one.
 
-    ``None`` for what is not a data frame.
+    A lazy one is collected, into the kind of table that its library gives: pyarrow for a DuckDB relation.
     """
     import narwhals as nw
 
@@ -124,7 +124,7 @@ def frame_store(data: object) -> FrameStore | None:
 
 
 def _check_arrow(table: Any) -> None:
-    """Refuse a table whose buffers do not fit together: what made it without looking left that to its readers."""
+    """Refuse a table whose buffers are inconsistent: pyarrow does not check them when a table is made."""
     import pyarrow as pa
 
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -140,7 +140,7 @@ def _check_arrow(table: Any) -> None:
 def _collected(frame: Any) -> Any:
     try:
         return frame.collect()
-    except Exception as error:  # each library has its own kinds of error
+    except Exception as error:  # each library raises its own errors
         raise DataError(
             f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Fix the query, or "
             "collect it yourself and hand over the result."
@@ -148,7 +148,7 @@ def _collected(frame: Any) -> Any:
 
 
 def _as_arrow(data: object) -> object:
-    """Read what only pyarrow knows how to read, a dataset or a reader of batches, into a table of pyarrow."""
+    """Read what only pyarrow can read, a dataset or a reader of batches, into a pyarrow table."""
     if not type(data).__module__.startswith("pyarrow"):
         return data
     for name in ("read_all", "to_table"):
@@ -158,7 +158,7 @@ def _as_arrow(data: object) -> object:
 
 
 def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
-    """The same data frame with these columns instead of its own, of the same types where these can hold the values."""
+    """The same data frame with these columns replaced, keeping their types if these can hold the new values."""
     import narwhals as nw
 
     quick = _replaced_numbers(native, columns)
@@ -176,7 +176,7 @@ def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def _replaced_numbers(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any | None:
-    """The same for pandas where all of them are plain numbers, in a tenth of the time; ``None`` elsewhere."""
+    """The same for pandas if all columns are plain numbers, in a tenth of the time; else ``None``."""
     if type(native).__module__.partition(".")[0] != "pandas":
         return None
     types, made = dict(native.dtypes), {}

@@ -1,6 +1,6 @@
-"""Unlimited draws by functions of the user's: a program, a fitted density, a simulator.
+"""Unlimited draws by the user's functions: a program, a fitted density, a simulator.
 
-:class:`Generator` is the population; :class:`Weighted` makes a draw of one that draws from another distribution.
+:class:`Generator` is the population; :class:`Weighted` corrects a draw that comes from another distribution.
 """
 
 from __future__ import annotations
@@ -26,43 +26,44 @@ from isonomia.wording import words_of
 __all__ = ["Generator", "Weighted", "accepted_rows", "too_few_accepted"]
 
 Draw: TypeAlias = Callable[[int, Any], Any]
-"""Gives a table of so many rows, drawn with a generator of random numbers: NumPy's, or torch's on a device."""
+"""Gives a table of ``n`` rows, drawn with a random number generator: NumPy's, or torch's on a device."""
 
 _NAMES_DRAWS = 16
 _VALUES_DRAWS = 10_000
 _ALIKE_DRAWS = 4_096
 _REPEATS = "repeats"
 _FIRST, _LARGEST = 2**12, 2**20
-"""Sizes of batches on a device: few people take as long there as many."""
+"""Batch sizes on a device, where few people take as long as many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Generator:
-    """People drawn by a program, as many as are wanted.
+    """People drawn by a function, as many as are needed.
 
     Parameters
     ----------
     draw
         A callable ``draw(n, rng)`` that gives a table of ``n`` rows, drawing with the NumPy generator ``rng``
         and nothing else; or a mapping from condition to such callables, ``{"sex == 'F'": women, "sex == 'M'":
-        men}``, each of which draws from the people who satisfy its condition. One that also has ``corners(most, rng)``
-        names people at the ends of what it can draw, as declared :class:`Ranges` do: k-safety tries them first.
+        men}``, each of which draws from the people who satisfy its condition. One that also has a method
+        ``corners(most, rng)`` gives people at the ends of its ranges, as :class:`Ranges` does: k-safety tries them
+        first.
     given
-        Draws of groups, beside ``draw`` of everybody: ``{"income > 1e6": rich}``. A rate given such a condition is
-        read from its group's own draws, so that a rare group costs no more than a common one.
+        Draws of groups, in addition to ``draw`` for everybody: ``{"income > 1e6": rich}``. A rate given such a
+        condition is estimated from its group's own draws, so that a rare group costs no more than a common one.
     values
         The values of a column, ``{"race": ["A", "B"]}``. Those of other columns are the ones that occur among
-        10,000 pilot draws, so declare the values of a column with rare ones.
+        10,000 pilot draws, so declare the values of a column that has rare ones.
     names
         The names of the columns. Needed for a draw that gives a NumPy array, unless ``x0``, ``x1``, ... will
-        do; else they are found by a draw of 16.
+        do; otherwise a pilot draw of 16 people shows them.
     device
-        Where to draw: ``"cuda"``, ``"cpu"``, or ``"auto"`` for CUDA where there is some and the CPU elsewhere. Then
+        Where to draw: ``"cuda"``, ``"cpu"``, or ``"auto"`` for CUDA if available and otherwise the CPU. Then
         ``draw(n, generator)`` gets a ``torch.Generator`` of that device and returns a mapping from column to tensor;
         columns of text may be NumPy's. The tensors stay where they are: only counts come back. ``None`` draws with
         NumPy.
     largest
-        The most people of one batch on a device, which bounds the memory.
+        The most people in one batch on a device, which bounds the memory.
 
     Raises
     ------
@@ -145,7 +146,7 @@ class Generator:
             for draw, condition in zip(self.draws, self.conditions, strict=True)
         )
         own = []
-        if self.given_names is None and self.names:  # whose pilots have shown it
+        if self.given_names is None and self.names:  # finding the names has made the pilot draws
             own = [draw for number, draw in enumerate(self.draws) if not self._seen[_REPEATS, number]]
         return independent + tuple(
             f"{callable_name(draw)}, which gives other people for the same random numbers, does not depend on how "
@@ -155,7 +156,7 @@ class Generator:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """On which kind of device draws are made, where that is not NumPy."""
+        """On which kind of device draws are made; empty for NumPy."""
         return () if self.device is None else (self.device.remark,)
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -176,7 +177,7 @@ class Generator:
         return GeneratorSource(self.draws, self.names, self.given_names, self._seen, self.device)
 
     def fingerprint(self) -> str:
-        """Tell this generator from others by the names, modules and source of its callables, or as they say."""
+        """Tell this generator from others by its callables: their own fingerprints, or their names and source."""
         identities = [_identity(draw) for draw in self.draws]
         return fingerprint_of(self.kind, *self.conditions, *identities, *(self.given_names or ()))
 
@@ -195,7 +196,7 @@ class Generator:
 
 
 def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | None) -> dict[str, Draw]:
-    """Each condition's draw; everybody's, under an empty text, last, so that groups are read from their own."""
+    """The draw for each condition; everybody's, under an empty text, comes last, so that groups use their own."""
     if isinstance(draw, Mapping):
         if given:
             raise UsageError("expected draw as a callable beside given=, but it is a mapping: put everything into one")
@@ -230,7 +231,7 @@ def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
 
 
 def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) -> None:
-    """A draw under a misspelt condition would serve nobody, and nobody would notice."""
+    """Refuse conditions on unknown columns: a draw under a misspelt condition would silently go unused."""
     for condition in conditions:
         if condition is None:
             continue
@@ -243,7 +244,7 @@ def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) 
 
 
 def _identity(draw: Draw) -> str:
-    """What a draw says of itself, such as declared ranges; otherwise its name, module and source."""
+    """A draw's own fingerprint, such as that of declared ranges; otherwise its name, module and source."""
     own: Callable[[], str] | None = getattr(draw, "fingerprint", None)
     return identity_of(draw) if own is None else own()
 
@@ -253,7 +254,7 @@ def _identity(draw: Draw) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneratorSource:
-    """A generator opened for one run: what the functions draw is checked."""
+    """A generator opened for one run; it checks what the functions draw."""
 
     draws: tuple[Draw, ...]  # one for each stream
     names: tuple[str, ...] | None  # columns that every batch must have; None while they are being found out
@@ -287,11 +288,11 @@ class GeneratorSource:
         return table
 
     def _check_varied(self, stream: int) -> None:
-        """Refuse a draw that gives the same people for other random numbers; before its first batch.
+        """Before the first batch, refuse a draw that gives the same people for different random numbers.
 
-        Batch after batch would bring the same people, and whatever holds of them would seem ever more certain. A law
-        with one single person is no such case. People who are alike by chance are not refused: three draws of n are
-        equal, and not all of one kind, with probability at most 1 / n**2, whatever the law.
+        Every batch would bring the same people, and whatever holds for them would seem ever more certain. A
+        distribution with a single person is allowed. Chance hardly ever causes a refusal: three draws of n are equal,
+        and not all of one kind, with probability at most 1 / n**2, whatever the distribution.
         """
         if self.seen is None or ("varied", stream) in self.seen:
             return
@@ -313,7 +314,7 @@ class GeneratorSource:
         )
 
     def corners(self, most: int, rng: np.random.Generator) -> Table | None:
-        """At most so many people at the ends of what the first stream can draw; ``None`` where it does not say."""
+        """At most ``most`` people at the ends of what the first stream can draw; ``None`` if it has no ``corners``."""
         own = getattr(self.draws[0], "corners", None)
         if own is None:
             return None
@@ -324,7 +325,7 @@ class GeneratorSource:
 
 
 def _are_one_kind(table: Table) -> bool:
-    """Whether all rows are the same: then they are so when shifted by one."""
+    """Whether all rows are the same: then the table equals itself shifted by one row."""
     rows = np.arange(table.rows)
     return table_fingerprint(table.take(rows[1:])) == table_fingerprint(table.take(rows[:-1]))
 
@@ -353,7 +354,7 @@ def _checked_tensors(data: Any, device: Device) -> Mapping[Any, Any]:
         raise DataError(f"expected a mapping from column to tensor, but got a {type(data).__name__}")
     for name, values in data.items():
         where = getattr(values, "device", None)
-        kind = getattr(where, "type", None)  # of torch; NumPy says "cpu" of itself, and has no kind
+        kind = getattr(where, "type", None)  # torch's; a NumPy array's device is the text "cpu", which has no type
         if kind is not None and kind != device.name.partition(":")[0]:
             raise DataError(
                 f"expected column {name!r} on {device.name}, but it is on {where}: draw it there, device=..."
@@ -375,15 +376,15 @@ def _check_columns(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
 # ---------------------------------------------------------------------------- draws with weights
 
 MAX_PROPOSALS = 50_000_000
-"""How many draws are proposed for one batch before it is asked whether that goes anywhere."""
+"""How many draws are proposed for one batch before the rate of acceptance is judged."""
 
 RAREST = 10_000
-"""One accepted of so many is too few to wait for, once that many were proposed."""
+"""After that, a batch is given up if fewer than one proposal in this many was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Draws from another distribution, with weights that say how much more probable each is in the right one.
+    """Draws from another distribution, with weights that say how much more probable each is in the population.
 
     Use it wherever a draw is expected: ``Generator({"income > 1e6": Weighted(draw, weight="w", most=20.0)})``.
 
@@ -399,7 +400,7 @@ class Weighted:
 
     Notes
     -----
-    Each proposal is kept with probability ``weight / most``, so what comes out are exact, unweighted draws.
+    Each proposal is kept with probability ``weight / most``, so the results are exact, unweighted draws.
     """
 
     draw: Callable[[int, np.random.Generator], Any]
@@ -415,7 +416,7 @@ class Weighted:
 
     @property
     def func(self) -> Callable[[int, np.random.Generator], Any]:
-        """The function that proposes, by which these draws are named and told from others, as a partial's is."""
+        """The function that proposes; like a partial's, it gives these draws their name and identity."""
         return self.draw
 
     def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -455,11 +456,11 @@ def accepted_rows(weights: NDArray[np.float64], largest: float, rng: np.random.G
 
     Guarantee: if proposals are drawn with density ``q`` and the weight is proportional to ``p / q`` and never above
     ``largest``, those accepted are independent draws with density ``p``. So every guarantee about plain draws holds for
-    them as it stands, whatever ``q`` is; ``largest`` decides only how many proposals are lost.
+    them unchanged, whatever ``q`` is; ``largest`` decides only how many proposals are rejected.
     """
     return np.flatnonzero(rng.random(len(weights)) * largest < weights)
 
 
 def too_few_accepted(accepted: int, proposed: int) -> bool:
-    """Whether so few of the proposals so far were accepted that a batch is given up."""
+    """Whether so few proposals were accepted so far that a batch is given up."""
     return proposed >= MAX_PROPOSALS and accepted * RAREST < proposed

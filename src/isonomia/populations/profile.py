@@ -1,4 +1,4 @@
-"""What a column of a table holds, in short: its kind, its values, and whether it tells people apart."""
+"""A summary of one column of a table: its kind, its values, and whether it identifies people."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from isonomia.populations.vocabulary import is_identifier
 __all__ = ["ColumnProfile", "profile_of"]
 
 _MAX_CHOICES = 12
-"""Up to so many different values are taken for a list of choices."""
+"""A column with at most this many different values counts as a list of choices."""
 _MAX_COUNTED = 1000
-"""More different values than this are not groups of anybody."""
+"""Values are counted only if there are at most this many different ones; more cannot be groups."""
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
 
 Kind: TypeAlias = Literal["truth", "whole", "number", "text", "date", "other", "nothing"]
-"""What values are; ``"nothing"`` where all are missing."""
+"""The kind of the values; ``"nothing"`` if all are missing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnProfile:
-    """One column in short.
+    """A summary of one column.
 
     Attributes
     ----------
     name, kind
-        Its name, and what its values are.
+        Its name, and the kind of its values.
     rows, missing
-        How many rows there are, and in how many of them it is missing; infinite numbers count as missing.
+        How many rows there are, and in how many the value is missing; infinite numbers count as missing.
     numbers
-        The numbers that are there, truth values as 0 and 1; empty for what are not numbers.
+        The numbers that are present, truth values as 0 and 1; empty for a column of another kind.
     counts
-        How often each value occurs, in the order of the categories where the column has one, else sorted; empty where
+        How often each value occurs, in the declared order of its categories if there is one, else sorted; empty if
         there are very many.
     varieties
         How many different values there are.
     identifier
-        Whether it tells people apart.
+        Whether it identifies people.
     """
 
     name: str
@@ -60,12 +60,12 @@ class ColumnProfile:
 
     @property
     def low(self) -> float:
-        """The least number; NaN for what are not numbers."""
+        """The least number; NaN if there are no numbers."""
         return float(self.numbers.min()) if len(self.numbers) else nan
 
     @property
     def high(self) -> float:
-        """The greatest number; NaN for what are not numbers."""
+        """The greatest number; NaN if there are no numbers."""
         return float(self.numbers.max()) if len(self.numbers) else nan
 
     @property
@@ -79,7 +79,7 @@ class ColumnProfile:
         return 1 < self.varieties <= _MAX_CHOICES and bool(self.counts)
 
     def words(self) -> str:
-        """What it holds, as a part of a sentence."""
+        """What it holds, as part of a sentence."""
         missing = f", missing in {self.missing:,} of {self.rows:,} rows" if self.missing else ""
         match self.kind:
             case "truth":
@@ -98,7 +98,7 @@ class ColumnProfile:
 
 
 def profile_of(table: Table, name: str) -> ColumnProfile:
-    """Look at one column."""
+    """Summarize one column."""
     column = table.column(name)
     if column.dtype.kind in "biuf":
         return _of_numbers(name, column)
@@ -155,5 +155,5 @@ def _kind_of_objects(values: list[Any]) -> Kind:
 
 
 def _named_identifier(name: str, varieties: int, present: int) -> bool:
-    """Whether a column tells people apart by its name, and nearly all of its values differ."""
+    """Whether a column has the name of an identifier, and nearly all of its values differ."""
     return is_identifier(name) and varieties > 0.9 * present > 2

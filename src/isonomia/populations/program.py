@@ -1,4 +1,4 @@
-"""A program as a population: whom a FairSquare program draws, and what it decides about them."""
+"""A program as a population: the people a FairSquare program draws, and what it decides about them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["Program"]
 _PILOTS = 10_000
 _PRECISIONS = {"single": "float32", "double": "float64"}
 _CPU, _GPU = BatchSizes(2**14, 1.1, 2.0, 2**20), BatchSizes(2**20, 1.25, 2.0, 2**27)
-"""Sizes of batches on a device. Some 40 bytes a person are in use at a time: 5 GiB at most on a GPU."""
+"""Batch sizes on a device. About 40 bytes per person are in use at a time: at most 5 GiB on a GPU."""
 _NUMPY = BatchSizes(1024, 1.04, 1.25, 2**18, draws_only=True)
-"""Sizes of batches without one. A batch takes as long as some thousand draws, so that fewer batches, with 5% more draws
-in all, take half the time. They change how many are drawn, never what is claimed of them."""
+"""Batch sizes without a device. A batch costs as much time as some thousand draws, so fewer batches, with 5% more draws
+in total, take half the time. They change how many are drawn, never what is claimed about them."""
 _KINDS: dict[Kind, str] = {"number": "number", "truth": "truth value", "text": "text"}
 
 
@@ -37,18 +37,18 @@ _KINDS: dict[Kind, str] = {"number": "number", "truth": "truth value", "text": "
 class Program:
     """The people that a FairSquare program (``.fr``) draws, with the program's decision about each of them.
 
-    Its columns are the program's variables and ``minority``, ``qualified`` and ``target``: what it marks by
+    Its columns are the program's variables and ``minority``, ``qualified`` and ``target``: what the program marks with
     ``sensitiveAttribute``, ``qualified`` and ``fairnessTarget``.
 
     Parameters
     ----------
     path
-        The file. Use :meth:`of` for a program that is at hand as text.
+        The file. Use :meth:`of` for the text of a program.
     device
-        Where to draw: ``"cuda"``, ``"cpu"``, or ``"auto"`` for CUDA where there is some and the CPU elsewhere. Torch
-        runs the program there, and only counts come back. ``None`` draws with NumPy.
+        Where to draw: ``"cuda"``, ``"cpu"``, or ``"auto"`` for CUDA if available and otherwise the CPU. Torch runs the
+        program there, and only counts come back. ``None`` draws with NumPy.
     precision
-        ``"single"`` or ``"double"``, of numbers on a device. Single is faster; it moves a probability by some 1e-7.
+        ``"single"`` or ``"double"``, for numbers on a device. Single is faster; it moves a probability by about 1e-7.
 
     Raises
     ------
@@ -59,9 +59,8 @@ class Program:
 
     Notes
     -----
-    Nothing of the file is executed as Python. What a property does not need is not drawn. A group of which the program
-    says that it is rare is drawn directly, where that is exact; the verdict's remarks say so. On a device it is not:
-    there everybody is drawn, and fast.
+    The file is never executed as Python. What a property does not need is not drawn. A group that the program shows to
+    be rare is drawn directly, where that is exact; the verdict's remarks say so. On a device, everybody is drawn.
     """
 
     text: str
@@ -116,7 +115,7 @@ class Program:
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
-        """The condition of each group that is drawn directly; one stream of everybody where none is."""
+        """The condition of each group that is drawn directly; one stream of everybody if there is none."""
         return tuple(None if direction is None else direction.condition for direction in self.directions)
 
     @property
@@ -132,7 +131,7 @@ class Program:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How groups that are drawn directly are drawn, and on which kind of device where that is not NumPy."""
+        """How the groups that are drawn directly are drawn, and on which kind of device, unless by NumPy."""
         return (*stream_remarks(self.directions), *(() if self.device is None else (self.device.remark,)))
 
     def values(self, column: str) -> tuple[Value, ...]:

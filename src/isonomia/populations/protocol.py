@@ -1,4 +1,4 @@
-"""What every population can do, and people in every version that a property speaks of.
+"""What every population can do, and people in every version that a property mentions.
 
 A :class:`Population` says whom a property is about; opened for one run, it is a :class:`Source` of numbered batches.
 :func:`people` draws them as they are, as a second person, and as they would have been.
@@ -32,14 +32,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What will be read of the people, so that a population need not make anything else.
+    """What a run will read, so that a population need not make anything else.
 
     Attributes
     ----------
     columns
-        Of the people as they are; ``None`` for all of them.
+        The columns of the people as they are; ``None`` for all of them.
     versions
-        The other versions that are spoken of, and their columns; ``None`` for all of them.
+        The other versions that are mentioned, and their columns; ``None`` for all of them.
     """
 
     columns: tuple[str, ...] | None = None
@@ -51,7 +51,7 @@ class Source(Protocol):
 
     @property
     def finite(self) -> bool:
-        """Whether there are so many rows and no more, each of which counts once."""
+        """Whether the number of rows is limited, and each counts once."""
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Give the people numbered from ``start`` up to ``start + n`` of a stream.
@@ -59,18 +59,17 @@ class Source(Protocol):
         Parameters
         ----------
         start
-            The number of the first person asked for, counted from 0.
+            The number of the first person, counted from 0.
         n
-            How many are asked for, at least 1. A finite population gives what is left, which may be no row at
-            all.
+            How many people, at least 1. A finite population gives what is left, which may be no row at all.
         rng
-            The batch's own randomness. An unlimited population draws with it; a finite one has no need of it.
+            The batch's own randomness. An unlimited population draws with it; a finite one does not need it.
         stream
             Which of the population's streams to draw from.
 
         Notes
         -----
-        The rows depend on the arguments and on the seed only, so batches may be asked for in any order.
+        The rows depend only on the arguments and the seed, so batches may be requested in any order.
         """
 
 
@@ -91,7 +90,7 @@ class Population(Protocol):
 
     @property
     def size(self) -> int | None:
-        """How many rows there are in all; ``None`` when they are unlimited."""
+        """How many rows there are in total; ``None`` if they are unlimited."""
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
@@ -109,7 +108,7 @@ class Population(Protocol):
         """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> Source:
-        """Open the population for one run that reads what is wanted; ``None`` for everything, as people are."""
+        """Open the population for one run, which reads ``wanted``; ``None`` for every column of people as they are."""
 
     def fingerprint(self) -> str:
         """Tell this population from others, as 64 hexadecimal digits."""
@@ -117,11 +116,11 @@ class Population(Protocol):
 
 @runtime_checkable
 class Directable(Population, Protocol):
-    """A population whose draws can be directed at groups."""
+    """A population that can draw from groups directly."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How groups that are drawn directly are drawn, in words."""
+        """How the groups that are drawn directly are drawn, in words."""
 
     def focused(self, conditions: Sequence[Row | None]) -> Population:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""
@@ -132,7 +131,7 @@ People = Mapping[Version | None, Table]
 
 @runtime_checkable
 class CausalSource(Protocol):
-    """A source that knows what would have been."""
+    """A source that also gives people as they would have been."""
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Give people as they are."""
@@ -144,7 +143,7 @@ class CausalSource(Protocol):
 def people(source: Source, wanted: Wanted, start: int, n: int, rng: np.random.Generator, stream: int) -> People:
     """Draw people, numbered from ``start``, in every version that is wanted.
 
-    A second person is drawn like the first and independently of them. Of a finite table, whose rows count once, two
+    A second person is drawn like the first and independently of them. In a finite table, whose rows count once, two
     neighbours in its random order make a pair.
     """
     interventions = [version for version in wanted.versions if isinstance(version, Do)]
@@ -164,7 +163,7 @@ def people(source: Source, wanted: Wanted, start: int, n: int, rng: np.random.Ge
 
 
 AT_ONCE = 2**16
-"""People of one part: columns of so many stay in the cache, and their memory is used again. It changes the draws."""
+"""People in one part: columns of this length stay in the cache, and their memory is reused. It changes the draws."""
 
 
 def people_in_parts(
@@ -182,10 +181,10 @@ def people_in_parts(
 
 @lru_cache(maxsize=1)
 def _keep_memory() -> None:
-    """Let the allocator keep the memory of parts that are done with.
+    """Let the allocator keep the memory of parts that are finished.
 
-    The C library of Linux gives blocks back to the system that are larger than any freed before, and getting them again
-    takes longer than drawing into them. Freeing one of 16 MiB, which nobody wrote into, teaches it otherwise.
+    The C library of Linux returns blocks to the system that are larger than any freed before, and getting them again
+    takes longer than drawing into them. Freeing an untouched block of 16 MiB raises that limit.
     """
     np.empty(2**21)
 

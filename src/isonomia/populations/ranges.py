@@ -1,4 +1,4 @@
-"""People of whom nothing is known but the ranges of their features: every combination is possible, equally likely."""
+"""People of whom only the ranges of their features are known: every combination is possible and equally likely."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from isonomia.spec.tree import Value
 __all__ = ["Ranges", "combined"]
 
 FeatureRange: TypeAlias = tuple[float, float] | list[Value]
-"""The ends of a range, or the values that there are."""
+"""The ends of a range, or a list of values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Ranges:
     """Draws people uniformly from declared ranges; a ``draw`` for :class:`Generator`.
 
-    Because the ranges are declared, every combination of values in them is a person whom the property is about, also
-    those at the ends, which random draws hardly ever meet. A k-safety check tries some of these before it draws.
+    Because the ranges are declared, the property is about every combination of values in them, including those at the
+    ends, which random draws hardly ever hit. A k-safety check tries some of these before it draws.
 
     Parameters
     ----------
     features
-        By name: ``(18, 90)`` for every whole number between, ends included; ``(0.0, 1.0)`` for real numbers, where one
-        end is a float; ``["F", "M"]`` for these values.
+        By name: ``(18, 90)`` for the whole numbers in between, ends included; ``(0.0, 1.0)`` for real numbers, if at
+        least one end is a float; ``["F", "M"]`` for these values.
 
     Raises
     ------
     UsageError
-        Where something is neither a range nor a list of values.
+        If something is neither a range nor a list of values.
 
     Examples
     --------
@@ -55,13 +55,13 @@ class Ranges:
         object.__setattr__(self, "features", {name: _feature(name, given) for name, given in features.items()})
 
     def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """So many people, every feature independent of the others and uniform."""
+        """Draw ``n`` people, every feature uniform and independent of the others."""
         return {name: _drawn(given, n, rng) for name, given in self.features.items()}
 
     def corners(self, most: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """At most so many people whose features are all at an end, at zero, or one of the values that are listed.
+        """At most ``most`` people whose features are all at an end, at zero, or a listed value.
 
-        All of these, where they are few enough. Otherwise every pair of such values occurs as early as possible.
+        All such people, if there are few enough. Otherwise every pair of such values occurs as early as possible.
         """
         ends = {name: _ends(given) for name, given in self.features.items()}
         chosen = combined([len(values) for values in ends.values()], most, rng)
@@ -102,7 +102,7 @@ def _drawn(given: FeatureRange, n: int, rng: np.random.Generator) -> NDArray[Any
 
 
 def _ends(given: FeatureRange) -> NDArray[Any]:
-    """Both ends, and zero where it lies between; every value of a list."""
+    """Both ends, and zero if it lies between them; every value of a list."""
     if isinstance(given, list):
         return column_from(given, "values")
     low, high = given
@@ -119,16 +119,16 @@ _Levels = NDArray[np.intp]
 _Pairs = NDArray[np.bool_]
 
 _ROUNDS = 4
-"""How many proposals there are for each combination that is wanted; one that is there already is no gain."""
+"""How many proposals are made per wanted combination, since some are duplicates."""
 
 _CANDIDATES = 16
-"""Combinations from which the one with most new pairs is taken."""
+"""The combination with the most new pairs is chosen from this many."""
 
 
 def combined(levels: Sequence[int], max_n: int, rng: np.random.Generator) -> _Levels:
-    """Combinations of factors with so many levels each, a row each, none of them twice.
+    """Distinct combinations of factors with the given numbers of levels, one per row.
 
-    All combinations, where there are at most ``max_n``. Otherwise ``max_n`` of them at most: that of all first levels,
+    All combinations, if there are at most ``max_n``. Otherwise at most ``max_n`` of them: that of all first levels,
     that of all second ones, and then greedily those in which most pairs of levels are new, as in D. M. Cohen,
     S. R. Dalal, M. L. Fredman and G. C. Patton, "The AETG system", IEEE Transactions on Software Engineering 23 (1997).
     """
@@ -149,7 +149,7 @@ def combined(levels: Sequence[int], max_n: int, rng: np.random.Generator) -> _Le
 
 
 def _proposed(sizes: _Levels, offsets: _Levels, new: _Pairs, rng: np.random.Generator) -> _Levels:
-    """The one with most new pairs among some at random; any, where none is new."""
+    """The one with the most new pairs among random candidates; any, if no pair is new."""
     proposed = rng.integers(0, sizes, size=(_CANDIDATES if new.any() else 1, len(sizes)))
     where = proposed + offsets
     gains = new[where[:, :, None], where[:, None, :]].sum(axis=(1, 2))

@@ -27,12 +27,12 @@ _SIZES: dict[str, set[type]] = {
     "draws_only": {bool},
 }
 _MAX_SIZE = 2**53
-"""More people cannot be counted in double precision."""
+"""Larger numbers of people cannot be counted in double precision."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPopulation:
-    """What a finished check kept of a population: enough to repeat its reasoning, but nobody can be drawn."""
+    """What a finished check kept of a population: enough to repeat its reasoning, but not to draw from it."""
 
     kind: str
     size: int | None
@@ -44,7 +44,7 @@ class RecordedPopulation:
     known: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)  # of the columns whose values were read
     name: str | None = None  # what a domain is called; None for people
     drawn_on: str | None = None  # the kind of device that draws were made on; None for NumPy
-    batch_sizes: BatchSizes | None = None  # how large its batches should be, where it said so
+    batch_sizes: BatchSizes | None = None  # how large its batches should be, if it said so
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
@@ -78,7 +78,7 @@ class RecordedPopulation:
         return self.size is not None
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RecordedPopulation:  # noqa: ARG002
-        """Itself: whoever draws from it is refused."""
+        """Return itself; drawing from it raises."""
         return self
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
@@ -92,7 +92,7 @@ class RecordedPopulation:
 
 
 def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> str | None:
-    """What no population says of itself, in words; ``None`` where all is well."""
+    """What is wrong with the entry of a population, in words; ``None`` if nothing is."""
     kind, size = entry["kind"], entry["size"]
     if not isinstance(kind, str):
         return f"its kind is {kind!r:.60}"

@@ -1,8 +1,8 @@
-"""Tables that are not held: read in their own order, batch by batch, as often as they are needed.
+"""Tables that are not held in memory: read in their own order, batch by batch, as often as needed.
 
-:class:`LongTable` is such a table, whatever its rows come from: files, a lazy frame of polars, or a relation of DuckDB.
-The order of a query's rows is its own. A query that has none, such as a join, may give its rows in another order each
-time: every rate stays the same, and the fingerprint does not. Sort it where that matters.
+:class:`LongTable` is such a table, whatever its rows come from: files, a polars lazy frame, or a DuckDB relation. Rows
+come in the order of the query. A query without a fixed order, such as a join, may give its rows in another order each
+time: every rate stays the same, but the fingerprint does not. Sort the query if that matters.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ AT_ONCE = 2**16
 
 
 class TableReader(Protocol):
-    """How a table that is not held is read: files, a lazy query, a relation of a database."""
+    """Reads a table that is not held in memory: files, a lazy query, a relation of a database."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,21 +55,21 @@ class TableReader(Protocol):
 
     @property
     def stamp(self) -> object | None:
-        """Something that changes whenever the content does; ``None`` where nothing tells."""
+        """A value that changes whenever the content does; ``None`` if changes cannot be detected."""
 
     def order(self, name: str) -> tuple[str, ...]:
         """The order declared for a column of categories; empty where there is none."""
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
-        """Give these columns from row ``start`` on, ``size`` rows at once and what is left at the end.
+        """Give these columns from row ``start`` on, ``size`` rows at a time; the last batch may have fewer.
 
-        Each is a table of the library ``kind``; with ``plain`` it may be one of another library, if that is quicker.
+        Each is a table of the library ``kind``; with ``plain`` it may be one of another library, if that is faster.
         """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongTable:
-    """A table that may be larger than memory. Of its rows one batch is held at a time.
+    """A table that may be larger than memory. It is read one batch at a time.
 
     Attributes
     ----------
@@ -78,10 +78,10 @@ class LongTable:
     """
 
     reader: TableReader
-    _computed: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)  # each with the stamp it is for
+    _computed: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)  # with the stamp at the time
 
     def __post_init__(self) -> None:
-        """Refuse what is not a table of people."""
+        """Refuse a table without rows or columns, or with bad column names."""
         check_columns(self.names, self.rows)
 
     @property
@@ -111,7 +111,7 @@ class LongTable:
         Parameters
         ----------
         columns
-            Those that are read; ``None`` for all.
+            The columns to read; ``None`` for all.
         size
             Rows in each batch; the last one may have fewer.
         start
@@ -122,7 +122,7 @@ class LongTable:
         Raises
         ------
         DataError
-            When the rows cannot be read, or are no longer as many as were counted.
+            When the rows cannot be read, or their number has changed since they were counted.
         """
         wanted = self.names if columns is None else tuple(columns)
         check_known(wanted, self.names)
@@ -143,7 +143,7 @@ class LongTable:
         return bool(getattr(self.reader, "files", ()))
 
     def pieces(self, least: int) -> list[tuple[int, int]]:
-        """Cut the rows where reading can begin without what comes before, into pieces of ``least`` rows or more.
+        """Cut the rows into pieces of at least ``least`` rows, where reading can start without what comes before.
 
         A piece is the number of its first row and that of the row after its last.
         """
@@ -155,7 +155,7 @@ class LongTable:
         return list(pairwise([*edges, self.rows]))
 
     def values(self, column: str) -> tuple[Value, ...]:
-        """List the values that occur in a column, missing ones aside, by a pass over that column alone."""
+        """List the values that occur in a column, missing ones aside, by a pass over only that column."""
         return distinct((_unique(part, column) for part in self.batches([column], plain=True)), column)
 
     def empty(self, columns: Sequence[str] | None = None) -> Table:
@@ -168,7 +168,7 @@ class LongTable:
         Parameters
         ----------
         free
-            How many bytes there is room for; what the machine has to spare unless given.
+            How many bytes may be used; by default what the machine has free.
 
         Raises
         ------
@@ -185,9 +185,9 @@ class LongTable:
         return whole
 
     def fingerprint(self) -> str:
-        """The fingerprint of the same rows in any other kind of table, by a pass over all columns.
+        """The same fingerprint as for these rows in any other kind of table, by a pass over all columns.
 
-        It is computed once for files that have not changed since, and each time again where that cannot be told.
+        It is computed once for files, until they change, and again each time if changes cannot be detected.
         """
         stamp = self.reader.stamp
         stamp_then, value = self._computed.get("fingerprint", (None, None))
@@ -200,16 +200,16 @@ class LongTable:
         return str(value)
 
     def column_values(self, names: Sequence[str]) -> list[bytes]:
-        """What some columns come to in the fingerprint."""
+        """The hashes of some columns, for the fingerprint."""
         digest = TableDigest(names)
         for part in self.batches(names, plain=True):
             digest.add(part)
         return digest.column_values()
 
     def expect_columns(self, begin: Callable[[], Callable[[], Iterable[bytes]]]) -> None:
-        """Let others begin to compute what each column comes to in the fingerprint, unless it is known.
+        """Let workers start to compute the hash of each column for the fingerprint, unless it is known.
 
-        ``begin`` begins, and gives what waits for them.
+        ``begin`` starts them, and returns a function that waits for the hashes.
         """
         stamp = self.reader.stamp
         if stamp is not None and all(
@@ -218,13 +218,13 @@ class LongTable:
             self._computed["columns"] = (stamp, begin())
 
     def _bytes(self) -> float:
-        """How much memory all rows would take, guessed from the first ones."""
+        """How much memory all rows would take, estimated from the first ones."""
         first = next(self.batches(size=min(self.rows, 10_000), plain=True))
         return self.rows * _bytes_of(first) / first.rows
 
 
 def _unique(part: Table, name: str) -> NDArray[Any]:
-    """A column with each of its values once, where its library can tell them apart quickly."""
+    """A column with each of its values once, if its library finds them quickly; else the whole column."""
     if part.kind != "pyarrow":
         return part.column(name)
     import pyarrow as pa
@@ -248,11 +248,11 @@ def _bytes_of(table: Table) -> float:
 
 # ---------------------------------------------------------------------------- memory
 
-_COPIES = 2.0  # as read, and as the kind of table that is asked for
+_COPIES = 2.0  # as read, and as the kind of table that is requested
 
 
 def free_memory() -> float:
-    """How many bytes could still be used; infinite on a system that does not tell."""
+    """How many bytes could still be used; infinite on a system that does not say."""
     return min(_free_on_the_machine(), _free_in_the_container())
 
 
@@ -274,7 +274,7 @@ def _free_in_the_container() -> float:
 
 
 def refuse_more_than(free: float, rows: int, size: float) -> None:
-    """Refuse a table of ``size`` bytes that does not fit into the free memory, with what can be done without it."""
+    """Refuse a table of ``size`` bytes that does not fit into the free memory; the message names alternatives."""
     if _COPIES * size > free:
         raise DataError(
             f"expected a table that fits into memory, since its rows are needed in random order or again and again, "
@@ -289,7 +289,7 @@ def refuse_more_than(free: float, rows: int, size: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LazyFrameReader:
-    """A lazy frame of polars. The model is given frames of polars."""
+    """A polars lazy frame. The model is given polars frames."""
 
     query: Any
     names: tuple[str, ...]
@@ -320,9 +320,9 @@ class _LazyFrameReader:
 
 
 def long_lazy(query: Any) -> LongTable | None:
-    """Make a table of a lazy frame of polars, which is then run batch by batch.
+    """Make a table of a polars lazy frame, which is then run batch by batch.
 
-    ``None`` where the installed polars cannot give batches; it should be collected then.
+    ``None`` if the installed polars cannot give batches; then it should be collected.
     """
     import polars as pl
 
@@ -335,7 +335,7 @@ def long_lazy(query: Any) -> LongTable | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RelationReader:
-    """A relation of DuckDB. The model is given tables of pyarrow."""
+    """A DuckDB relation. The model is given pyarrow tables."""
 
     relation: Any
     names: tuple[str, ...]
@@ -344,31 +344,31 @@ class _RelationReader:
     stamp: None = None
 
     def order(self, name: str) -> tuple[str, ...]:
-        """The values of an enumeration, which DuckDB orders as they are declared; empty for other columns."""
+        """The values of an enumeration, in the declared order, as DuckDB compares them; empty for other columns."""
         kind = self.relation.types[self.names.index(name)]
         return tuple(dict(kind.children)["values"]) if kind.id == "enum" else ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
-        # As text: an expression for a column called * would stand for all of them.
+        # As quoted text: an expression for a column called * would select all columns.
         chosen = self.relation.project(", ".join(map(_quoted, columns)))
         read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
         yield from of_size(_checked(lambda: read(2**16)), size, start)
 
 
 def long_relation(relation: Any) -> LongTable:
-    """Make a table of a relation of DuckDB, which is then run batch by batch."""
+    """Make a table of a DuckDB relation, which is then run batch by batch."""
     rows = _run(lambda: relation.aggregate("count(*)").fetchall()[0][0])
     return LongTable(_RelationReader(relation, tuple(relation.columns), int(rows)))
 
 
 def _quoted(name: str) -> str:
-    """A name as SQL spells it, whatever characters it has."""
+    """A name quoted for SQL, whatever characters it has."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
 def _checked(begin: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-    """Go through the parts of a result; a failure on the way is one of the data."""
+    """Go through the parts of a result; a failure on the way becomes a ``DataError``."""
     try:
         yield from begin()
     except Exception as error:  # each library has its own kinds of error

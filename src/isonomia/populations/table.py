@@ -1,4 +1,4 @@
-"""One value for every kind of table: columns of NumPy for the audit, the owner's own form for the model.
+"""One type for every kind of table: NumPy columns for the audit, the user's own kind for the model.
 
 A :class:`Table` holds a data frame of any library, a mapping of columns, a NumPy array or a list of rows; or a batch of
 records that have no columns, such as images, sounds, texts or states.
@@ -37,13 +37,13 @@ __all__ = [
 ]
 
 Records: TypeAlias = "NDArray[Any] | list[Any]"
-"""Records side by side: an array with one a row, whatever its other dimensions, or a list."""
+"""Several records: an array with one record per row, whatever its other dimensions, or a list."""
 
 RECORDS = "batch"
 """The kind of a table of records that have no columns."""
 
 TENSORS = "tensors"
-"""The kind of a table whose columns are tensors on a device, but for text."""
+"""The kind of a table whose columns are tensors on a device, except for text."""
 
 _KINDS = (
     "a pandas, polars or pyarrow table, a DuckDB relation, a mapping from column name to values, "
@@ -51,7 +51,7 @@ _KINDS = (
 )
 
 _AT_ONCE = 1_000_000
-"""Up to how many rows a column of a data frame is converted once, and not for each part that is cut out."""
+"""Up to this many rows, a column of a data frame is converted once as a whole, not again for each subset of rows."""
 
 _SHOWN = 8
 """How many values of a row a message shows."""
@@ -59,15 +59,14 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of people: columns of NumPy for the audit, the owner's own form for the model.
+    """A table of people: NumPy columns for the audit, the user's own kind for the model.
 
-    Make one with :meth:`of`. Writing into a table made by :meth:`take` or :meth:`slice` in its library's own ways
-    leaves the one that it was cut from alone; :meth:`copy` shares no memory at all, for a model that writes by
-    whatever means.
+    Make one with :meth:`of`. Writing to a table made by :meth:`take` or :meth:`slice` through its library does not
+    change the original; :meth:`copy` shares no memory at all, for a model that writes by whatever means.
     """
 
     _store: TableStore
-    _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns asked for so far
+    _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns requested so far
 
     @classmethod
     def of(cls, data: object, names: Sequence[str] | None = None) -> Table:
@@ -76,12 +75,11 @@ class Table:
         Parameters
         ----------
         data
-            A pandas, polars or pyarrow table, anything lazy that is then collected (a polars ``LazyFrame``, a
-            DuckDB relation, a pyarrow ``Dataset`` or reader of batches), a mapping from column name to values, a
+            A pandas, polars or pyarrow table, anything lazy, which is collected (a polars ``LazyFrame``, a DuckDB
+            relation, a pyarrow ``Dataset`` or reader of batches), a mapping from column name to values, a
             two-dimensional NumPy array, a list of rows that are mappings, or a ``Table``.
         names
-            The columns of a NumPy array; ``x0``, ``x1``, ... unless given. For other kinds they must stay
-            out.
+            The columns of a NumPy array; ``x0``, ``x1``, ... by default. Not allowed for other kinds.
 
         Raises
         ------
@@ -97,7 +95,7 @@ class Table:
 
     @property
     def native(self) -> Any:
-        """The table in its owner's own form, for the model."""
+        """The table in the user's own form, for the model."""
         return self._store.native
 
     @property
@@ -125,7 +123,7 @@ class Table:
         return self._converted[name]
 
     def array(self, name: str) -> Any:
-        """One column where it is: a tensor on its device, or what :meth:`column` gives."""
+        """One column, not moved: a tensor on its device, or what :meth:`column` gives."""
         held = self.native.get(name) if self.kind == TENSORS else None
         return self.column(name) if held is None or not is_tensor(held) else held
 
@@ -145,17 +143,17 @@ class Table:
         return store.order(name) if isinstance(store, FrameStore) and name in self.names else ()
 
     def categories(self, name: str) -> tuple[Any, ...]:
-        """The categories declared for a column, also those that no row has; empty where none are."""
+        """The categories declared for a column, including those that no row has; empty if none are."""
         return self._store.categories(name) if isinstance(self._store, FrameStore) and name in self.names else ()
 
     def take(self, indices: NDArray[np.intp]) -> Table:
-        """Cut out the rows at these positions, in this order."""
+        """The rows at these positions, in this order."""
         if isinstance(self._store, FrameStore) and self.rows <= _AT_ONCE:
             return Table(_RowsOfFrame(self, np.asarray(indices), {}))
         return Table(_cut(self._store).take(indices))
 
     def slice(self, start: int, stop: int) -> Table:
-        """Cut out the rows from ``start`` up to ``stop``; what lies past the end is left out."""
+        """The rows from ``start`` up to ``stop``, or up to the end of the table."""
         first = min(max(start, 0), self.rows)
         return Table(_cut(self._store).slice(first, min(max(stop, first), self.rows)))
 
@@ -165,7 +163,7 @@ class Table:
         return self if tuple(names) == self.names else Table(_cut(self._store).select(names))
 
     def copy(self) -> Table:
-        """Copy the table, for one who may write into it."""
+        """Copy the table, for a model that may write to it."""
         store = _cut(self._store)
         return Table(store.copy()) if isinstance(store, FrameStore) else self.slice(0, self.rows)
 
@@ -219,7 +217,7 @@ def _native_column(values: object, name: object) -> NDArray[Any]:
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """The rows of several tables in order, at least one and all of one kind, as the kind of table that they are."""
+    """The rows of one or more tables of one kind, in order, as a table of that kind."""
     if len(tables) == 1:
         return tables[0]
     natives = [table.native for table in tables]
@@ -243,9 +241,9 @@ def _concatenated(columns: Sequence[Any]) -> Any:
 
 
 def replaced(table: Table, columns: Mapping[str, NDArray[Any]]) -> Table:
-    """The same table with these columns instead of its own; the kind of table stays.
+    """The same table, of the same kind, with these columns replaced.
 
-    A column of whole numbers stays one where the new values are whole, so that a model sees the types it knows.
+    A column of whole numbers stays one if the new values are whole, so that a model sees the types it knows.
     """
     if not columns:
         return table
@@ -279,16 +277,16 @@ def _replaced_in_row(row: dict[str, Any], columns: Mapping[str, NDArray[Any]], i
 
 
 def batch_table(native: Records, what: str = "record") -> Table:
-    """Hold a batch of records that are no rows of a table; ``what`` says what one is, in the singular, for messages."""
+    """Hold a batch of records that are not rows of a table; ``what`` names one, in the singular, for messages."""
     if not isinstance(native, list) and not (isinstance(native, np.ndarray) and native.ndim):
         raise DataError(f"expected a batch of {what}s as an array or a list, but got a {type(native).__name__}")
     return Table(_RecordStore(native, what))
 
 
 def tensor_table(columns: Mapping[Any, Any]) -> Table:
-    """Hold columns that are tensors, beside columns of text, with a row for each entry of their first dimension.
+    """Hold columns that are tensors, and columns of text, with a row for each entry of their first dimension.
 
-    A tensor of more dimensions is what a model reads of each person, such as a drawing.
+    A tensor of more dimensions is what a model reads about each person, such as an image.
     """
     held = {
         name: values if is_tensor_like(values) else _native_column(values, name) for name, values in columns.items()
@@ -306,7 +304,7 @@ def tensor_table(columns: Mapping[Any, Any]) -> Table:
 
 
 def is_tensor_like(values: object) -> bool:
-    """Whether these are the values of an array library other than NumPy."""
+    """Whether these values belong to an array library other than NumPy."""
     return all(hasattr(values, name) for name in ("dtype", "shape", "device", "ndim")) and is_tensor(values)
 
 
@@ -328,7 +326,7 @@ def check_columns(names: Sequence[object], rows: int) -> None:
 
 
 def check_known(names: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a column that a table does not have, with the columns that it has, and the nearest one."""
+    """Refuse a column that a table does not have; the message lists its columns and the nearest name."""
     for name in names:
         if name not in known:
             raise DataError(
@@ -346,15 +344,15 @@ def _listed(names: Sequence[object]) -> str:
 
 
 class TableStore(Protocol):
-    """A table in its owner's own form, with the few operations that an audit needs of it."""
+    """A table in the user's own form, with the few operations that an audit needs."""
 
     @property
     def native(self) -> Any:
-        """The table in its owner's own form."""
+        """The table in the user's own form."""
 
     @property
     def kind(self) -> str:
-        """What form that is."""
+        """Which form that is."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -379,7 +377,7 @@ class TableStore(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowsOfFrame:
-    """Some rows of a data frame, cut out only once somebody asks for more than single columns."""
+    """Some rows of a data frame, copied out only when more than single columns are needed."""
 
     whole: Table
     indices: NDArray[np.intp]
@@ -421,7 +419,7 @@ class _RowsOfFrame:
 
 
 def _cut(store: TableStore) -> TableStore:
-    """The same rows as a store of their own."""
+    """The same rows as a separate store."""
     return store.store if isinstance(store, _RowsOfFrame) else store
 
 
@@ -463,7 +461,7 @@ class _TensorStore:
         return tuple(self.native)
 
     def column(self, name: str) -> NDArray[Any]:
-        """A copy for NumPy; what has several dimensions is described."""
+        """A copy for NumPy; values of several dimensions are described in words."""
         array = host(self.native[name])
         return column_from(array if array.ndim == 1 else list(map(described, array)), f"column {name!r}")
 
@@ -513,7 +511,7 @@ class _ArrayStore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowStore:
-    """A list of rows, each a mapping from column name to value; a name that a row lacks is missing there."""
+    """A list of rows, each a mapping from column name to value; a value that a row lacks is missing."""
 
     native: list[dict[str, Any]]
     names: tuple[str, ...]
@@ -538,9 +536,9 @@ class _RowStore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RecordStore:
-    """Records that have no columns, behind the face of a table.
+    """Records that have no columns, behind the interface of a table.
 
-    The one column, called after what the records are, is for messages: texts as they are, anything else in a few words.
+    The one column, named after what the records are, is for messages: texts as they are, anything else in a few words.
     """
 
     native: Records
@@ -571,7 +569,7 @@ class _RecordStore:
         return _RecordStore([_copied(record) for record in self.native[start:stop]], self.what)
 
     def select(self, names: Sequence[str]) -> _RecordStore:
-        """The same: there is no more than one column."""
+        """The same: there is only one column."""
         del names
         return self
 
@@ -587,7 +585,7 @@ def described(record: object) -> str:
 
 
 def _copied(record: Any) -> Any:
-    """A record that may be written into; text cannot be."""
+    """A copy that may be written to; immutable records are shared."""
     if isinstance(record, np.ndarray):
         return record.copy()
     return record if isinstance(record, str | bytes | int | float | None) else deepcopy(record)

@@ -1,12 +1,12 @@
-"""Comma- and tab-separated files, JSON lines and JSON documents: text without types of its own, read by pyarrow.
+"""Comma- and tab-separated files, JSON lines and JSON documents: text without declared types, read by pyarrow.
 
-A column's type is the first that all its cells fit: whole number, number, truth value (``true`` or ``false`` in small
-letters, capitals, or with a capital first), text. An empty cell is missing. In a column whose other cells are all
-numbers, ``NA``, ``N/A``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing too; in a column of text they are text. A
-column with a cell such as ``00123`` is text: nobody counts like that, and the postal code would lose its zeros.
+A column's type is the first that all its cells fit: whole number, number, truth value (``true`` or ``false`` in lower
+case, upper case, or capitalized), text. An empty cell is missing. In a column whose other cells are all numbers,
+``NA``, ``N/A``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing too; in a column of text they are text. A column
+with a cell such as ``00123`` is text: it is a code, such as a postal code, which would lose its zeros.
 
-So all cells are read as text first, and a type is chosen when all of them have been seen. A file that is read as it
-goes is read once for that, and then again each time its rows are needed.
+So all cells are read as text first, and the type is chosen when all of them have been seen. A file that is read batch
+by batch is read once for that, and then again each time its rows are needed.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from isonomia.wording import plural
 __all__ = ["inferred", "read_json", "read_json_lines", "read_separated", "text_files"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_BLOCK = 2**23  # bytes that are parsed at once; a line may not be longer
+_BLOCK = 2**23  # bytes that are parsed at once; no line may be longer
 _NUMBER_MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null")
 _TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
-_CODE = "^-?0[0-9xX]"  # how a cell begins that is not a number although pyarrow would take it for one
+_CODE = "^-?0[0-9xX]"  # the beginning of a cell that is not a number, although pyarrow would read it as one
 _UNUSUAL = rf"{_CODE}|^[+\s]|\s$"  # such a cell, or one that must be trimmed
 _HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -81,7 +81,7 @@ def read_json(file: Path) -> pa.Table:
     return pa.table({name: pa.array(table.column(name), from_pandas=True) for name in table.names})
 
 
-# ---------------------------------------------------------------------------- files that are read as they go
+# ---------------------------------------------------------------------------- files that are read batch by batch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +90,8 @@ class _TextReader:
 
     files: tuple[Path, ...]
     separator: str | None  # None for JSON lines
-    schema: Any  # of what is in the files
-    folders: Any  # the columns that the names of folders give, a row for each file
+    schema: Any  # of the files' contents
+    folders: Any  # the columns from the names of folders, a row for each file
     rows: int
     kind: str
     form: PandasForm
@@ -106,7 +106,7 @@ class _TextReader:
         return stamp_of(self.files)
 
     def order(self, name: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: text declares no order."""
+        """Empty: text declares no order."""
         return ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
@@ -147,7 +147,7 @@ def text_files(files: Sequence[Path], base: Path, separator: str | None, kind: s
 
 @dataclass(slots=True)
 class _Survey:
-    """What a first pass over all rows has shown."""
+    """The result of a first pass over all rows."""
 
     schema: Any
     rows: int = 0
@@ -185,7 +185,7 @@ def _all_objects(files: Sequence[Path]) -> _Survey:
 
 
 def _folder_columns(files: Sequence[Path], base: Path) -> pa.Table:
-    """The columns that folders named ``key=value`` give, a row for each file."""
+    """The columns from folders named ``key=value``, a row for each file."""
     keys = [dict(part.split("=", 1) for part in file.relative_to(base).parts[:-1] if "=" in part) for file in files]
     columns = {}
     for name in dict.fromkeys(name for each in keys for name in each):
@@ -202,11 +202,11 @@ def _folder_value(text: str | None) -> str | None:
 
 
 _MAX_COLUMNS = 20_000
-"""Columns of a text. Each takes about a millisecond; a line of commas would take for ever."""
+"""The most columns of a text file. Each takes about a millisecond; a line of only commas would take forever."""
 
 
 def _header(file: Path, separator: str) -> tuple[list[str], bool]:
-    """The names of the columns, which are the first line, and whether any row follows."""
+    """The names of the columns, from the first line, and whether any row follows."""
     with _explained(file, separator), _open_text(file) as lines:
         names = next(csv.reader(lines, delimiter=separator), [])
         has_rows = any(line.strip() for line in lines)
@@ -262,26 +262,26 @@ def _check_rows(file: Path, lines: Iterable[str], separator: str) -> None:
 
 @dataclass(slots=True)
 class _CellProfile:
-    """What the cells of a column can be, as far as they have been seen."""
+    """Which types fit the cells of a column seen so far."""
 
     is_number: bool = True
     is_whole: bool = True
     is_truth: bool = True
-    cells: int = 0  # that are not empty
-    values: int = 0  # that are neither empty nor a word for a missing number
-    low: int = 0  # whole numbers lie between these, and zero
+    cells: int = 0  # cells that are not empty
+    values: int = 0  # cells that are neither empty nor a word for a missing number
+    low: int = 0  # the least whole number, or 0, and below the greatest, or 0
     high: int = 0
 
     def add(self, cells: Any) -> None:
-        """Take in more cells."""
+        """Add more cells."""
         present = cells.drop_null() if cells.null_count else cells
-        self._narrow(present[:1000])  # most columns of text show at once that they are text
+        self._narrow(present[:1000])  # most text columns are recognized at once
         numbers = self._narrow(present)
         self.cells += len(present)
         self.values += len(numbers)
 
     def _narrow(self, present: Any) -> Any:
-        """Drop what some cell does not fit; returns the cells without words for missing numbers."""
+        """Rule out types that some cell does not fit; returns the cells without words for missing numbers."""
         numbers = present
         if self.is_number:
             missing = _is_one_of(present, _NUMBER_MISSING)
@@ -325,7 +325,7 @@ class _CellProfile:
 
 
 def inferred(cells: Sequence[str | None]) -> list[Any]:
-    """Cells of one column as values of the type that all of them fit."""
+    """Cells of one column as values of the first type that all of them fit."""
     return list(_inferred(pa.chunked_array([pa.array(cells, pa.string())])).to_pylist())
 
 
@@ -337,7 +337,7 @@ def _inferred(cells: Any) -> Any:
 
 
 def _cast(cells: Any, kind: Any) -> Any | None:
-    """Text as numbers of a type; ``None`` where it does not fit."""
+    """Text as numbers of a type; ``None`` if it does not fit."""
     try:
         return cells.cast(kind)
     except pa.ArrowInvalid:
@@ -345,7 +345,7 @@ def _cast(cells: Any, kind: Any) -> Any | None:
 
 
 def _typed(cells: Any, kind: Any) -> Any:
-    """Text as the type that was chosen."""
+    """Text as the chosen type."""
     if types.is_string(kind):
         return cells
     if types.is_boolean(kind):
@@ -361,7 +361,7 @@ def _is_one_of(cells: Any, words: Sequence[str]) -> Any:
 
 
 def _trimmed(numbers: Any) -> Any:
-    """Numbers without spaces around them and without a plus, with which pyarrow takes none for whole."""
+    """Numbers without surrounding spaces and without a plus sign, which pyarrow does not accept in whole numbers."""
     return pc.replace_substring_regex(pc.utf8_trim_whitespace(numbers), r"^\+([0-9.])", r"\1")
 
 
@@ -369,8 +369,8 @@ def _trimmed(numbers: Any) -> Any:
 
 
 def _objects(file: Path, schema: Any = None) -> Iterator[pa.Table]:
-    """The rows of one file of JSON lines in blocks, of this schema if given; else each block has types of its own."""
-    times: set[str] = set()  # text that pyarrow would take for times
+    """The rows of one file of JSON lines in blocks, of this schema if given; else each block has its own types."""
+    times: set[str] = set()  # columns of text that pyarrow would read as times
     with _explained(file), io.BufferedReader(_open_bytes(file)) as stream:
         while block := stream.read(_BLOCK):
             block += stream.readline()
@@ -380,7 +380,7 @@ def _objects(file: Path, schema: Any = None) -> Iterator[pa.Table]:
 
 
 _DEEPEST = 500
-"""Brackets within brackets in a line of JSON. pyarrow goes into each, until there is no room left and Python dies."""
+"""The deepest nesting of brackets in a line of JSON. pyarrow recurses until the stack overflows and Python dies."""
 
 
 def _refuse_deep(file: Path, block: bytes) -> None:
@@ -392,12 +392,12 @@ def _refuse_deep(file: Path, block: bytes) -> None:
     for line in block.splitlines():
         if line.count(b"[") + line.count(b"{") > _DEEPEST:
             try:
-                json.loads(line)  # they may stand side by side, or in a text
+                json.loads(line)  # they may be side by side, or inside a string
             except RecursionError:
                 message = f"expected at most {_DEEPEST} brackets within each other in a line, but there are more"
                 raise DataError(f"{file}: {message}: {line[:40].decode('utf-8', 'replace')} ...") from None
             except ValueError:
-                continue  # which is said where it is read
+                continue  # reported when the line is parsed
 
 
 def _parsed(block: bytes, schema: Any, times: set[str]) -> pa.Table:
@@ -414,12 +414,12 @@ def _parsed(block: bytes, schema: Any, times: set[str]) -> pa.Table:
     if taken:
         times.update(taken)
         return _parsed(block, schema, times).select(table.column_names)
-    table.validate(full=True)  # which finds bytes that are not text
+    table.validate(full=True)  # finds bytes that are not UTF-8
     return table
 
 
 def _check_lines(file: Path, lines: Iterable[str]) -> None:
-    first: dict[str, tuple[int, Any]] = {}  # of each column, the first value and its line
+    first: dict[str, tuple[int, Any]] = {}  # for each column, the line of its first value, and that value
     for number, line in enumerate(lines, start=1):
         if line.strip():
             _check_line(file, number, line, first)
@@ -455,13 +455,13 @@ def _json_kind(value: object) -> type:
 
 @contextmanager
 def _explained(file: Path, separator: str | None = None) -> Iterator[None]:
-    """Say which line cannot be read where reading a file fails; pyarrow counts rows, which may have several lines."""
+    """Say which line cannot be read if reading a file fails; pyarrow counts rows, which may have several lines."""
     try:
         yield
     except DataError:
         raise
-    except Exception as error:  # pyarrow has several kinds of error for a bad file
-        # What Python cannot read either, such as a cell that is too long for it, is told in pyarrow's words.
+    except Exception as error:  # pyarrow raises several kinds of error for a bad file
+        # If Python cannot read it either, for example because a cell is too long, pyarrow's message is used.
         with suppress(OSError, csv.Error):
             _find_fault(file, separator)
         raise unreadable(file, error) from error
@@ -479,12 +479,12 @@ def _find_fault(file: Path, separator: str | None) -> None:
 
 
 _HARMLESS, _RATIO = 1 << 26, 200
-"""Bytes that a compressed file may unpack to in any case, and how many times its own size a larger one may. Tables
-shrink to a tenth or so, those of few different rows to a hundredth; only the same row shrinks to a thousandth."""
+"""Bytes that any compressed file may unpack to, and how many times its own size a larger one may. Tables shrink to
+about a tenth, those with few different rows to a hundredth; only identical rows shrink to a thousandth."""
 
 
 def check_unpacked(file: Path) -> None:
-    """Refuse a compressed file that unpacks to far more than it is; it is unpacked up to there, piece by piece."""
+    """Refuse a compressed file that unpacks to far more than its size; it is unpacked up to the limit, in pieces."""
     most, unpacked = max(_HARMLESS, _RATIO * file.stat().st_size), 0
     with _open_bytes(file) as stream:
         while part := stream.read(1 << 20):
@@ -497,17 +497,17 @@ def check_unpacked(file: Path) -> None:
 
 
 def _open_bytes(file: Path) -> Any:
-    """Open what a file holds once it is decompressed."""
+    """Open the decompressed content of a file."""
     return pa.input_stream(str(file), compression=_COMPRESSIONS.get(file.suffix.lower()))
 
 
 def _open_text(file: Path) -> IO[str]:
-    """Open a file as UTF-8. A mark at the front, which some spreadsheets put there, is dropped."""
+    """Open a file as UTF-8. A byte order mark, which some spreadsheets write, is dropped."""
     return io.TextIOWrapper(io.BufferedReader(_open_bytes(file)), encoding="utf-8-sig", newline="")
 
 
 def _encoding_error(file: Path) -> DataError:
-    """Say which byte of a file is no UTF-8."""
+    """Say which byte of a file is not UTF-8."""
     with io.BufferedReader(_open_bytes(file)) as stream:
         for number, line in enumerate(stream, start=1):
             try:

@@ -1,6 +1,6 @@
-"""What the names and the values of columns give away: usual words, in the spellings of several languages.
+"""What the names and the values of columns suggest: usual words, in several languages.
 
-They are guesses for drafts that a person corrects. Words have no case and no accents, so that ``Género`` is ``genero``.
+They are guesses for drafts that a person corrects. Words have no case and no accents: ``Género`` is ``genero``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Scripts that put no blank between words."""
+"""Scripts without spaces between words."""
 
 
 def words_in(name: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def words_in(name: str) -> tuple[str, ...]:
 
 
 def has_word(name: str, words: frozenset[str]) -> bool:
-    """Whether a name has one of some words; in scripts without blanks, anywhere in it."""
+    """Whether a name has one of the words; in scripts without spaces, anywhere in it."""
     if not words.isdisjoint(words_in(name)):
         return True
     whole = plain_text(name)
@@ -111,7 +111,7 @@ PROTECTED: Mapping[str, frozenset[str]] = {
     "sexual orientation": _words("lgbt lgbtq homosexual heterosexual"),
     AGE: _words("age alter edad idade eta leeftijd wiek yas alder ika возраст 年龄 年齢 나이 연령"),
 }
-"""The words of each protected attribute; of a name with words of several, the first counts."""
+"""The words of each protected attribute; if a name has words of several, the first attribute counts."""
 _PAIRS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"civil", "estado"}), "marital status"),
     (frozenset({"civil", "etat"}), "marital status"),
@@ -124,9 +124,9 @@ _PAIRS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"sexual", "orientation"}), "sexual orientation"),
 )
 THINGS = _words("account company firm vehicle car house home building property loan file customer machine oldest")
-"""What has an age without being a person."""
+"""Things that have an age but are not people."""
 ORIGIN = _words("country national origin born birth orientation")
-"""Too vague for a protected attribute, and nothing that people change."""
+"""Too vague for a protected attribute, but nothing that people can change."""
 FAMILY = _words(
     "single husband wife relationship children child kids dependent dependents dependants liable family famsize"
 )
@@ -145,7 +145,7 @@ _MAX_RACES = 15
 
 
 def protected_attribute(name: str) -> str | None:
-    """The protected attribute that a column's name speaks of; ``None`` where it speaks of none."""
+    """The protected attribute that a column's name suggests; ``None`` if it suggests none."""
     words = set(words_in(name))
     for pair, kind in _PAIRS:
         if pair <= words:
@@ -174,7 +174,7 @@ def protected_by_values(values: Sequence[Any]) -> str | None:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a name is that of a column which tells people apart."""
+    """Whether a name is that of a column that identifies people."""
     return has_word(name, _IDENTIFIERS)
 
 
@@ -184,7 +184,7 @@ SURE_OUTCOMES = _words(
     "target label outcome groundtruth ytrue ergebnis zielvariable resultado objetivo resultat esito etiqueta etichetta "
     "结果 標籤 标签 결과 результат"
 )
-"""Names that, as a whole, are usual ones for outcomes."""
+"""Names that, as a whole, are usual for outcomes."""
 OUTCOMES = _words(
     "y class klasse classe clase response good bad default defaults defaulted risk recid recidivism income human bot "
     "fraud fraudulent churn churned approved approval accepted granted hired admitted passed survived readmitted "
@@ -225,7 +225,7 @@ CHARGES = _words(
     "charge charges price prices premium premiums cost costs fee fees rent interest apr loss losses claim claims "
     "payment payments preis kosten gebuhr pramie prix cout prime precio costo prima prezzo"
 )
-"""What people pay: of numbers with such a name, the smaller ones are better for them."""
+"""What people pay: for numbers with such a name, smaller is better for them."""
 USES: Mapping[str, frozenset[str]] = {
     "employment": _words(
         "hired hire hiring promoted promotion shortlisted interview interviewed invited candidate recruit "
@@ -236,11 +236,11 @@ USES: Mapping[str, frozenset[str]] = {
     ),
     "housing": _words("tenant tenants mortgage landlord rental lease miete mieter alquiler"),
 }
-"""What a decision is about, by the words of the columns: which law speaks of it depends on that."""
+"""What a decision is about, by words in the names of columns: it decides which law applies."""
 
 
 def likely_use(telling: Sequence[str], others: Sequence[str]) -> str | None:
-    """What a decision is about: the names of decision and outcome say it first, then those of other columns."""
+    """What a decision is about: judged by the names of decision and outcome first, then by those of other columns."""
     for names in (telling, others):
         for use, words in USES.items():
             if any(has_word(name, words) for name in names):
@@ -249,7 +249,7 @@ def likely_use(telling: Sequence[str], others: Sequence[str]) -> str | None:
 
 
 def is_sure_outcome(name: str) -> bool:
-    """Whether a name as a whole is a usual one for outcomes."""
+    """Whether a name as a whole is usual for outcomes."""
     return "".join(words_in(name)) in SURE_OUTCOMES
 
 
@@ -269,16 +269,16 @@ PAST = _words(
 TIME = _words("years yrs tenure seniority experience since")
 LEARNING = _words("education educational schooling degree degrees qualification qualifications edu")
 PURPOSES = _words("for purpose loan required")
-"""What learning is paid for with, and no learning."""
+"""Words that turn a name with a word of learning into a purpose, such as a loan for education."""
 SURVEY_WEIGHTS = _words("fnlwgt wgt")
 HELPS = _words(
     "experience education educational schooling degree qualification qualifications skill skills grade grades gpa "
     "income salary wage savings saving assets tenure employment erfahrung einkommen gehalt experiencia ingresos "
     "revenu salaire esperienza reddito"
 )
-"""What should not hurt to have more of."""
+"""More of these should not hurt."""
 HURTS = _words(
     "debt debts priors prior convictions arrests delinquencies delinquency late defaults overdue absences failures "
     "bankruptcies charges felonies misdemeanors schulden deudas dettes"
 )
-"""What should not help to have more of."""
+"""More of these should not help."""

@@ -1,7 +1,7 @@
 """The pytest plugin: a property is a test like any other.
 
-pytest loads it by itself wherever Isonomia is installed, so that loading it must cost nothing: nothing heavy is
-imported before a test asks for it, and a suite that does not use it is left alone.
+pytest loads it automatically wherever Isonomia is installed, so loading it must cost nothing: nothing heavy is imported
+before a test needs it, and a suite that does not use it is left alone.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ __all__: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the command line and of the configuration."""
+    """Add the options for the command line and the configuration."""
     add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, and refuse a seed that is none before anything runs."""
+    """Register the marker, and refuse an invalid seed before anything runs."""
     config.addinivalue_line("markers", MARKER)
     seed_option(config)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> AuditFileTests | None:
-    """Take an audit file as a file of tests, where it is named on the command line or asked for."""
+    """Collect an audit file as a file of tests, if the command line or the configuration names it."""
     if file_path.suffix != ".toml":
         return None
     from isonomia.pytest_plugin.audit_files import AuditFileTests, is_wanted
@@ -46,21 +46,21 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> AuditFileT
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let every assertion of a test, and of its fixtures, know what the test says of them."""
+    """Give every assertion of a test, and of its fixtures, the settings of the test."""
     with amid(_circumstances(item)):
         yield
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse a marker that says something unknown, before the test begins."""
+    """Refuse a marker with unknown settings, before the test begins."""
     _, complaint = settings_of(item)
     if complaint is not None:
         pytest.fail(complaint, pytrace=False)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say what came of every property."""
+    """Write the result of every property."""
     _write_summary(terminalreporter)
 
 
@@ -76,17 +76,17 @@ def _circumstances(item: pytest.Item) -> Circumstances:
 
 
 # ---------------------------------------------------------------------------------------------------------- the summary
-# Verdicts travel as properties of their test, which pytest writes into JUnit and pytest-xdist brings from its workers.
+# Verdicts travel as user properties of their test, which pytest writes to JUnit XML and pytest-xdist gets from workers.
 
 USER_PROPERTY = "isonomia"
-"""What such a property of a test is called."""
+"""The name of this user property."""
 
 _FIELDS = ("answer", "samples", "counted", "risk", "delta", "method", "seed", "stopped")
 _MAX_NAME = 48
 
 
 def _user_property(verdict: Verdict, trouble: str | None) -> tuple[str, str]:
-    """A verdict as a property of its test: JSON, without counterexamples, which can be long.
+    """A verdict as a user property of its test: JSON, without counterexamples, which can be long.
 
     ``trouble`` says why known counterexamples could not be read or written.
     """
@@ -118,7 +118,7 @@ def _write_summary(reporter: Any) -> None:
 
 
 def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
-    """Every verdict once: a test reports several times, the last time with all that it has."""
+    """Every verdict once: a test reports several times, the last time with all of them."""
     longest: dict[str, list[str]] = {}
     for reports in reporter.stats.values():
         for report in reports:

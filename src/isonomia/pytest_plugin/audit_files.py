@@ -50,7 +50,7 @@ def is_wanted(path: Path, parent: pytest.Collector) -> bool:
 
 
 class AuditFileTests(pytest.File):
-    """An audit file. Its models and populations are opened when the first of its tests begins, once for all."""
+    """An audit file. Its models and populations are opened once, when the first of its tests begins."""
 
     _audit: AuditFile
     _planned: list[PlannedCheck] | None = None
@@ -104,9 +104,9 @@ class AuditFileTests(pytest.File):
         return with_remembered(self._audit, Permissions(*(allowed(self.config, name) for name in names)))
 
     def modules(self) -> AbstractContextManager[None]:
-        """Let modules beside the file be found, where it may run code.
+        """Make modules beside the file importable, if it may run code.
 
-        Where it may not, a file called ``pandas.py`` would be imported in place of the library, and run.
+        If it may not, a file called ``pandas.py`` would otherwise be imported in place of the library, and run.
         """
         return modules_beside(self.path) if self._permissions().allow_code else nullcontext()
 
@@ -125,7 +125,7 @@ class PropertyTest(pytest.Item):
         return self.parent
 
     def setup(self) -> None:
-        """Open what the file speaks of."""
+        """Open the models and populations of the file."""
         from isonomia.wording import visible
 
         message: str | None = None
@@ -135,7 +135,7 @@ class PropertyTest(pytest.Item):
         except IsonomiaError as error:
             message = visible(str(error))
         if message is not None:
-            # Of an error in this phase pytest would show every line of Python, for every property of the file.
+            # For an error in this phase, pytest would show the whole traceback, for every property of the file.
             pytest.fail(message, pytrace=False)
 
     def runtest(self) -> None:
@@ -149,18 +149,18 @@ class PropertyTest(pytest.Item):
             assert_verdict(check, Silent(), undecided, records_folder(self.config))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What is wrong, without the lines of Python that noticed it."""
+        """What is wrong, without a traceback."""
         if isinstance(excinfo.value, AssertionError | IsonomiaError):
             return excinfo.getrepr(style="value")
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the property stands, its line counted from 0."""
+        """The place of the property, its line counted from 0."""
         return self.path, self.line - 1, self.name
 
 
 def _node_name(name: str) -> str:
-    """A name by which a test can be chosen: on one line, visible, and without the sign that pytest cuts at."""
+    """A name by which a test can be selected: on one line, visible, and without pytest's separator ``::``."""
     from isonomia.wording import on_one_line
 
     return on_one_line(name.replace("::", ":"))
@@ -168,7 +168,7 @@ def _node_name(name: str) -> str:
 
 @contextmanager
 def modules_beside(path: Path) -> Iterator[None]:
-    """Let modules beside an audit file be found, as beside a script, and other tests be none the wiser."""
+    """Make modules beside an audit file importable, as beside a script, without affecting other tests."""
     folder = str(path.parent.resolve())
     sys.path.insert(0, folder)
     try:
@@ -179,10 +179,10 @@ def modules_beside(path: Path) -> Iterator[None]:
 
 
 def refuse_namesakes(audit: AuditFile) -> None:
-    """Refuse to take a module from elsewhere for the one of the same name beside the file.
+    """Refuse to use a module from elsewhere instead of the one of the same name beside the file.
 
-    Python imports a name once. Of two audit files in two folders, each with a ``scoring.py``, the second would be
-    answered by the model of the first.
+    Python imports a name once. With two audit files in two folders, each with a ``scoring.py``, the second would get
+    the model of the first.
     """
     for name in _modules(audit):
         folder = audit.folder.resolve()

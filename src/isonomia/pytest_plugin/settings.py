@@ -1,4 +1,4 @@
-"""What people may say to the plugin: on the command line, in the configuration, and by a marker."""
+"""The settings of the plugin: on the command line, in the configuration, and by a marker."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ MARKER = (
 )
 
 FOLDER = ".isonomia"
-"""As ``isonomia.records.database`` has it, which every test run would have to wait for."""
+"""The same as in ``isonomia.records.database``, whose import would slow down every test run."""
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Add every option, each with its twin in the configuration."""
+    """Add every option, each with a counterpart in the configuration."""
     group = parser.getgroup("isonomia", "properties of machine-learning models")
     for name, metavar, what in (
         ("seed", "N", "seed of every check that states none"),
@@ -63,7 +63,10 @@ def audit_patterns(config: pytest.Config) -> str:
 
 
 def records_folder(config: pytest.Config) -> Path | None:
-    """The folder of records, relative to the root folder; ``None`` where nothing is to be kept."""
+    """The folder of records; ``None`` where nothing is to be kept.
+
+    On the command line it is relative to the current folder, in the configuration to the root folder.
+    """
     if allowed(config, "no_records"):
         return None
     on_line, configured = config.getoption("isonomia_records"), config.getini("isonomia_records")
@@ -89,10 +92,10 @@ def budget_option(config: pytest.Config, *, configured: bool = True) -> str | No
 
 
 def settings_of(item: pytest.Item) -> tuple[dict[str, Any], str | None]:
-    """What a test says of its assertions, and a complaint where its marker says something else.
+    """The settings of a test for its assertions, and a complaint where a marker is invalid.
 
-    What is nearest to the test wins: its own marker, that of its class, that of its module, the command line, and the
-    configuration last.
+    The setting nearest to the test wins: its own marker, that of its class, that of its module, the command line, and
+    last the configuration.
     """
     general = {"seed": seed_option(item.config), "budget": budget_option(item.config)}
     settings = {name: value for name, value in general.items() if value is not None}

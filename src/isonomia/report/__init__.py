@@ -1,4 +1,4 @@
-"""What is shown: records rendered for people. Nothing is computed here that a record does not hold."""
+"""Records rendered for people. Nothing is computed here that a record does not hold."""
 
 from pathlib import Path
 

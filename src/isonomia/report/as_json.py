@@ -1,4 +1,4 @@
-"""An audit as JSON, for whoever computes with it; ``verdicts.schema.json`` beside this file says what it looks like."""
+"""An audit as JSON, for other programs; ``verdicts.schema.json`` beside this file is its schema."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def schema() -> dict[str, Any]:
 
 
 def dumped(content: Mapping[str, Any]) -> str:
-    """JSON that can be written as UTF-8; half of a character, as in a path of odd bytes, needs an escape for that."""
+    """JSON that can be written as UTF-8; a lone surrogate, as in a path that is not UTF-8, must be escaped for that."""
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         text.encode("utf-8")

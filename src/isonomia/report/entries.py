@@ -1,6 +1,6 @@
 """What a report is about: the verdicts of an audit, each with what the audit says of its property.
 
-With them go the exit code, how many properties have which answer, and the audit as a notebook shows it.
+Also the exit code, how many properties have which answer, and the audit as a notebook shows it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 UNFINISHED = "Unfinished"
-"""The kind of a failure that is none: the run was cut off, or still goes on."""
+"""The kind of a failure that is not an error: the run was cut off, or still goes on."""
 
 ORDER = ("violated", "undecided", "holds")
-"""The answers, what needs attention first."""
+"""The answers, those that need attention first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class Entry:
     name
         What it is called.
     verdict
-        What came of it.
+        The result.
     why
         Why it must hold, where the audit says so.
     line
         Its line in the audit file, from 1; ``None`` where there is no file.
     explanation
-        What is claimed, in plain English, where whoever stated the property said so.
+        What is claimed, in plain English, where the audit says so.
     history
-        How the interval of the first compared quantity closed in: samples, lowest, estimate and highest value, in the
-        order of the samples; empty where it was not kept.
+        How the interval of the first compared quantity narrowed: samples, lowest value, estimate and highest value, by
+        number of samples; empty where it was not kept.
     """
 
     name: str
@@ -65,18 +65,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A property that could not be checked, so that nothing is known of it.
+    """A property that could not be checked, so that nothing is known about it.
 
     Attributes
     ----------
     name
         What it is called.
     kind
-        The kind of error, such as ``ModelError``; ``UNFINISHED`` where there was none, but no end either.
+        The kind of error, such as ``ModelError``; ``UNFINISHED`` where the check did not end, without an error.
     message
         What it says: what was expected, what was given, and what to do.
     why, line
-        As of an :class:`Entry`.
+        As for an :class:`Entry`.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A whole audit: its title, its properties in order, the run's name, when it was, and the file that states it.
+    """A whole audit: its title, its properties in order, the run's name and time, and the file that states it.
 
     ``failures`` are the properties that could not be checked; all others are ``entries``. ``records`` is the folder in
     which the run is kept.
@@ -107,18 +107,17 @@ class Audit:
 
 
 def exit_code(verdicts: Sequence[Verdict], failures: int = 0) -> int:
-    """The exit code that says the worst.
+    """The exit code of the worst result.
 
-    2 when one of the properties could not be checked, 1 when none is so but one is violated, 3 when none is that either
-    but one is undecided, and 0 when every property holds. An error comes first: as long as there is one, nobody knows
-    all that is wrong.
+    2 if a property could not be checked, else 1 if one is violated, else 3 if one is undecided, and 0 if every property
+    holds. An error comes first: as long as there is one, nobody knows all that is wrong.
     """
     answers = {verdict.answer for verdict in verdicts}
     return 2 if failures else 1 if "violated" in answers else 3 if "undecided" in answers else 0
 
 
 def audit_exit_code(audit: Audit) -> int:
-    """The exit code of a whole audit; a property that was not come to is as good as undecided."""
+    """The exit code of a whole audit; a property that was not reached counts as undecided."""
     failed = [failure for failure in audit.failures if failure.kind != UNFINISHED]
     code = exit_code([entry.verdict for entry in audit.entries], len(failed))
     return 3 if code == 0 and audit.failures else code
@@ -132,12 +131,12 @@ FAILED, _OPEN = "could not be checked", "not checked to the end"
 
 
 def missing_answer(failure: Failure) -> str:
-    """What is said of a property in the place of an answer."""
+    """What is said of a property that has no answer."""
     return _OPEN if failure.kind == UNFINISHED else FAILED
 
 
 def summary_sentence(verdicts: Iterable[Verdict], failures: Sequence[Failure] = ()) -> str:
-    """What came of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
+    """The results of the properties, such as "4 properties: 1 is violated, 1 is undecided, 2 hold."."""
     answers: list[str] = [verdict.answer for verdict in verdicts]
     without = [missing_answer(failure) for failure in failures]
     parts = [f"{without.count(words):,} {words}" for words in (FAILED, _OPEN) if words in without]
@@ -155,11 +154,11 @@ def summary_sentence(verdicts: Iterable[Verdict], failures: Sequence[Failure] = 
 # ------------------------------------------------------------------------------------------------------- for a notebook
 
 MAX_SHOWN = 50
-"""Properties that are shown in full; of more, each has its line only."""
+"""How many verdicts, and how many failures, are shown; the others are counted."""
 
 
 def _as_html(audit: Audit) -> str:
-    """The audit for a notebook, on light and on dark ground; every text from outside is escaped and cut."""
+    """The audit for a notebook, on a light or dark background; every text from outside is escaped and cut."""
     lines = "".join(map(_failed, audit.failures[:MAX_SHOWN])) + "".join(map(_opening, audit.entries[:MAX_SHOWN]))
     more = sum(max(len(items) - MAX_SHOWN, 0) for items in (audit.failures, audit.entries))
     rest = f"<p>and {more:,} more properties; the HTML report shows them all</p>" if more > 0 else ""
@@ -185,7 +184,7 @@ def _opening(entry: Entry) -> str:
 
 
 def _failed(failure: Failure) -> str:
-    """A property of which nothing is known, and why."""
+    """A property about which nothing is known, and why."""
     return (
         f"{_LINE}{badge('no answer')} <strong>{safe(failure.name, 120)}</strong> "
         f"<span>{missing_answer(failure)}</span></summary>"

@@ -1,6 +1,6 @@
-"""Files that are written: whole or not at all; a path that cannot be written is found before the work.
+"""Writing files: whole or not at all; a path that cannot be written is detected before the work begins.
 
-Every file that Isonomia writes, but for SQLite's, goes through :func:`replacing`: a test finds those that do not.
+Every file that Isonomia writes, except SQLite's, goes through :func:`replacing`; a test checks this.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = [
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a new file beside the path to write to, which takes the path's place once it is complete and on the disk.
+    """Give a new file beside the path to write to, which replaces the path once it is complete and on the disk.
 
-    Whatever goes wrong before that, a full disk or a power failure, the old file is still there, whole. What is not a
-    file, such as ``/dev/stdout`` or a pipe, is written to as it is. A link keeps leading to the file that is replaced,
-    which keeps its permissions.
+    Whatever goes wrong before that, such as a full disk or a power failure, the old file is still there, whole. What is
+    not a regular file, such as ``/dev/stdout`` or a pipe, is written to directly. A symbolic link stays, and the file
+    that it points to is replaced; the new file keeps the permissions.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -46,7 +46,7 @@ def replacing(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    # A short name: one that is built from the target's could be too long where that one is not.
+    # A short name: one built from the target's name could be too long.
     part = target.with_name(f".isonomia-{secrets.token_hex(4)}.part")
     try:
         part.touch(exist_ok=False)
@@ -73,9 +73,9 @@ def _sync(path: Path) -> None:
 
 
 def need_writable(path: Path, what: str) -> None:
-    """Make sure, before hours are spent, that a file can be written; whatever is there stays as it is.
+    """Make sure, before hours of work, that a file can be written; an existing file stays as it is.
 
-    ``what`` is what it is for, such as ``--json``, for the message.
+    ``what`` says what it is for, such as ``--json``, in the message.
     """
     with writing(path, what), suppress(_OnlyAskedError), replacing(path) as part:
         part.open("ab").close()
@@ -83,11 +83,11 @@ def need_writable(path: Path, what: str) -> None:
 
 
 class _OnlyAskedError(Exception):
-    """Nothing was to be written after all."""
+    """Leaves :func:`replacing` without writing anything."""
 
 
 def write_file(text: str, path: Path, what: str) -> None:
-    """Write a text as UTF-8, the same on every system; half a character becomes a question mark."""
+    """Write a text as UTF-8, the same on every system; a lone surrogate becomes a question mark."""
     with writing(path, what), replacing(path) as part:
         part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
@@ -103,7 +103,7 @@ def write_skops(model: Any, path: Path) -> None:
 
 @contextmanager
 def writing(path: Path, what: str) -> Iterator[None]:
-    """Turn what the system says of a file that is being written into what a person can do."""
+    """Turn an error of the system while writing a file into one that says which file and for what."""
     try:
         yield
     except OSError as error:
@@ -124,7 +124,7 @@ def need_table(path: Path, what: str) -> None:
 
 
 def write_table(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
-    """Write columns of equal length; what is missing is an empty cell."""
+    """Write columns of equal length; a missing value is an empty cell."""
     with writing(path, "the table"), replacing(path) as part:
         (_write_parquet if path.suffix.lower() == ".parquet" else _write_csv)(columns, part)
 
@@ -140,7 +140,7 @@ def _write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # A column of several kinds of values has no type of its own: as texts, it has.
+    # A column of mixed kinds of values has no Arrow type, so its values are written as texts.
     kinds = {name: {type(value) for value in values if value is not None} for name, values in columns.items()}
     mixed = {name for name, types in kinds.items() if len(types) > 1 and not types <= {int, float}}
     plain = {
@@ -161,9 +161,9 @@ def need_violations(path: Path, what: str) -> None:
 
 
 def write_violations(violations: ViolationSet, path: str | Path) -> None:
-    """Write all violations as a flat table, CSV, Parquet or JSON lines by the ending of the path.
+    """Write all violations as a flat table: CSV, Parquet or JSON lines, by the ending of the path.
 
-    They are written chunk by chunk, so that any number of them takes the memory of a few thousand.
+    They are written chunk by chunk, so that any number of them needs the memory of a few thousand.
     """
     path = Path(path)
     need_violations(path, "the violations")
@@ -182,7 +182,7 @@ def _violations_csv(violations: ViolationSet, path: Path) -> None:
     import pyarrow.csv as pc
 
     schema = violations.schema()
-    if not schema.names:  # nothing was found: there is no column either
+    if not schema.names:  # no violations, so there are no columns either
         path.open("wb").close()
         return
     options = pc.WriteOptions(quoting_style="needed")

@@ -1,4 +1,4 @@
-"""A table by group as text, on the terminal, in a notebook, as Markdown, CSV, JSON; and the way to its page."""
+"""A table by group: as text, on the terminal, in a notebook, and as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ SECTIONS = {
     "Calibration": ("mean_score", "calibration"),
     "Numbers": ("mean_decision", "mean_outcome", "mean_error", "mean_absolute_error"),
 }
-"""The measures that stand side by side."""
+"""The measures that are shown side by side."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableSection:
-    """Measures that are shown together, of every group."""
+    """Measures that are shown together, for every group."""
 
     title: str
     measures: tuple[str, ...]
@@ -72,7 +72,7 @@ def words_of(measure_name: str) -> str:
 
 
 def cell(estimate: Estimate | None) -> str:
-    """A number and its interval; a dash for what there is not."""
+    """A number and its interval; a dash where there is none."""
     return "-" if estimate is None else str(estimate)
 
 
@@ -117,7 +117,7 @@ def facts(table: GroupTable) -> Iterator[tuple[str, str]]:
 
 
 def _compared_with(table: GroupTable, by: tuple[str, ...]) -> str:
-    """The group that others are compared with, and for which ratio where there are two of them."""
+    """The group that others are compared with; where there are two such groups, with the ratio of each."""
     rows = [row for row in table[by] if row.reference]
     names = [row.name if len(rows) == 1 else f"{row.name} ({listed(map(words_of, row.reference_for))})" for row in rows]
     return f"{' × '.join(by)}: {', '.join(names)}" if names else ""
@@ -163,11 +163,11 @@ def _counted(table: GroupTable) -> Iterator[str]:
 
 
 NAMES = 12
-"""The least room for the names of groups, in columns of the terminal."""
+"""The least width for the names of groups, in columns of the terminal."""
 
 
 def _side_by_side(section: TableSection, width: int, *, people: bool) -> Iterator[tuple[str, ...]]:
-    """The measures in as many tables as it takes for no word and no number to be broken."""
+    """The measures, split into as many tables as needed so that no word and no number is broken."""
     words = [word for row in section.rows for word in name_of(row, section.measures).split()]
     room = width - 1 - min(max(len(INDENT) + max(map(len, words)), NAMES), width // 2)
     left, chosen = room - (_people_width(section) if people else 0), list[str]()
@@ -210,13 +210,13 @@ def _grid(section: TableSection, width: int, *, people: bool) -> Any:
 
 
 def _hanging(name: str, width: int, indent: str) -> str:
-    """A name on as many lines as it needs, the further ones set in."""
+    """A name on as many lines as it needs, with a hanging indent."""
     lines = wrap(name, width, initial_indent=indent, subsequent_indent=indent * 2, break_on_hyphens=False)
     return "\n".join(lines) or name
 
 
 def _people_width(section: TableSection) -> int:
-    """The width of how many people a group has, and of their share."""
+    """The width of the columns with the number of people and their share."""
     return max(len(f"{row.n:,}") for row in section.rows) + len(" 100.0% ")
 
 
@@ -279,7 +279,7 @@ def as_markdown(table: GroupTable) -> str:
 
 
 def as_json_text(table: GroupTable) -> str:
-    """Everything, for whoever computes with it."""
+    """The whole table as JSON, for other programs."""
     return dumped(table.to_dict())
 
 

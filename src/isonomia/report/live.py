@@ -1,7 +1,7 @@
 """A check or a whole audit while it runs.
 
-Of a check: how much was asked, the interval closing in, and a guess at what is left. Of an audit: a row a property on a
-terminal, a line a property elsewhere.
+For a check: the samples so far, the interval as it narrows, and an estimate of what is left. For an audit: one row per
+property on a terminal, one line per property elsewhere.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["LiveProgress", "LiveTable", "NoDisplay", "PlainLines", "display_for"
 
 
 EVERY = 0.2
-"""Seconds between two looks; an interval costs more than a batch."""
+"""Seconds between two updates; an interval costs more than a batch."""
 
 
 @dataclass(slots=True)
 class LiveProgress:
-    """Shows a running check on a terminal, and nothing at all where there is none."""
+    """Shows a running check on a terminal; without a terminal it shows nothing."""
 
     console: Console
     _live: Live | None = field(default=None, init=False)
@@ -49,7 +49,7 @@ class LiveProgress:
             self._live.start()
 
     def advance(self, progress: Progress) -> None:
-        """Show where it stands, unless it was shown just now."""
+        """Show the progress, unless it was shown just now."""
         if self._live is None or time.monotonic() - self._shown < EVERY:
             return
         self._live.update(_line(progress, self.console.width), refresh=True)
@@ -63,11 +63,11 @@ class LiveProgress:
 
 
 YET = "not decided yet: "
-"""What stands before an interval that is still closing in, so that nobody reads it as an answer."""
+"""Shown before an interval that is still narrowing, so that nobody reads it as an answer."""
 
 
 def _line(progress: Progress, width: int) -> Table:
-    """Where a check stands, on one line where the terminal has 80 columns."""
+    """The progress of a check, on one line where the terminal has 80 columns."""
     wide = width >= WIDER
     grid = Table.grid(padding=(0, 2 if wide else 1))
     pace = progress.samples / progress.seconds if progress.seconds > 0 else 0.0
@@ -89,32 +89,32 @@ ROOM = 4
 """Lines of the terminal that are not for rows: the heading, the count of the others, and the prompt."""
 
 WIDER, WIDE, MIDDLING = 120, 80, 50
-"""From how many columns on bars are long, everything is shown, and more than state, name and samples is shown."""
+"""The columns from which on bars are long, everything is shown, and more than state, name and samples is shown."""
 
 
 class AuditDisplay(Protocol):
-    """Shows a running audit; a context, at whose end what it has shown is taken away or left."""
+    """Shows a running audit; a context manager, which at its end removes what it has shown or leaves it."""
 
     def __enter__(self) -> AuditDisplay:
-        """Begin to show."""
+        """Start showing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
+        """Stop showing."""
 
     def observer(self, number: int) -> Observer:
-        """Who watches a check."""
+        """The observer of a check."""
 
     def finished(self, number: int, result: Result) -> None:
-        """Show what came of a check."""
+        """Show the result of a check."""
 
     def stopping(self) -> None:
         """Show that somebody pressed Ctrl-C, and what that means."""
 
 
 def display_for(names: Sequence[str], output: Console, errors: Console, quiet: bool) -> AuditDisplay:
-    """The way to show an audit that fits the terminal."""
+    """The display that suits the terminal."""
     if quiet:
         return NoDisplay()
     statuses = [PropertyStatus(on_one_line(name)) for name in names]
@@ -134,14 +134,14 @@ class NoDisplay:
         pass
 
     def observer(self, number: int) -> Observer:  # noqa: ARG002
-        """Nobody."""
+        """An observer that does nothing."""
         return Silent()
 
     def finished(self, number: int, result: Result) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def stopping(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ class PlainLines:
         pass
 
     def observer(self, number: int) -> Observer:  # noqa: ARG002
-        """Nobody: there is nothing to show before the end."""
+        """An observer that does nothing: there is nothing to show before the end."""
         return Silent()
 
     def finished(self, number: int, result: Result) -> None:
@@ -171,7 +171,7 @@ class PlainLines:
         self.console.print(Text(line, style=STYLES[status.state]), soft_wrap=True)
 
     def stopping(self) -> None:
-        """Print that too."""
+        """Print what Ctrl-C means."""
         self.console.print(_STOPPING, soft_wrap=True)
 
 
@@ -180,10 +180,10 @@ _STOPPING = "stopping after the batch in flight; Ctrl-C again leaves at once"
 
 @dataclass(slots=True)
 class LiveTable:
-    """A table that is drawn again several times a second, and gives way to the summary at the end.
+    """A table that is redrawn several times a second, and gives way to the summary at the end.
 
-    Of more properties than the terminal has lines, it shows those that run, then the latest that ended, those that do
-    not hold first, and counts the others.
+    If there are more properties than lines on the terminal, it shows those that run, then the latest that ended, those
+    that do not hold first, and counts the others.
     """
 
     statuses: Sequence[PropertyStatus]
@@ -211,7 +211,7 @@ class LiveTable:
         return self.statuses[number]
 
     def finished(self, number: int, result: Result) -> None:
-        """Keep what came of it; the next picture shows it."""
+        """Keep the result; the next redraw shows it."""
         self.statuses[number].result = result
         self._ended.append(number)
 

@@ -18,7 +18,7 @@ _MAX_CODE = 200
 
 
 def summary(audit: Audit) -> str:
-    """One table: a line a property."""
+    """One table: one line per property."""
     lines = [
         f"## {escaped(audit.title)}",
         "",
@@ -45,7 +45,7 @@ def as_markdown(audit: Audit) -> str:
 
 
 def model_card(audit: Audit) -> str:
-    """A section for a model card: what was checked, with which guarantee, of whom."""
+    """A section for a model card: what was checked, with which guarantee, on which model."""
     lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
     lines += [
         f"- **{escaped(failure.name)}** {missing_answer(failure)}, so nothing is known." for failure in audit.failures
@@ -66,7 +66,7 @@ def model_card(audit: Audit) -> str:
 
 
 def github_lines(audit: Audit) -> str:
-    """Lines that GitHub's runners turn into remarks beside the audit file."""
+    """Workflow commands, which GitHub turns into annotations of the audit file."""
     kinds = {"violated": "error", "undecided": "warning"}
     lines = [
         _remark("error", audit, failure, f"{missing_answer(failure)}: {failure.message}") for failure in audit.failures
@@ -144,6 +144,6 @@ def _on_one_line(text: str) -> str:
 
 
 def _command(text: str, *, name: bool = False) -> str:
-    """Text as a workflow command takes it."""
+    """Text escaped for a workflow command."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return escaped.replace(":", "%3A").replace(",", "%2C") if name else escaped

@@ -1,4 +1,4 @@
-"""The summary of a whole audit on the terminal: a line a property, then one sentence."""
+"""The summary of a whole audit on the terminal: one line per property, then one sentence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from isonomia.wording import visible
 __all__ = ["overview", "print_lines", "show_entry", "show_trouble"]
 
 MAX_LINES = 60
-"""Lines at most; of more properties, those that do not hold come first."""
+"""The most lines; where there are more properties, those that do not hold come first."""
 
 WIDE = 100
-"""From how many columns on the summary says what each answer cost; the verdicts in full say so always."""
+"""The columns from which on the summary says what each answer cost; a verdict in full always says so."""
 
 MAX_IN_FULL = 5
-"""Verdicts at most that are shown in full."""
+"""The most verdicts that are shown in full."""
 
 
 def overview(audit: Audit, console: Console) -> None:
@@ -38,7 +38,7 @@ def overview(audit: Audit, console: Console) -> None:
 
 
 def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
-    """Print a line for each property: the answer, its risk, what is known, and where there is room what it cost."""
+    """Print a line for each property: the answer, its risk, what is known and, where there is room, what it cost."""
     wide = console.width >= WIDE
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("answer", no_wrap=True)
@@ -53,20 +53,20 @@ def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
 
 
 def show_trouble(audit: Audit, console: Console) -> None:
-    """Print the first verdicts that do not hold in full."""
+    """Print in full the first verdicts that do not hold."""
     trouble = [entry for entry in audit.entries if entry.verdict.answer != "holds"]
     for entry in sorted(trouble, key=lambda entry: ORDER.index(entry.verdict.answer))[:MAX_IN_FULL]:
         show_entry(entry, console)
 
 
 def show_entry(entry: Entry, console: Console) -> None:
-    """Print a verdict of an audit in full; a property that is a program is also told in words."""
+    """Print a verdict of an audit in full; a property that is a program is also explained in words."""
     explained = view_of(entry.verdict).explanation_first
     show(entry.verdict, console, entry.explanation if explained else None, entry.why)
 
 
 def _worst_first(audit: Audit) -> list[Entry | Failure]:
-    """In the order of the file where all can be shown, else those first that need attention."""
+    """In the order of the file where all can be shown; otherwise those that need attention first."""
     every: list[Entry | Failure] = [*audit.failures, *audit.entries]
     if len(every) <= MAX_LINES:
         return sorted(every, key=lambda item: item.line or 0)

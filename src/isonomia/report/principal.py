@@ -18,7 +18,7 @@ from isonomia.wording import number
 __all__ = ["bounds", "subgroup_strips"]
 
 MAX_SHOWN = 16
-"""Subgroups that are shown, those that violate first; the stored verdict has all."""
+"""How many subgroups are shown, those that violate first; the stored verdict has all."""
 
 WIDTH = 21
 
@@ -107,8 +107,8 @@ def strip(
 
 
 def bounds(ends: Sequence[float] | None) -> str:
-    """Two ends with three places each, so that they stand below each other; a dash for none."""
+    """Two ends with three decimals each, so that they line up; a dash for none."""
     if ends is None:
         return "-"
-    low, high = (round(end, 3) + 0.0 for end in ends)  # what is nothing has no sign
+    low, high = (round(end, 3) + 0.0 for end in ends)  # no negative zero
     return f"[{low:.3f}, {high:.3f}]"

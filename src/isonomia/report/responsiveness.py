@@ -1,4 +1,4 @@
-"""Responsiveness on the terminal, and as tables: of how many the claim is true, and what people can do."""
+"""Responsiveness on the terminal, and as tables: for how many people the claim is true, and what they can do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARKS = {"holds": "█", "violated": "▒", "undecided": "░"}
 PLAIN = {"holds": "=", "violated": "#", "undecided": "?"}
 
 BAR, NARROW, COMFORTABLE = 20, 6, 18
-"""How wide the bar of the kinds is at most, below how many columns there is none, and how wide labels are before it."""
+"""The widest bar of the kinds, the columns below which there is none, and the width that labels get first."""
 
 
 def points_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None) -> dict[str, list[Any]]:
@@ -37,9 +37,9 @@ def points_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None)
     -------
     dict
         The id where there is one; ``person`` (a row of the population); ``reaching`` and ``looked at`` (how many points
-        reach the target, of how many); ``distance``; ``prediction`` where the target speaks of it; and each feature
-        that the interventions speak of, as ``from NAME`` and ``to NAME``. A person who reaches the target nowhere has
-        one row, with nothing under ``distance``, ``prediction`` and ``to``.
+        reach the target, of how many); ``distance``; ``prediction`` where the target refers to it; and each feature of
+        the interventions, as ``from NAME`` and ``to NAME``. A person who does not reach the target has one row, with
+        nothing under ``distance``, ``prediction`` and ``to``.
     """
     items = verdict.counterexamples
     columns: dict[str, list[Any]] = _ids_of([item["person"] for item in items], ids)
@@ -74,12 +74,12 @@ def people_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None)
 
 
 def people_bars(block: PeopleCounts, fancy: bool, width: int) -> RenderableType:
-    """How many people the claim is true of, by group, in a table of at most a width."""
+    """How many people the claim is true of, by group, in a table of at most ``width`` columns."""
     lines = [(block.whom, block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
     headings = {"people": "people", **{kind.key: kind.words for kind in block.kinds}, "exact": "exact"}
     labels = [label for label, _ in lines]
     if width - _taken(headings, lines) < _longest(labels):
-        del headings["exact"]  # a narrow terminal has room for the answer, not for how it was come by
+        del headings["exact"]  # a narrow terminal has room for the answer, not for how it was found
     bar = _room(width - _taken(headings, lines), labels)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("who", overflow="fold")
@@ -96,7 +96,7 @@ def _group_name(group: Mapping[str, Any]) -> str:
 
 
 def _taken(headings: Mapping[str, str], lines: Sequence[tuple[str, Mapping[str, int]]]) -> int:
-    """How wide the columns of numbers are, with the space between all of them."""
+    """The width of the columns of numbers, with the space between all columns."""
     return 2 + sum(
         2 + max(len(heading), *(len(f"{counts[key]:,}") for _, counts in lines)) for key, heading in headings.items()
     )
@@ -107,7 +107,7 @@ def _longest(labels: Sequence[str]) -> int:
 
 
 def _room(left: int, labels: Sequence[str]) -> int:
-    """How wide the bar can be, so that no word of a label has to be broken; 0 where it would be too narrow to read."""
+    """The width of a bar that breaks no word of a label; 0 where the bar would be too narrow to read."""
     longest = _longest(labels)
     label = min(max(3, *map(len, labels)), max(longest, COMFORTABLE, left - 2 - BAR))
     room = left - 2 - label
@@ -115,7 +115,7 @@ def _room(left: int, labels: Sequence[str]) -> int:
 
 
 def _bar(counts: Mapping[str, int], block: PeopleCounts, fancy: bool, width: int) -> Text:
-    """The kinds of people side by side, each by its part of the whole."""
+    """The kinds of people side by side, each in proportion to its count."""
     marks = MARKS if fancy else PLAIN
     line, drawn, total = Text(), 0, 0
     for kind in block.kinds:

@@ -86,7 +86,7 @@ def _notification(failure: Failure, audit: Audit) -> dict[str, Any]:
 
 
 def _locations(audit: Audit, line: int | None) -> dict[str, Any]:
-    """Where the audit file states it; nothing where there is no file."""
+    """The place of a property in the audit file; empty where there is no file."""
     if audit.file is None:
         return {}
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(audit.file)}}
@@ -96,7 +96,7 @@ def _locations(audit: Audit, line: int | None) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """A path as a reference: relative to the folder where the command ran, or to this machine."""
+    """A path as a URI: relative to the folder where the command ran, or absolute on this machine."""
     plain = path.replace("\\", "/")
     if plain[1:3] == ":/":
         return f"file:///{quote(plain, '/:', errors='replace')}"

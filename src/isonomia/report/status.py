@@ -1,6 +1,6 @@
 """The status of a property while an audit runs, and how states look on a terminal.
 
-A state has a colour, a sign and a word, so that none of them is needed alone.
+A state has a colour, a sign and a word, so that a reader can do without any one of them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = [
 
 
 OPEN = "not finished"
-"""What is said of a property that was not checked to the end."""
+"""What is said of a property whose check did not finish."""
 
 EVERY = 0.5
-"""Seconds between two looks at an interval; one costs more than a batch."""
+"""Seconds between two computations of an interval; one costs more than a batch."""
 
 Result: TypeAlias = Verdict | Failure
-"""What came of a property."""
+"""The result of a property."""
 
 
 @dataclass(slots=True)
@@ -60,11 +60,11 @@ class PropertyStatus:
     _looked_at: float = field(default=0.0, repr=False)
 
     def begin(self, text: str) -> None:  # noqa: ARG002
-        """It begins."""
+        """Note that the check begins."""
         self.began = time.monotonic() if self.began is None else self.began
 
     def advance(self, progress: Progress) -> None:
-        """A batch was taken in."""
+        """Note that a batch was absorbed."""
         self.share, self.samples = progress.share, f"{progress.samples:,} {progress.counted}"
         now = time.monotonic()
         if now - self._looked_at >= EVERY:
@@ -72,7 +72,7 @@ class PropertyStatus:
             self._looked_at = time.monotonic()
 
     def end(self) -> None:
-        """The check is over; what came of it is told separately."""
+        """The check is over; its result is set separately."""
 
     @property
     def state(self) -> str:
@@ -98,14 +98,14 @@ class PropertyStatus:
 
 
 def finding_of(result: Result, *, compact: bool = False) -> str:
-    """What is known, in one line: how many break the claim, an interval, or why there is none."""
+    """What is known, in one line: how many violate the claim, an interval, or why there is none."""
     if isinstance(result, Failure):
         return on_one_line(result.message)
     return visible(view_of(result).finding(result, compact))
 
 
 def line_of(status: PropertyStatus) -> str:
-    """What came of a property, as one line of plain text."""
+    """The result of a property, as one line of plain text."""
     assert status.result is not None
     line = f"{status.state}: {status.name}: {finding_of(status.result)}"
     if isinstance(status.result, Failure):
@@ -134,7 +134,7 @@ COUNT_WORDS = {
     "waiting": "waiting",
     "holds": "hold",
 }
-"""The states, what needs attention first, as they are counted."""
+"""The states as they are counted, those that need attention first."""
 
 _SIGNS = {"holds": "✔ holds", "violated": "✘ violated", "undecided": "? undecided", FAILED: "! error"}
 
@@ -152,5 +152,5 @@ def title_of(answer: str, name: str | None, console: Console) -> Text:
 
 
 def is_fancy(console: Console) -> bool:
-    """Whether the terminal has more characters than a typewriter."""
+    """Whether the terminal can show more than ASCII."""
     return console.encoding.lower().startswith("utf")

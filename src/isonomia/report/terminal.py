@@ -34,7 +34,7 @@ from isonomia.wording import brief, capitalised, change, excerpt, number, visibl
 __all__ = ["ASCII", "gauge", "show"]
 
 MAX_LINES, MAX_GRIDS = 5, 3
-"""Counterexamples that are shown, those of one line and those of several; the stored verdict has more."""
+"""How many counterexamples are shown, if one line each or several; the stored verdict has more."""
 
 MAX_OUTPUT = 200
 """Characters of an output."""
@@ -57,8 +57,8 @@ ASCII = GaugeMarks(".", "=", "o", "|")
 def gauge(item: Expression, width: int, marks: GaugeMarks = UNICODE) -> str:
     """Draw an expression's interval against its threshold.
 
-    The scale reaches a quarter beyond what must be seen on either side; an end that is infinite runs off the line.
-    Where the threshold and the estimate fall on one column, the threshold is shown.
+    The scale extends a quarter beyond what must be seen on either side; an infinite end runs off the line. Where the
+    threshold and the estimate fall on one column, the threshold is shown.
     """
     left, right = scale_of(item)
 
@@ -82,7 +82,7 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     verdict
         What to show.
     console
-        Where; colours and line drawing follow what it can do.
+        Where to show it; colours and line drawing depend on what it can do.
     explanation
         The property in plain English; where the property is a program it comes first, and the program below it.
     why
@@ -99,7 +99,7 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
 
 
 def _claim(verdict: Verdict, explanation: str | None, why: str | None) -> list[RenderableType]:
-    """What is claimed and why, in words and as it is written; of a program the words come first."""
+    """What is claimed and why, in words and as it is written; for a program, the words come first."""
     reasons = [Text(why, style="italic")] if why else []
     if explanation is None:
         return [Text(verdict.text, style="cyan"), *reasons]
@@ -127,7 +127,7 @@ def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> Renderabl
 
 
 def _gauges(items: Sequence[Expression], verdict: Verdict, fancy: bool) -> Group:
-    """A gauge for each compared quantity, named where there is more than one; of groups each in its own colour."""
+    """A gauge for each compared quantity, named where there is more than one; for groups, each in its own colour."""
     parts: list[RenderableType] = []
     for item in items:
         colour = COLOURS[ANSWERS[item.settled] if verdict.groups else verdict.answer]
@@ -164,7 +164,7 @@ def _table(block: TableBlock) -> Padding:
 
 
 def _counterexamples(verdict: Verdict) -> list[RenderableType]:
-    """The first counterexamples: each in a line where that says it all, else record by record."""
+    """The first counterexamples: one line each where that says it all, otherwise record by record."""
     view = view_of(verdict)
     shown = [view.counterexample(verdict, item) for item in verdict.counterexamples[:MAX_LINES]]
     in_lines = all(case.line is not None for case in shown)
@@ -183,7 +183,7 @@ def _line(case: CounterexampleView) -> Text:
 
 
 def _grid(number: int, case: CounterexampleView) -> Padding:
-    """What was changed, and what the model said of each."""
+    """What was changed, and what the model answered for each record."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -208,7 +208,7 @@ def _output(value: Any) -> str:
 
 
 def _change(case: CounterexampleView, feature: str, before: Any, after: Any) -> str:
-    """A change of a value; or of an array, where the domain says in words what is not as it was."""
+    """A change of a value, or of an array, for which the domain says in words what changed."""
     return f"{feature}: {after}" if case.is_described(before) else f"{feature} {change(before, after)}"
 
 

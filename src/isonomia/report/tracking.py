@@ -18,10 +18,10 @@ from isonomia.version import __version__
 __all__ = ["log_to_mlflow"]
 
 FOLDER = "isonomia"
-"""The folder of the artifacts, and what every metric and tag begins with."""
+"""The folder of the artifacts, and the prefix of every metric and tag."""
 
 _MAX_KEY = 200
-"""MLflow takes names of up to 250 characters; some of them go before and after that of a property."""
+"""MLflow takes names of up to 250 characters; a prefix and a suffix are added to that of a property."""
 
 _CODES = {0: "holds", 1: "violated", 2: "not checked", 3: "undecided"}
 
@@ -32,7 +32,7 @@ def log_to_mlflow(
     """Log verdicts to an MLflow run: the active one, that of ``MLFLOW_RUN_ID``, or a new one.
 
     Metrics are ``isonomia/NAME/estimate``, ``low``, ``high``, ``threshold``, ``samples``, ``risk`` and ``holds`` (1 or
-    0, and none where it is undecided). Tags are ``isonomia.answer`` for all properties together, ``isonomia.NAME`` for
+    0, or absent where it is undecided). Tags are ``isonomia.answer`` for all properties together, ``isonomia.NAME`` for
     each, the version, and the fingerprints of model and data. Artifacts, in the folder ``isonomia``, are
     ``report.html``, ``verdicts.json`` and, where it is given, ``evidence.json``.
 
@@ -41,7 +41,7 @@ def log_to_mlflow(
     audit
         A verdict, several, or a whole audit.
     experiment
-        The experiment of a new run; the current one unless given. Where MLflow keeps runs is its own setting,
+        The experiment of a new run; the current one unless given. Where MLflow keeps runs is MLflow's own setting,
         ``MLFLOW_TRACKING_URI`` or ``mlflow.set_tracking_uri``.
     evidence
         The text of the evidence file, as ``isonomia export`` writes it.
@@ -91,7 +91,7 @@ def _as_audit(given: Audit | Verdict | Sequence[Verdict]) -> Audit:
 
 
 def _names(entries: Sequence[Entry]) -> list[str]:
-    """What each property is called: letters, digits, blanks and signs that MLflow takes, each name once."""
+    """A unique name for each property, with only characters that MLflow accepts."""
     names: list[str] = []
     for entry in entries:
         base = name = re.sub(r"[^A-Za-z0-9 .-]+", "_", entry.name).strip(" _.")[:_MAX_KEY] or "property"

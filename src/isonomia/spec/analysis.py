@@ -49,7 +49,7 @@ __all__ = ["conjuncts", "disjoint", "implies", "range_of"]
 
 
 _MAX_CASES = 512
-"""How many cases a conjunction is split into before the search is given up: this bounds its cost."""
+"""How many cases a conjunction is split into before the search gives up: this bounds its cost."""
 
 
 def conjuncts(row: Row | None) -> tuple[Row, ...]:
@@ -169,7 +169,7 @@ def _clash(statements: list[_Statement]) -> bool:
     there = any((each.fact is not None) == each.wanted for each in statements)
     if missing and there:
         return True
-    # A test that comes out false says something about the value only where the value is known to be there.
+    # A false test says something about the value only where the value is known not to be missing.
     facts = [fact for each in statements for fact in _facts(each, there)]
     if len(statements[0].about) == 2:
         return not frozenset.intersection(frozenset({-1, 0, 1}), *(_OUTCOMES[fact.relation] for fact in facts))
@@ -191,7 +191,7 @@ def _facts(statement: _Statement, there: bool) -> list[_Fact]:
 # ---------------------------------------------------------------------------- facts about one term
 
 _OPPOSITE: dict[RowRelation, RowRelation] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-"""What is true of two values that are both there, where a relation is false."""
+"""The relation between two values, neither missing, for which a relation is false."""
 
 _OUTCOMES: dict[RowRelation, frozenset[int]] = {
     "==": frozenset({0}),
@@ -215,7 +215,7 @@ class _Fact:
 
 
 def _no_value_satisfies(facts: Sequence[_Fact]) -> bool:
-    """Whether no value that is there can satisfy all the facts. False where that is not certain."""
+    """Whether no value, other than a missing one, can satisfy all the facts. False where that is not certain."""
     if _clash_at_one_bound(facts):
         return True
     roundings: tuple[Callable[[Value], Value], ...] = (_exact, _single)
@@ -300,7 +300,7 @@ Range: TypeAlias = tuple[float, float]
 
 
 def range_of(row: Row, declared: Mapping[str, Range], score: Range | None = None) -> Range | None:
-    """A range that holds every value that a term can have while its columns keep to theirs; ``None`` if none is known.
+    """A range that holds every value of a term whose columns stay in their ranges; ``None`` if none is known.
 
     ``declared`` has the range of each column that has one, and under ``"prediction"`` that of the model's prediction.
     Conditions count as 0 and 1. The range comes from interval arithmetic and need not be the smallest: a column that

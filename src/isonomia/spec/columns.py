@@ -1,4 +1,4 @@
-"""Columns: one form for each kind of values, and comparing them, one missing value at a time.
+"""Columns: one form for each kind of value, and comparisons that are never true of a missing value.
 
 There are four kinds: ``number``, ``truth`` (booleans), ``text`` and ``time``. A missing value is NaN, None or NaT.
 """
@@ -45,7 +45,7 @@ Kind: TypeAlias = OneOf["number", "truth", "text", "time"]
 _NUMBERS: dict[str, Kind] = {"i": "number", "u": "number", "f": "number"}
 _KINDS: dict[str, Kind] = {**_NUMBERS, "b": "truth", "M": "time", "U": "text", "O": "text"}
 EXACT = 2**53
-"""Beyond this, floats leave whole numbers out."""
+"""Beyond this, floats cannot represent every whole number."""
 
 TIME = "datetime64[us]"
 DURATION = "timedelta64[us]"
@@ -59,7 +59,7 @@ def kind_of(values: NDArray[Any]) -> Kind:
 
 
 def normalise(values: NDArray[Any] | Sequence[Any]) -> NDArray[Any]:
-    """One column in the form that every part of an audit sees, whatever it came as. Nothing is refused here.
+    """One column in the form that every part of an audit sees, whatever its original form. Nothing is refused here.
 
     - Text is an object array of ``str`` with ``None`` where it is missing.
     - Whole numbers stay whole. With a value missing they become floats with NaN, as every number does, unless one is
@@ -174,7 +174,7 @@ def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _plain_tensor(values: Any, name: str) -> NDArray[Any]:
-    """A tensor with one number, or one truth value, a row; those of less than 32 bits become wider."""
+    """A tensor with one number or one truth value per row; floats of fewer than 32 bits are widened."""
     if values.ndim != 1:
         raise DataError(
             f"column {name!r} has {values.ndim} dimensions (shape {tuple(values.shape)}), so a property cannot speak "
@@ -187,7 +187,7 @@ def _plain_tensor(values: Any, name: str) -> NDArray[Any]:
 
 
 def _refuse_large(values: NDArray[Any], name: str) -> None:
-    """Refuse whole numbers that would be rounded: two people's numbers could then seem to be one."""
+    """Refuse whole numbers that would be rounded: two different ones could then look the same."""
     for value in values:
         if isinstance(value, int) and abs(value) > EXACT:
             raise DataError(
@@ -197,7 +197,7 @@ def _refuse_large(values: NDArray[Any], name: str) -> None:
 
 
 def _refuse_beyond_64_bits(values: NDArray[Any], name: str) -> None:
-    """Refuse whole numbers that no type of NumPy holds, for the same reason."""
+    """Refuse whole numbers too large for any NumPy type, for the same reason."""
     for value in values:
         if type(value) is int and abs(value) >= 2**63:
             digits = len(f"{abs(value):x}") * 4
@@ -256,7 +256,7 @@ _ISO = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?)?)?)?
 
 
 def moment(text: str) -> np.datetime64 | None:
-    """The point in time that a text means, or ``None`` where it is no ISO 8601 date or time.
+    """The point in time that a text means, or ``None`` where it is not an ISO 8601 date or time.
 
     A year or a month alone means its first instant. A text has no time zone: it is compared with columns in UTC.
     """
@@ -308,7 +308,7 @@ def _with_value(relation: str, values: NDArray[Any], value: Value, term: Row, li
     if kind == "time" and isinstance(value, str):
         return _relate(relation, values, _moment(value, place_of(literal)))
     if isinstance(value, str):
-        # As an object: a text that NumPy makes an array of by itself loses the characters 0 at its end.
+        # As an object: NumPy's own text type drops null characters at the end.
         return _relate(relation, values, np.array(value, dtype=object))
     if is_tensor(values):
         return _related_tensors(relation, *_tensor_and_value(values, value))
@@ -316,14 +316,14 @@ def _with_value(relation: str, values: NDArray[Any], value: Value, term: Row, li
 
 
 def _with_room(values: NDArray[Any], value: float) -> NDArray[Any]:
-    """The same numbers in a type into which a value fits that they are compared with."""
+    """The same numbers in a type that also holds the value they are compared with."""
     small = values.dtype.kind == "f" and values.dtype.itemsize < 8
     too_large = small and abs(value) > float(np.finfo(values.dtype).max)
     return values.astype(np.float64) if too_large or (values.dtype.kind == "b" and value not in {0, 1}) else values
 
 
 def _tensor_and_value(values: Any, value: float) -> tuple[Any, float]:
-    """A tensor in a type into which a value fits, and the value in it: libraries differ in what two types become."""
+    """A tensor in a type that holds the value, and the value in that type: libraries promote types differently."""
     xp = namespace(values)
     if xp.isdtype(values.dtype, "real floating"):
         fits = not isfinite(value) or abs(value) <= float(xp.finfo(values.dtype).max)
@@ -347,7 +347,7 @@ def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
 
 
 def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
-    """The same on a device. Whole numbers beside floats become floats there: beyond 2**53 two may become one."""
+    """The same on a device, where whole numbers beside floats become floats: beyond 2**53, two may become equal."""
     result: NDArray[np.bool_] = _RELATIONS[relation](left, right)
     if relation != "!=":
         return result
@@ -356,7 +356,7 @@ def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
 
 
 def _compared(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
-    """Compare exactly: beside floats NumPy rounds whole numbers to floats, and beyond 2**53 two may become one."""
+    """Compare exactly: beside floats, NumPy rounds whole numbers to floats, and beyond 2**53 two may become equal."""
     result = np.asarray(_RELATIONS[relation](left, right), np.bool_)
     scalar = not isinstance(right, np.ndarray)
     kinds = {left.dtype.kind, {int: "i", float: "f"}.get(type(right), "") if scalar else right.dtype.kind}

@@ -1,4 +1,4 @@
-"""Building nodes with the checks that every way in shares: text and Python operators alike.
+"""Building nodes, with the checks that text and Python operators share.
 
 Unary minus on a number makes the negative number, so ``-0.5`` is one constant and not a negation of one. Nothing else
 is folded: ``0.9 ** 2`` stays a power.
@@ -76,14 +76,14 @@ def _constant_value(quantity: Quantity) -> float | None:
 
 
 LARGEST_POWER = 1_000
-"""The largest power of a constant, powers of powers multiplied: exact arithmetic writes every digit of it out."""
+"""The largest power of a constant, powers of powers multiplied: exact arithmetic writes out every digit."""
 
 LARGEST_DEGREE = 100
-"""The largest power of a quantity, counted in the same way: such a polynomial has that many factors."""
+"""The largest power of a quantity, counted in the same way: its terms have that many factors."""
 
 
 def _degree(quantity: Quantity) -> float:
-    """How often the numbers in a quantity are multiplied with each other when it is written out."""
+    """How many numbers of a quantity are multiplied together when it is written out."""
     match quantity:
         case Constant() | Rate() | Mean():
             return 1.0
@@ -215,7 +215,7 @@ def _check_once(items: Sequence[Change], where: str, place: Place | None) -> Non
 
 
 def source(column: Column) -> Column:
-    """The column that a ``for`` runs over; it must be that of the people as they are."""
+    """The column that a ``for`` runs over; it must be one of the people as they are."""
     if column.version is not None:
         raise SpecError(
             f"a `for` runs over the values of a column of the population as it is: write `{column.name}` "

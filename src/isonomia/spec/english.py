@@ -1,7 +1,7 @@
 """Saying in plain English what a formula claims.
 
-The words are found from the outside in: the formula, its comparisons, the quantities in them, then the row expressions
-of each rate and mean, as the end of "people ..." or of "those ...", and at last other versions of a person.
+The words are built from the outside in: the formula, its comparisons, the quantities in them, then the row expressions
+of each rate and mean, as the end of "people ..." or of "those ...", and finally other versions of a person.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ _UP, _DOWN = (">", ">="), ("<", "<=")
 
 
 def _same_number(upper: Row, lower: Row | None) -> TypeGuard[Compare]:
-    """Whether it bounds a number from above that the one before bounds from below."""
+    """Whether ``upper`` bounds from above the number that ``lower`` bounds from below."""
     match lower, upper:
         case Compare(first, one, Literal()), Compare(second, other, Literal()):
             return first in _UP and second in _DOWN and one == other and not isinstance(one, Literal)

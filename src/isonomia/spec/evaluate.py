@@ -96,16 +96,16 @@ class Batch:
     _plain: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str) -> NDArray[Any]:
-        """One of ``columns`` as :func:`~isonomia.spec.columns.plain` gives it, looked through once."""
+        """One of ``columns`` as :func:`~isonomia.spec.columns.plain` gives it, computed once."""
         if name not in self._plain:
             self._plain[name] = plain(self.columns[name], name)
         return self._plain[name]
 
 
 def evaluate(row: Row, batch: Batch) -> Array:
-    """The value of a row expression, in which no variable of a ``for`` is left, for each person of a batch.
+    """The value of a row expression for each person of a batch; no variable of a ``for`` may be left in it.
 
-    Treat it as read-only: it may be a column of the batch itself.
+    Treat the result as read-only: it may be a column of the batch itself.
     """
     values = _values(row, batch)
     return values if values.ndim else np.full(batch.rows, values)
@@ -165,7 +165,7 @@ def _arithmetic(row: RowNegative | RowArithmetic | Call, batch: Batch) -> NDArra
 
 
 def _array(values: Any) -> NDArray[Any]:
-    """What arithmetic gave, as an array; of single values NumPy makes no arrays by itself."""
+    """The result of arithmetic as an array; for single values, NumPy does not return one."""
     array: NDArray[Any] = values if is_tensor(values) else np.asarray(values)
     return array
 
@@ -242,7 +242,7 @@ def _as_condition(row: Column | Output, values: Array) -> Truth:
 
 
 def _as_version(node: Column | Output | PairCall, version: Version | None, batch: Batch) -> Batch:
-    """The people of a batch in the version that a part of an expression speaks of; ``None`` is as they are."""
+    """The people of a batch in the version that a part of an expression is about; ``None`` is as they are."""
     if version is None:
         return batch
     if version not in batch.versions:
@@ -308,7 +308,7 @@ def _index(row: Output, batch: Batch, count: int) -> int:
 
 
 def _pair_values(node: PairCall, batch: Batch) -> NDArray[np.float64]:
-    """The number that a Python function makes of every pair of people; it is believed only after checks.
+    """The number that a Python function computes for every pair of people, checked before it is used.
 
     The function sees read-only columns in the form that row expressions see them, so it cannot change what is audited.
     """

@@ -1,4 +1,4 @@
-"""Writing every ``for`` out: the conjunction of its body over the values, each put in the place of the variable."""
+"""Writing every ``for`` out: as the conjunction of its body over the values, each in place of the variable."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
 def expand(formula: Formula, values: _Values) -> Formula:
     """The same claim with no ``for`` and no variable left.
 
-    ``values`` lists the values that occur in a column, in the order in which the parts shall come. A ``for`` over one
-    value is its body; one without a value to run over, or that excludes a value that does not occur, is refused, and so
-    is a property of too many comparisons.
+    ``values`` lists the values that occur in a column, in the order that the parts should have. A ``for`` over one
+    value is its body. A ``for`` without a value to run over, or that excludes a value that does not occur, is refused,
+    and so is a property of too many comparisons.
     """
     _check_size(formula, values)
     return _expand(formula, values, {})
 
 
 def _check_size(formula: Formula, values: _Values) -> None:
-    """Refuse a property of too many comparisons before any is written out; no more than these are counted."""
+    """Refuse a property of too many comparisons before writing them out; counting stops at the limit."""
     some = islice(_comparisons(formula, values, {}), MOST_COMPARISONS + 1)
     counted = sum(len(comparison.rest) for comparison in some)  # `0.1 <= a <= b` is two
     if counted <= MOST_COMPARISONS:
@@ -77,7 +77,7 @@ def _comparisons(formula: Formula, values: _Values, known: Mapping[str, Literal]
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A value that a ``for`` gives its variable, and the column whose value it is; ``None`` where that is not said."""
+    """A value that a ``for`` gives its variable, and the column whose value it is; ``None`` where that is unknown."""
 
     variable: str
     column: Column | None
@@ -85,10 +85,10 @@ class Binding:
 
 
 def expand_parts(formula: Formula, values: _Values) -> tuple[tuple[tuple[Binding, ...], Formula], ...]:
-    """The parts of a claim for every group: each with the values that it is about; their conjunction is the claim.
+    """The parts of a claim for every group, each with the values that it is about; their conjunction is the claim.
 
-    Every ``for`` is taken apart, and so is the outermost ``and``, and any other that has a ``for`` in it; what else
-    there is stays whole. A part that no ``for`` encloses has no values.
+    From the top down, each ``for``, the outermost ``and`` and each ``and`` with a ``for`` among its operands is split;
+    anything else stays whole. A part outside every ``for`` has no values.
     """
     _check_size(formula, values)
     if isinstance(formula, Junction) and formula.connective == "and":

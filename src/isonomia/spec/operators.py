@@ -4,7 +4,7 @@
 >>> rate("F") / rate("M") >= 0.8
 Property("P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8")
 
-Another version of a person is called with what is meant of it:
+Call another version of a person with the column or answer that you want of it:
 
 >>> do(sex="M")(prediction) == prediction
 Term(do(sex = 'M').prediction == prediction)
@@ -117,7 +117,7 @@ def E(  # noqa: N802  (as it is written everywhere)
     given
         The condition that makes the group; everybody without one.
     low, high
-        Between which numbers the term must lie; both or neither.
+        The range of the term; both or neither.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def each(
     values
         A column, or its name, for the values that occur in it; or a list of values.
     claim
-        Makes the property of one value. It is called with a placeholder, so it must not depend on which value it is.
+        Makes the property for one value. It is called with a placeholder, so it must not depend on which value it is.
         The name of its parameter becomes the name of the variable.
     excluding
         Values to leave out; the variable of an enclosing ``each`` can be among them.
@@ -270,7 +270,7 @@ def _variables(claim: Any) -> Iterable[str]:
 class PersonVersion:
     """Another version of a person, as :data:`other` and :func:`do` give it.
 
-    It is called with a column's name, or with a column, ``prediction`` or ``score``, and gives that of this version.
+    Call it with a column's name, a column, ``prediction`` or ``score`` to get that of this version.
     """
 
     version: Version
@@ -279,7 +279,7 @@ class PersonVersion:
         return f"PersonVersion({to_text(self.version)})"
 
     def __call__(self, what: str | Term) -> Term:
-        """What this version of the person has under a name, or what the model answers about it."""
+        """The value of a column for this version of the person, or what the model answers about it."""
         node = (what if isinstance(what, Term) else col(what)).node
         if not isinstance(node, Column | Output) or node.version is not None:
             raise UsageError(
@@ -306,7 +306,7 @@ def do(changes: Mapping[str, Any] | None = None, /, **named: Any) -> PersonVersi
     Parameters
     ----------
     changes
-        From a variable's name to what it is set to, for names that are no Python names.
+        From a variable's name to what it is set to, for names that are not valid in Python.
     **named
         The same, by name. A value is text, a truth value, a number, a date, the placeholder of :func:`each`, or
         :func:`as_if`.
@@ -314,7 +314,7 @@ def do(changes: Mapping[str, Any] | None = None, /, **named: Any) -> PersonVersi
     Returns
     -------
     PersonVersion
-        To be called with what is wanted of that version: ``do(sex="M")(prediction)``.
+        Call it with what you want of that version: ``do(sex="M")(prediction)``.
 
     Raises
     ------
@@ -328,7 +328,7 @@ def do(changes: Mapping[str, Any] | None = None, /, **named: Any) -> PersonVersi
 def as_if(settings: Mapping[str, Any] | None = None, /, **named: Any) -> Mediated:
     """The value that a variable would have had under some settings: ``do(education=as_if(sex="M"))(prediction)``.
 
-    Everything else stays as it is, so that only what goes through that variable counts.
+    Everything else stays as it is, so that only the effect through that variable counts.
 
     Parameters
     ----------
@@ -350,12 +350,12 @@ def pair_function(function: PairFunction, columns: Iterable[str], name: str | No
     Parameters
     ----------
     function
-        Called once a batch with two mappings, of the first and of the second person of each pair, from a column's name
-        to an array. It returns one finite number for each pair, and always the same for the same columns.
+        Called once per batch with two mappings from a column's name to an array: one for the first person of each pair,
+        one for the second. It returns one finite number for each pair, always the same for the same columns.
     columns
         The columns that it needs.
     name
-        What to call it in text and reports; its own name without one. Text that has it cannot be read back.
+        What to call it in text and reports; the function's own name without one. Text that has it cannot be read back.
 
     Examples
     --------

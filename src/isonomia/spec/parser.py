@@ -96,7 +96,7 @@ def parse_formula(text: str) -> Formula:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Formula:
-    """The same text is read again and again by whatever checks, explains and draws it; a tree never changes."""
+    """Cached: the same text is read again to check, explain and draw it, and a tree never changes."""
     return _formula(_read(text, "start"), _Scope(text))
 
 
@@ -131,7 +131,7 @@ _COUNTED = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\#[^\n]*|[\[\]
 
 
 def _check_comparisons(text: str) -> None:
-    """Refuse a text of too many comparisons before it is read, which would take seconds."""
+    """Refuse a text of too many comparisons before parsing it, which would take seconds."""
     if len(text) <= 3 * MOST_COMPARISONS:
         return
     depth = counted = 0
@@ -172,13 +172,13 @@ MOST_CHARACTERS = 100_000
 
 
 def check_length(text: str) -> None:
-    """Refuse a text that nobody wrote, before anything goes through it."""
+    """Refuse a text longer than any that people write, before anything is done with it."""
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"expected a text of at most {MOST_CHARACTERS:,} characters, but got {len(text):,}: split it")
 
 
 def parse_tree(parser: Lark, text: str, wording: Wording, *, shown: str | None = None, start: str = "start") -> Branch:
-    """The concrete tree of a text; an error points into what is ``shown`` in its place, where that is given."""
+    """The concrete tree of a text; an error points into ``shown`` instead of the text, where that is given."""
     from lark.exceptions import UnexpectedInput
 
     check_length(text)
@@ -189,7 +189,7 @@ def parse_tree(parser: Lark, text: str, wording: Wording, *, shown: str | None =
 
 
 def check_depth(tree: Branch, text: str, levels: int, message: str) -> None:
-    """Refuse a concrete tree with more levels: the syntax tree is gone through by recursion."""
+    """Refuse a concrete tree with more levels: the syntax tree is walked by recursion."""
     level = [tree]
     for _ in range(levels):
         level = [child for branch in level for child in branches(branch)]
@@ -396,7 +396,7 @@ def _output(branch: Branch, scope: _Scope) -> Output:
 def _of_version(branch: Branch, scope: _Scope) -> Column | Output:
     who, what = branches(branch)
     version = _version(who, scope)
-    # Behind the dot stands always a column or an answer, also where a variable has the same name.
+    # After the dot there is always a column or an answer, even where a variable has the same name.
     feature = cast(Column | Output, _term(what, replace(scope, bound=frozenset())))
     return replace(feature, version=version, place=scope.place(branch))
 
@@ -445,7 +445,7 @@ def _change(branch: Branch, scope: _Scope) -> Change:
 
 
 def _setting(branch: Branch, scope: _Scope) -> Setting:
-    # What stands before the = is always a column, also where a variable has the same name.
+    # Before the `=` there is always a column, even where a variable has the same name.
     name, value = branches(branch)
     return Setting(_name(name, scope), _item(value, scope), place=scope.place(branch))
 

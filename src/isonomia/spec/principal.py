@@ -24,9 +24,9 @@ _NAMES = {
 class PrincipalFairness:
     """Nobody is predicted differently because of an attribute that does not affect their outcome.
 
-    Every person has an outcome and a prediction under each value of the attribute, of which one is seen. The property
-    compares predictions within strata of people, who are defined by outcomes of which most are never seen; so data can
-    refute it, and can prove it only up to a margin, sometimes not at all.
+    Every person has an outcome and a prediction under each value of the attribute, but only one of each is seen. The
+    property compares predictions within strata of people, which are defined by outcomes that are mostly never seen. So
+    data can refute it, and can prove it only up to a margin, sometimes not at all.
 
     Attributes
     ----------
@@ -40,21 +40,21 @@ class PrincipalFairness:
         Columns that hold all common causes of the attribute and of outcome or prediction: within each combination of
         their values, a *subgroup*, the attribute must be as good as random.
     definition
-        1: within each stratum of people whose outcome is the same, and this one, under every attribute value; 2: within
-        all of these strata together; 3: over everybody (counterfactual fairness); 4: within the people whose outcome
-        would be this one under the first attribute value (counterfactual equalized odds).
+        1: within each stratum of people who have one given outcome under every attribute value; 2: within all of these
+        strata together; 3: over everybody (counterfactual fairness); 4: within the people who would have one given
+        outcome under the first attribute value (counterfactual equalized odds).
     within
         How large a difference still counts as fair, from 0 to below 1. With 0, draws can refute fairness, never prove
         it.
     normalised
-        Whether the margin is one of ``tau``, the difference of rates within the stratum, or of ``tau'``, the same as a
-        share of the whole subgroup.
+        What the margin limits. If true, ``tau``, the difference of rates within the stratum; otherwise ``tau'``, the
+        same as a share of the whole subgroup.
     assumptions
-        What is taken for granted besides: names such as ``"outcome never falls"``, or comparisons over the potential
-        values, such as ``"P[Y0 > Y1] <= 0.05"``.
+        What else is assumed: names such as ``"outcome never falls"``, or comparisons over the potential values, such as
+        ``"P[Y0 > Y1] <= 0.05"``.
     values
-        The values of a column in the order in which they count: ``{"sex": ["F", "M"]}`` makes ``F`` the first, number
-        0. Those of other columns are the ones that occur, ascending.
+        The values of a column in their order: ``{"sex": ["F", "M"]}`` makes ``F`` the first, number 0. Other columns
+        have the values that occur, ascending.
     name
         What people call it, for reports.
 

@@ -19,7 +19,7 @@ __all__ = ["Property", "parse"]
 class Property:
     """A claim about a model and a population.
 
-    Two properties are equal where their formulas are; names do not matter.
+    Two properties are equal if their formulas are; names do not matter.
 
     Attributes
     ----------
@@ -28,8 +28,8 @@ class Property:
     name
         What people call it, for reports.
     outcomes
-        The columns that say what turned out, as the named properties are told: an audited model is not given them,
-        unless it is named as taking them.
+        The columns with actual outcomes, where a named property has them. An audited model is not given them, unless it
+        names them as its inputs.
     """
 
     formula: Formula

@@ -1,8 +1,8 @@
 """A parser's failure as one sentence with a caret: what was given, what was expected, where, and what to do.
 
-Formulas and specifications are read by Lark, programs by Python's own parser. What Lark reports is put into words by
-:func:`grammar_error`, which takes a table a grammar, :data:`FORMULAS` or :data:`SPECIFICATIONS`; what Python reports is
-put into other words by :func:`python_error`.
+Formulas and specifications are read by Lark, programs by Python's own parser. :func:`grammar_error` puts what Lark
+reports into words, with one table for each grammar, :data:`FORMULAS` or :data:`SPECIFICATIONS`; :func:`python_error`
+rewords what Python reports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["FORMULAS", "SPECIFICATIONS", "TOO_DEEP", "Wording", "grammar_error",
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How the failures of one grammar are put into words. Terminals go by their names in the grammar.
+    """How the failures of one grammar are put into words. Terminals are named as in the grammar.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """The token over which a parser stumbled, and the terminals that it would have accepted.
+    """The token at which a parser failed, and the terminals that it would have accepted.
 
-    A character that begins no token is a token of type ``$CHARACTER``; the end of the text is one of type ``$END``.
+    A character that cannot begin a token is one of type ``$CHARACTER``; the end of the text is one of type ``$END``.
     """
 
     token: Token
@@ -76,14 +76,14 @@ class _Failure:
 
     @property
     def place(self) -> Place:
-        """Where it stands; at the end of the text, right behind the last token."""
+        """Where the token is; at the end of the text, right after the last token."""
         if self.token.type == "$END":
             end = self.token.end_pos or 0
             return Place(self.text, end, end)
         return self.place_of(self.token)
 
     def place_of(self, token: Token) -> Place:
-        """Where another token stands."""
+        """Where another token is."""
         start = token.start_pos or 0
         return Place(self.text, start, start + len(token))
 
@@ -111,7 +111,7 @@ def _failure(error: UnexpectedInput, text: str, parser: Lark) -> _Failure:
     if isinstance(error, UnexpectedCharacters):
         start = error.pos_in_stream or 0
         return _Failure(Token("$CHARACTER", text[start], start), set(), text, parser)
-    assert isinstance(error, UnexpectedToken)  # a parser that looks one token ahead stumbles over nothing else
+    assert isinstance(error, UnexpectedToken)  # an LALR parser has no other failure
     return _Failure(error.token, set(error.accepts or error.expected), text, parser)
 
 
@@ -148,7 +148,7 @@ def _not_a_number(failure: _Failure) -> SpecError:
 
 
 def _unfinished(failure: _Failure) -> str | None:
-    """What is wrong with a text that ends too early; ``None`` where it is just that."""
+    """What is wrong with a text that ends too early; ``None`` where there is no more to say than that."""
     tokens = list(failure.parser.lex(failure.text))
     if not tokens:
         return "the property is empty: write one such as `P[prediction == 1 | sex == 'F'] >= 0.8`"
@@ -195,7 +195,7 @@ def _about_version(token: Token, accepts: set[str]) -> str | None:
 
 
 def _misplaced(failure: _Failure) -> str | None:
-    """What is wrong with a token that stands where it has no meaning, though it has one elsewhere."""
+    """What is wrong with a token that has a meaning, but not in this place."""
     token, accepts = failure.token, failure.accepts
     about_people, about_one = "P" in accepts, "BACKTICKED" in accepts
     if token.type == "NAME" and token.lower() in RESERVED and token.lower() != token:
@@ -369,7 +369,7 @@ _WORDING = (
     (r"Missing parentheses in call to '(.*?)'.*", r"there is no `\1`: a program draws and decides, and shows nothing"),
 )
 
-# What people write who come from another language, and what it is called here.
+# What people write who come from other languages, and what to write here.
 _FOREIGN_SPELLINGS = (
     (r"&&", "write `and`"),
     (r"\|\|", "write `or`"),
@@ -384,7 +384,7 @@ _FOREIGN_SPELLINGS = (
 
 
 def python_error(error: SyntaxError, place: Place) -> SpecError:
-    """The error to raise in place of that of Python's parser, which carries nothing but its message."""
+    """The error to raise in place of one from Python's parser, which has no fields but its message."""
     for pattern, instead in _WORDING:
         match = re.fullmatch(pattern, error.msg)
         if match:
@@ -397,6 +397,6 @@ def python_error(error: SyntaxError, place: Place) -> SpecError:
 def _foreign_spelling(place: Place) -> str | None:
     begin = place.text.rfind("\n", 0, place.start) + 1
     line = place.text[begin:].split("\n", 1)[0].split("#", 1)[0]
-    # The parser stumbles over the second sign of such a pair, or over what comes behind it.
+    # The parser fails at the second sign of such a pair, or at what follows it.
     near = line[max(0, place.start - begin - 8) : place.start - begin + 8]
     return next((hint for pattern, hint in _FOREIGN_SPELLINGS if re.search(pattern, near)), None)

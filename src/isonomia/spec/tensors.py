@@ -1,9 +1,9 @@
-"""Columns that are tensors: on a device, held by another array library than NumPy, and left there.
+"""Columns that are tensors: held on a device by an array library other than NumPy, and left there.
 
 A row expression is evaluated by the library that holds the columns, through the array API standard. Only counts, and
 the values that a message shows, come back. Numbers and truth values can be tensors; text and times stay with NumPy, and
-what is found out about them is moved to the device where it meets a tensor. A tensor stands wherever the types say that
-an array is expected.
+results about them move to the device when they are combined with a tensor. Where a type annotation says array, a tensor
+is accepted too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NUMPY = (np.ndarray, np.generic)
 
 
 def is_tensor(values: Any) -> bool:
-    """Whether an array belongs to another library than NumPy."""
+    """Whether an array belongs to a library other than NumPy."""
     return not isinstance(values, _NUMPY)
 
 
@@ -60,7 +60,7 @@ def kind_of_tensor(values: Any, name: str = "") -> str:
 
 
 def missing_in(values: Any) -> NDArray[np.bool_]:
-    """Where a tensor has no number."""
+    """Where a tensor has a missing value, which is NaN."""
     xp = namespace(values)
     floating = xp.isdtype(values.dtype, "real floating")
     found: NDArray[np.bool_] = xp.isnan(values) if floating else xp.zeros_like(values, dtype=xp.bool)
@@ -68,14 +68,14 @@ def missing_in(values: Any) -> NDArray[np.bool_]:
 
 
 def as_floats(values: Any) -> NDArray[np.float64]:
-    """A tensor of numbers or truth values in double precision, in which row expressions compute."""
+    """A tensor of numbers or truth values in double precision, as row expressions need it."""
     xp = namespace(values)
     floats: NDArray[np.float64] = xp.astype(values, xp.float64, copy=False)
     return floats
 
 
 def together(arrays: Sequence[Any]) -> list[Any]:
-    """Arrays that can be combined: where one is a tensor, NumPy's are moved to its device, single values as such."""
+    """Arrays that can be combined: where one is a tensor, NumPy's move to its device, and scalars become numbers."""
     tensor = next((array for array in arrays if is_tensor(array)), None)
     if tensor is None:
         return list(arrays)
@@ -88,19 +88,19 @@ def together(arrays: Sequence[Any]) -> list[Any]:
 
 
 def count(mask: Any) -> int:
-    """How many are true, whoever holds the array."""
+    """How many are true, whichever library holds the array."""
     if not is_tensor(mask):
         return int(np.count_nonzero(mask))
     return int(namespace(mask).count_nonzero(mask))
 
 
 def some(mask: Any) -> bool:
-    """Whether any is true. NumPy counts several times as fast as it looks for one."""
+    """Whether any is true. In NumPy, counting is several times as fast as ``any``."""
     return bool(np.count_nonzero(mask)) if isinstance(mask, _NUMPY) else bool(mask.any())
 
 
 def first(mask: Any) -> int:
-    """The first place that is true, of an array in which one is."""
+    """The index of the first true value; there must be one."""
     return int(np.argmax(host(mask)))
 
 
@@ -108,7 +108,7 @@ def host(values: Any) -> NDArray[Any]:
     """A tensor as an array of NumPy; what NumPy has no type for becomes single precision."""
     if not is_tensor(values):
         return np.asarray(values)
-    if hasattr(values, "detach"):  # of torch, which knows types that NumPy lacks
+    if hasattr(values, "detach"):  # torch, which has types that NumPy lacks
         plain = values.detach().cpu()
         return np.asarray(plain.float().numpy() if str(plain.dtype) == "torch.bfloat16" else plain.numpy())
     return np.asarray(values.get() if hasattr(values, "get") else values)

@@ -153,7 +153,7 @@ TermLike: TypeAlias = Term | str | bool | int | float | date | np.generic
 
 
 def value_of(value: Any) -> Value:
-    """A plain value from one that may be NumPy's, or a date; what cannot be written in a property is refused."""
+    """A plain value from one of Python or NumPy, or from a date; what a property cannot hold is refused."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, date):
         plain = plain.isoformat()
@@ -173,7 +173,7 @@ def row_of(value: Any) -> Row:
 
 
 def item_of(value: Any, where: str) -> Literal | Variable:
-    """A plain value, or the variable of an enclosing ``each``; ``where`` begins the message that refuses the rest."""
+    """A plain value, or the variable of an enclosing ``each``; ``where`` begins the error message for anything else."""
     node = row_of(value)
     if not isinstance(node, Literal | Variable):
         raise UsageError(f"{where} values, but here is the term `{to_text(node)}`")

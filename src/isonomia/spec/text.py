@@ -1,10 +1,10 @@
 """Writing a syntax tree as text, so that reading the text gives the same tree back.
 
-Parentheses stand only where they are needed. ``a and b and c`` is one conjunction of three, so a conjunction inside a
-conjunction is written with parentheses. A conjunction of comparisons of which each begins where the last one ended is
-written as a chain, ``0 <= age < 25``, which is read back as that same conjunction.
+Parentheses are written only where they are needed. ``a and b and c`` is one conjunction of three, so a conjunction
+inside a conjunction is written with parentheses. A conjunction of comparisons, each beginning where the last one ended,
+is written as a chain, ``0 <= age < 25``, which is read back as the same conjunction.
 
-How names, text and numbers are spelled is said here for the readers of text, too.
+The spelling of names, text and numbers is defined here for the parsers, too.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ _Bound: TypeAlias = frozenset[str]
 def to_text(node: Node) -> str:
     """Write a row expression, a version of a person, a quantity or a formula.
 
-    The text has ``parse_formula(to_text(formula)) == formula``. Comments and layout of an original are not kept. Only a
-    function of two people, ``name(person, other)``, is not read back: text cannot hold it.
+    Guarantees ``parse_formula(to_text(formula)) == formula``, except for a formula with a function of two people,
+    ``name(person, other)``, which text cannot hold. Comments and layout of the original are not kept.
     """
     return _write(node, frozenset())[0]
 
@@ -259,7 +259,7 @@ RESERVED = frozenset(
     {"P", "E", "abs", "and", "except", "false", "False", "for", "from", "in", "is", "max", "min", "missing", "not"}
     | {"or", "prediction", "score", "to", "true", "True"}
 )
-"""The words that mean something by themselves; a column of that name is written in backticks."""
+"""Words with a meaning of their own; a column of that name is written in backticks."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""The syntax tree of a property: plain frozen values, compared by what they say.
+"""The syntax tree of a property: plain frozen values, compared by content.
 
 Two levels. A *row expression* is about one person: it is evaluated on whole columns and gives a value for each row.
 A *quantity* is about the population: a rate ``P[event | condition]``, a mean ``E[term | condition]``, or arithmetic on
@@ -9,8 +9,7 @@ A column and an answer of the model are about the person as they are, or about a
 variables been set (a counterfactual), or with one variable, a mediator, taking the value that it would have had then,
 everything else as it is (path-specific).
 
-Every node that an error can point at remembers its :class:`~isonomia.errors.Place`; the place is no part of what the
-node says, so it takes no part in comparison.
+Every node that an error can point at remembers its :class:`~isonomia.errors.Place`, which comparisons ignore.
 """
 
 # ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
@@ -36,7 +35,7 @@ PairFunction: TypeAlias = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDA
 OPERATIONS: dict[ArithmeticSign, Callable[[float, float], float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
 
 FLIPPED: dict[RowRelation, RowRelation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-"""What is true of ``b`` and ``a``, where a relation is true of ``a`` and ``b``."""
+"""The relation of ``b`` to ``a``, for each relation of ``a`` to ``b``."""
 
 
 def _place() -> Place | None:
@@ -115,7 +114,7 @@ class Literal:
     place: Place | None = _place()
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are different things to say, though Python holds them equal.
+        # 1, 1.0 and True are different literals, though Python holds them equal.
         if not isinstance(other, Literal):
             return NotImplemented
         return type(self.value) is type(other.value) and self.value == other.value
@@ -141,7 +140,7 @@ class RowNegative:
 
 @dataclass(frozen=True, slots=True)
 class RowArithmetic:
-    """``left + right`` and its like, row by row."""
+    """``left + right`` and the like, row by row."""
 
     sign: ArithmeticSign
     left: Row
@@ -159,7 +158,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class PairCall:
-    """``name(person, other)``: a number that a Python function makes of two people, such as how different they are.
+    """``name(person, other)``: a number that a Python function computes for two people, such as their distance.
 
     The function is called with the named columns of every first person and with those of every second one. The same
     columns must always give the same numbers.
@@ -272,7 +271,7 @@ class Negative:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``left + right`` and its like."""
+    """``left + right`` and the like."""
 
     sign: ArithmeticSign
     left: Quantity

@@ -1,4 +1,4 @@
-"""Going through a tree: its nodes, and the leaves, columns, outputs and versions that they name.
+"""Walking a tree: its nodes, and the leaves, columns, outputs and versions that they name.
 
 A node is a frozen dataclass, so :func:`children` and :func:`rebuilt` need not know what each kind of node means. They
 serve the trees of the other languages as well (:mod:`isonomia.spec.nomos.tree`, :mod:`isonomia.spec.fairsquare.tree`).
@@ -61,8 +61,8 @@ DEEPEST = 100
 """How many levels of nesting a formula may have. A sum of n terms has n - 1 levels; ``and``, ``or`` and ``min`` one."""
 
 MOST_COMPARISONS = 2_500
-"""How many comparisons a property may have once every ``for`` is written out: these multiply when they are nested, and
-each comparison has bets of its own."""
+"""How many comparisons a property may have once every ``for`` is written out: nested ``for``s multiply, and each
+comparison has bets of its own."""
 
 _Tree = TypeVar("_Tree")
 
@@ -137,16 +137,16 @@ def leaves_of(formula: Node) -> tuple[Leaf, ...]:
     Parameters
     ----------
     formula
-        Of a property: ``property.formula``.
+        Such as ``property.formula``.
     """
     return tuple(dict.fromkeys(node for node in nodes(formula) if isinstance(node, Rate | Mean)))
 
 
 def columns_of(node: Node, version: Version | None = None) -> tuple[str, ...]:
-    """The names of the columns used anywhere of one version of a person, each once, in order of first appearance.
+    """The names of the columns used of one version of a person, each once, in order of first appearance.
 
-    ``None`` is the person as they are, and includes the columns that a ``for`` runs over. What a ``do(...)`` sets is
-    not among them.
+    ``None`` is the person as they are, and includes the columns that a ``for`` runs over. Variables that a ``do(...)``
+    sets are not included.
     """
     return tuple(dict.fromkeys(name for part in nodes(node) for name in _columns(part, version)))
 
@@ -162,13 +162,13 @@ def _columns(part: Node, version: Version | None) -> tuple[str, ...]:
 
 
 def outputs_of(node: Node, version: Version | None = None) -> tuple[Output, ...]:
-    """The model's answers that are used about one version of a person, each once, in order of first appearance."""
+    """The model's answers used for one version of a person, each once, in order of first appearance."""
     outputs = (part for part in nodes(node) if isinstance(part, Output))
     return tuple(dict.fromkeys(part for part in outputs if part.version == version))
 
 
 def versions_of(node: Node) -> tuple[Version, ...]:
-    """The versions of a person that are spoken of besides the person as they are, each once, in order of appearance."""
+    """The versions of a person that occur, apart from the person as they are, each once, in order of appearance."""
     parts = (Other() if isinstance(part, PairCall) else part for part in nodes(node))
     return tuple(dict.fromkeys(part for part in parts if isinstance(part, Do | Other)))
 
@@ -177,7 +177,7 @@ def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None
     """Refuse a formula that names a column which is not ``known``, also in another version of a person or a setting.
 
     ``has_model`` says whether there is a model to answer for ``prediction`` and ``score``. The error carries the first
-    name that is not there, and its message the nearest one that is.
+    unknown name, and its message suggests the nearest known one.
     """
     for node in nodes(formula):
         match node:

@@ -289,6 +289,13 @@ def test_every_kind_of_standing_constraint_takes_part_in_a_contradiction(clash: 
     assert Interventions(features, (*clash, OneHot(("b", "c"), 2, "<="))).contradiction() == clash
 
 
+def test_a_bound_far_out_contradicts_nothing_where_features_have_no_bounds() -> None:
+    features = Feature("x", "real"), Feature("y", "real")
+    far, near = Linear(("x", "y"), (1, 1), ">=", 1e8), Linear(("x", "y"), (1, 1), "<=", 1e7)
+    assert Interventions(features, (far,)).contradiction() == ()
+    assert Interventions(features, (far, near)).contradiction() == (far, near)
+
+
 def test_the_fingerprint_tells_interventions_apart() -> None:
     one, other = everything(), everything().set("n", rise=3)
     assert one.fingerprint() == everything().fingerprint() != other.fingerprint()

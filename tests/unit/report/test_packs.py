@@ -212,6 +212,14 @@ def test_the_example_of_the_questions_and_answers_on_four_fifths() -> None:
     assert standard_deviations(0, 10, 0, 10) is None
 
 
+def test_the_share_below_which_groups_are_set_aside_is_the_one_that_was_measured_with() -> None:
+    people = {"sex": ["F"] * 40 + ["M"] * 60, "hired": [1] * 20 + [0] * 20 + [1] * 30 + [0] * 30}
+    text = fill("eeoc", iso.measure(people, by="sex", decision="hired", small=0.45)).to_markdown()
+    assert "F (below 45%)" in text.replace("\\", "")
+    assert "Groups below 45% of the rows are shown" in text
+    assert "no group of at least 45% is selected" in text
+
+
 def test_groups_of_sex_and_race_together_are_beyond_what_the_guidelines_ask() -> None:
     text = fill("eeoc", groups()).to_markdown()
     assert "By sex, race together, beyond what the guidelines ask: selected at less than four fifths of" in text

@@ -32,14 +32,14 @@ _NOT_FROM_A_FILE = ("source", "allow_code", "functions", "domains")
 
 
 MAX_CORNERS = 64
-"""How many corners are tried at most, and so how many violations may be there that no random case is."""
+"""The most corners that are tried, and so the most violations that are not random cases."""
 
 _STORED = ("inputs", "choices", "rows", "minimal")
-"""What is stored of a counterexample; the rest is the model's answer, which may be another one tomorrow."""
+"""What is stored of a counterexample; the rest is the model's answer, which may change."""
 
 
 def _strict(prop: Safety) -> list[str]:
-    """The conditions that must always be true; one case that breaks another condition proves nothing."""
+    """The conditions that must always be true; for any other, one case that breaks it proves nothing."""
     from isonomia.spec.nomos.text import expression_text
 
     return [expression_text(item.condition) for item in prop.spec.ensures if item.rate is None or item.rate >= 1.0]
@@ -82,11 +82,11 @@ class KSafetyAudit:
         }
 
     def imports(self, prop: Safety) -> Sequence[str]:
-        """The modules of a specification, and populations of an audit file that it names like modules."""
+        """The modules that a specification imports, and populations of an audit file that it imports by name."""
         return prop.spec.imports
 
     def prepare(self, check: Check[Safety]) -> Check[Safety]:
-        """A specification that asks the model needs one, unless it imports or brings a ``predict`` of its own."""
+        """Refuse a check without a model if the specification queries one and has no ``predict`` of its own."""
         refuse_rates_options(check, "a k-safety property")
         prop = check.prop
         if check.model is None and not prop.spec.imports and not prop.functions and _asks_model(prop):
@@ -94,7 +94,7 @@ class KSafetyAudit:
         return check
 
     def check_names(self, check: Check[Safety]) -> None:
-        """Left to the check: a specification may bring inputs of its own."""
+        """Do nothing here: a specification may have inputs of its own, so the check itself looks at names."""
 
     def run(self, check: Check[Safety], observer: Observer) -> Verdict:
         """Try known counterexamples, every case where there are few, corners, and random cases."""
@@ -107,7 +107,7 @@ class KSafetyAudit:
         return checks
 
     def locks(self, check: Check[Safety]) -> Sequence[Hashable]:
-        """Finding the modules of a specification changes where Python looks for modules."""
+        """The search path of modules: importing those of a specification changes it."""
         return ["modules"] if check.prop.spec.imports or check.prop.allow_code else []
 
     def recheck(
@@ -128,14 +128,14 @@ class KSafetyAudit:
         return bool(_strict(check.prop))
 
     def with_known(self, check: Check[Safety], known: Sequence[Mapping[str, Any]]) -> Check[Safety]:
-        """Add those that the property does not name already."""
+        """Add those that the property does not already have."""
         prop = check.prop
         own = [_stored(item) if isinstance(item, Mapping) else item for item in prop.known]
         further = [item for item in known if _stored(item) not in own]
         return replace(check, prop=replace(prop, known=(*prop.known, *further))) if further else check
 
     def as_recorded(self, check: Check[Safety], entries: Entries) -> Check[Safety]:
-        """The journal has all that were tried."""
+        """The journal lists all that were tried."""
         known = tuple(entries.get("known", {}).get("known", ()))
         return replace(check, prop=replace(check.prop, known=known))
 
@@ -145,7 +145,7 @@ class KSafetyAudit:
         return [_stored(item) for item in verdict.counterexamples if strict & set(item.get("violates", ()))]
 
     def outdated(self, check: Check[Safety]) -> Sequence[Mapping[str, Any]]:
-        """All of them, unless the check goes on behind one that violates it."""
+        """All of them, unless the check goes on after a violation."""
         return [_stored(item) for item in check.prop.known] if check.prop.stop_early else []
 
     def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:
@@ -190,7 +190,7 @@ def _is_file(source: str) -> bool:
 
 
 def _code_in(text: str) -> str | None:
-    """Why a specification is run as Python, where it is; one that cannot be read is refused when it is made."""
+    """Why a specification is run as Python, if it is; one that cannot be parsed is refused later."""
     from isonomia.errors import SpecError
     from isonomia.spec.nomos import CodeBlock, parse_nomos, read_block
 
@@ -212,7 +212,7 @@ def _nomos(table: PropertyTable, _: Any, permissions: Permissions) -> Safety:
     if not _is_file(source):
         return safety.property(source, **options)
     text = table.read(source)
-    made = safety.property(text if "\n" in text else f"{text}\n", **options)  # one line alone could pass for a path
+    made = safety.property(text if "\n" in text else f"{text}\n", **options)  # a single line could be taken for a path
     return replace(made, name=made.name or Path(source).stem, folder=str((table.folder / source).parent))
 
 

@@ -1,9 +1,9 @@
-"""Running a block that is code: many cases side by side, their questions to the model gathered into one.
+"""Running a block that is code: many cases side by side, with their queries of the model gathered into one call.
 
-Each case runs in a thread of its own, but only one of them runs at any moment: it goes on until it asks the model or
-ends, and hands the baton back. When every case has asked or ended, the model is called once for all. So a block may
-loop, branch, call functions and build lists as it likes, and nothing in it runs at the same time as anything else. A
-function of the domain that asks, such as one that plays a game with a policy, waits and is served in the same way.
+Each case runs in a thread of its own, but only one of them runs at any moment: it goes on until it queries the model or
+ends, and then hands control back. When every case has queried or ended, the model is called once for all. So a block
+may loop, branch, call functions and build lists as it likes, and nothing in it runs at the same time as anything else.
+A function of the domain that queries the model, such as one that plays a game with a policy, waits in the same way.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from isonomia.spec.nomos.tree import CONSTANTS, FunctionCall, Name, PythonBlock,
 __all__ = ["MAX_THREADS", "run_block"]
 
 BLOCK_FILE = "<block>"
-"""What a block is called where Python asks for the name of a file."""
+"""The file name of a block, for Python."""
 
 MAX_THREADS = 512
-"""How many cases run side by side."""
+"""The most cases that run side by side."""
 
 GRACE = 1.0
-"""Seconds that a case gets to end after it was told to."""
+"""Seconds that a case has to end after it was told to."""
 
 Question: TypeAlias = tuple[str, tuple[Value, ...], int]
-"""The function that asks, such as ``predict`` or one of the domain, its arguments, and what it draws from (or 0)."""
+"""The function that queries, such as ``predict`` or one of the domain, its arguments, and its random seed (or 0)."""
 
 
 def run_block(program: CompiledSpec, seconds: float, batch: Evaluation, seeds: NDArray[np.int64]) -> None:
     """Run the block for every case of a batch, and note its outputs.
 
-    A case may take so many ``seconds`` between two questions to the model; one that takes longer is an error. There is
-    one seed a case, for the random numbers that the block draws.
+    A case may take at most ``seconds`` between two queries of the model; taking longer is an error. Each case has one
+    seed, for the random numbers that the block draws.
     """
     assert program.code is not None
     compiled = compile(program.code.source, BLOCK_FILE, "exec")
@@ -65,12 +65,12 @@ def run_block(program: CompiledSpec, seconds: float, batch: Evaluation, seeds: N
 
 
 class _StopError(BaseException):
-    """Raised inside a case that took too long; no ``except Exception`` of the block can hold it up."""
+    """Raised inside a case that took too long; no ``except Exception`` in the block catches it."""
 
 
 @dataclass(slots=True)
 class _Case:
-    """One case on its way through the block."""
+    """One running case of the block."""
 
     number: int
     work: Callable[[_Case], None]
@@ -85,7 +85,7 @@ class _Case:
     thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Make the thread, which waits for the baton."""
+        """Start the thread, which waits for its turn."""
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
@@ -94,13 +94,13 @@ class _Case:
         try:
             if not self.cancelled:
                 self.work(self)
-        except BaseException as error:  # whatever the block raises is part of what is reported
+        except BaseException as error:  # whatever the block raises is reported
             self.error = error
         self.done = True
         self.back.release()
 
     def ask(self, question: Question) -> Any:
-        """Called inside the case: hand the baton back and wait for the answer."""
+        """Called inside the case: hand control back and wait for the answer."""
         self.question = question
         self.back.release()
         self.go.acquire()
@@ -110,7 +110,7 @@ class _Case:
         return answer
 
     def resume(self, seconds: float) -> bool:
-        """Let the case go on until it asks or ends; whether it did so in time."""
+        """Let the case go on until it queries or ends; returns whether it did so in time."""
         self.go.release()
         if self.back.acquire(timeout=seconds):
             return True
@@ -157,7 +157,7 @@ def _release(running: list[_Case]) -> None:
 
 
 def _answer(waiting: list[_Case], batch: Evaluation) -> None:
-    """Ask once for everything that is waiting, questions of each kind together."""
+    """Answer all waiting cases, questions of each kind together."""
     kinds: dict[tuple[str, int], list[tuple[_Case, Question]]] = {}
     for case in waiting:
         if case.question is not None:
@@ -170,9 +170,9 @@ def _answer(waiting: list[_Case], batch: Evaluation) -> None:
 
 
 def _answers_to(questions: Sequence[Question], batch: Evaluation) -> list[tuple[Any, str | None]]:
-    """Answer questions to one function, with equally many arguments each, by one call.
+    """Answer questions to one function, all with the same number of arguments, by one call.
 
-    Each answer is a plain value, with the reason why there is none; ``None`` where there is one.
+    Each answer is a plain value and the reason why it is missing; ``None`` where it is not.
     """
     function, first, _ = questions[0]
     values = {
@@ -206,7 +206,7 @@ def _reasons(together: Evaluation, answer: Value) -> list[str | None]:
 
 
 def _note(program: CompiledSpec, cases: list[_Case], batch: Evaluation) -> None:
-    """Keep the outputs, and for which cases there are none."""
+    """Keep the outputs, and note the cases that have none."""
     why = [_problem(program, case) for case in cases]
     for reason in dict.fromkeys(item for item in why if item):
         batch.fault(np.array([item == reason for item in why]), reason, None)
@@ -220,14 +220,14 @@ def _note(program: CompiledSpec, cases: list[_Case], batch: Evaluation) -> None:
 
 
 def _as_value(values: Sequence[Any], batch: Evaluation, name: str) -> Value:
-    """What a block has set in each case: records, where all are or are missing, or a column of any values."""
+    """A block's output in each case: records, where each is one or missing, or else a column of any values."""
     if any(isinstance(value, Record) for value in values) and all(isinstance(item, Record | None) for item in values):
         return _column([_value(value) for value in values], batch)
     return Value(objects_column([_own(value) for value in values], name))
 
 
 def _own(value: Any) -> Any:
-    """A record among other values by itself."""
+    """A value, or a record as the object or the plain values that it is."""
     if not isinstance(value, Record):
         return value
     domain = value.batch.domain
@@ -246,9 +246,9 @@ def _problem(program: CompiledSpec, case: _Case) -> str | None:
 
 
 def _line_of(error: BaseException | None, block: PythonBlock) -> Place | None:
-    """The line of the block that was running when an exception was raised; ``None`` where it was none of them.
+    """The line of the block that was running when an exception was raised; ``None`` where there is none.
 
-    What the block calls may have raised deeper down; the line is the one that called.
+    If the exception came from deeper down, it is the line that made the call.
     """
     trace, number = (None if error is None else error.__traceback__), None
     while trace is not None:
@@ -306,7 +306,7 @@ def _asker(what: str, ask: Callable[[Question], Any]) -> Callable[[Any], Any]:
 
 
 def _player(name: str, function: Function, batch: Evaluation, ask: Callable[[Question], Any]) -> Callable[..., Any]:
-    """A function of the domain that asks the model: it waits until all cases have got as far."""
+    """A function of the domain that queries the model: it waits until all cases have come this far."""
 
     def asked(*arguments: Any) -> Any:
         seed = 0

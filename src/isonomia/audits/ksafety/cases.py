@@ -1,7 +1,7 @@
-"""Cases: which inputs and which random choices; every case that there is; and what becomes of them.
+"""Cases: which inputs and which random choices; every case that there is; and how they are judged.
 
-A case is known completely before the model is asked: :func:`prepare` computes its variables and preconditions. A
-:class:`Runner` is the one way in which every part of the audit asks the model.
+A case is known completely before the model is queried: :func:`prepare` computes its variables and preconditions. Every
+part of the audit queries the model through a :class:`Runner`.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ __all__ = [
 ]
 
 CHUNK = 2**17
-"""How many cases are held in memory together while they are listed."""
+"""The most cases held in memory together while they are listed."""
 
 PROBES = 8
-"""Rows that are asked about one by one, once a batch has failed, before all of them are."""
+"""Once a batch has failed, the rows that are tried one by one before all of them are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class Cases:
     choices
         For each random choice, in order, what each case chose.
     parts
-        One in so many: how likely the case's choices are, given its inputs.
+        One over the probability of each case's choices, given its inputs.
     """
 
     inputs: tuple[NDArray[np.intp], ...]
@@ -86,12 +86,12 @@ class Cases:
         )
 
     def repeated(self, times: NDArray[np.int64], chosen: NDArray[np.int64]) -> Cases:
-        """Each case as often as is said, with one choice more."""
+        """Each case the given number of times, with one more choice."""
         again = self.take(np.repeat(np.arange(len(self)), times))
         return Cases(again.inputs, (*again.choices, chosen), again.parts * np.repeat(times, times))
 
     def keys(self) -> NDArray[np.float64]:
-        """A row for each case that tells it from others."""
+        """A row for each case that identifies it."""
         return np.stack([np.asarray(column, dtype=np.float64) for column in (*self.inputs, *self.choices)], axis=1)
 
 
@@ -114,7 +114,7 @@ def prepare(program: CompiledSpec, domain: Domain, inputs: Sequence[NDArray[np.i
 
 
 def prepare_known(program: CompiledSpec, domain: Domain, values: dict[str, Value], choices: Choices) -> Evaluation:
-    """The same for inputs that are at hand."""
+    """The same for inputs whose values are given."""
     n = len(next(iter(values.values())).data)
     batch = Evaluation(n, domain, values, choices, call_function)
     try:
@@ -143,7 +143,7 @@ def draw_choices(
 
 
 def _needed_for_ranges(program: CompiledSpec, domain: Domain) -> set[str]:
-    """The variables that the ends of a range are made of, and those that these are made of."""
+    """The variables that the ends of ranges depend on, directly or not."""
     steps = [step.value if isinstance(step, Var) else step.condition for step in program.preparation]
     ranges = {"randInt", "randReal"} - set(domain.functions)
     calls = [call for node in steps for call in calls_in(node) if call.function in ranges]
@@ -165,7 +165,7 @@ def _take(step: Var | Requires, batch: Evaluation) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """What came of some cases.
+    """The result of some cases.
 
     Attributes
     ----------
@@ -181,8 +181,8 @@ class Judgement:
     reasons
         Why cases failed, and how many.
     changed
-        For each case that violates, how many features its records differ in and how far, all that were put to the
-        model together.
+        For each case that violates, how many features its records differ in and how far, summed over the records that
+        were put to the model.
     """
 
     cases: Cases
@@ -204,7 +204,7 @@ class Judgement:
         return np.asarray(self.violates.any(axis=0))
 
     def tally(self, cells: Cells = ((), ()), *, weighed: bool = False) -> Tally:
-        """Count them; ``weighed`` where they are of a complete list."""
+        """Count them; ``weighed`` where they are part of a complete list."""
         tally = Tally(
             [int(np.count_nonzero(bad)) for bad in self.violates],
             len(self.failed),
@@ -232,16 +232,16 @@ class PreparedCases:
 
 
 class JudgesCases(Protocol):
-    """Who judges cases in place of this process."""
+    """Judges cases in place of this process."""
 
     def judge(self, domain: Domain, cases: Cases) -> Judgement | None:
-        """What came of cases whose choices are made; ``None`` where that has to be found out here."""
+        """Judge cases whose choices are made; ``None`` where that has to be done here."""
         ...
 
     def prepare(
         self, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Sequence[NDArray[Any]]
     ) -> PreparedCases | None:
-        """Which cases are accepted; ``None`` where that has to be found out here.
+        """Which cases are accepted; ``None`` where that has to be computed here.
 
         Raises
         ------
@@ -251,7 +251,7 @@ class JudgesCases(Protocol):
         ...
 
     def asker_here(self) -> Asker | None:
-        """Who answers for the model where a question cannot be answered elsewhere."""
+        """The asker for cases that have to be judged here."""
         ...
 
 
@@ -259,19 +259,19 @@ class JudgesCases(Protocol):
 class Runner:
     """A compiled specification with a model.
 
-    A batch on which the model raises is halved until the rows are found that it cannot answer for. A model that fails
-    on every row is an error of its own; one that fails on some is part of what the audit reports.
+    A batch on which the model raises is halved until the rows that it cannot answer are found. A model that fails on
+    every row is an error; failures on some rows are part of what the audit reports.
 
     Attributes
     ----------
     program, asker
-        What is computed, and who answers for the model; ``None`` where no model is asked.
+        What is computed, and what answers for the model; ``None`` where no model is queried.
     seconds
-        The time for one case of a block that is code.
+        The time limit for one case of a block that is code.
     draws
-        Whether the block is code that draws; then the last choice of a case is the seed of its draws.
+        Whether the block is code that draws random numbers; then the last choice of a case is their seed.
     workers
-        Who judges cases in place of this process; ``None`` where nobody does.
+        Judges cases in place of this process; ``None`` where nothing does.
     """
 
     program: CompiledSpec
@@ -281,7 +281,7 @@ class Runner:
     workers: JudgesCases | None = None
 
     def run(self, domain: Domain, cases: Cases) -> Judgement:
-        """Judge cases by their choices; all are accepted unless a choice is out of range."""
+        """Judge cases whose choices are made; all are accepted unless a choice is out of range."""
         if self.workers is not None:
             judged = self.workers.judge(domain, cases)
             if judged is not None:
@@ -291,7 +291,7 @@ class Runner:
         return self.judge(batch, cases.take(np.flatnonzero(batch.accepted)))
 
     def judge(self, batch: Evaluation, cases: Cases) -> Judgement:
-        """Ask the model about every accepted case of a batch, which are ``cases``, and judge what it answers."""
+        """Query the model about every accepted case of a batch, which are ``cases``, and judge its answers."""
         program, domain, batch = self.program, batch.domain, batch.accepted_only()
         if not batch.n:
             none = np.zeros(0, dtype=bool)
@@ -316,7 +316,7 @@ class Runner:
         return Judgement(cases, batch, bad, failed, nothing, _reasons(batch, failed), changed)
 
     def ask(self, what: str, domain: Domain, records: Any) -> Answers:
-        """The model's answers for records, or for a table of what it is to be given: predictions, or scores.
+        """The model's predictions, or scores, for records or for a table of its inputs.
 
         A model that answers for none of them is an error.
         """
@@ -333,7 +333,7 @@ class Runner:
         return data[back], None if why is None else why[back]
 
     def _in_pieces(self, what: str, domain: Domain, records: Any) -> Answers:
-        """Large records, such as images, are made and put to the model as many at a time as the domain says."""
+        """Large records, such as images, are made and put to the model in pieces of the domain's size."""
         n, size = len(records), getattr(domain, "together", None)
         if size is None or n <= size:
             return self._answers(what, domain.table(records))
@@ -372,7 +372,7 @@ class Runner:
         """Whether the model fails on each of a few rows, so that it is the model and not the rows."""
         rows = np.unique(np.linspace(0, table.rows - 1, PROBES).astype(int)).tolist()
         if len(rows) < PROBES:
-            return False  # too few rows to tell; each is asked about anyway
+            return False  # too few rows to tell; each is tried anyway
         return not any(self._answers_for(what, table.slice(row, row + 1)) for row in rows)
 
     def _answers_for(self, what: str, table: Table) -> bool:
@@ -407,7 +407,7 @@ def _joined(parts: Sequence[Answers]) -> Answers:
 
 
 def _met(item: Ensures, batch: Evaluation) -> tuple[Booleans, Booleans, Booleans]:
-    """Where it is true, where it has no value, and where an implication is true for want of its condition."""
+    """Where it is true, where it has no value, and where an implication is true because its condition is false."""
     condition = item.condition
     if isinstance(condition, Binary) and condition.operator == "==>":
         left, right = evaluate(condition.left, batch), evaluate(condition.right, batch)
@@ -429,10 +429,10 @@ def _reasons(batch: Evaluation, failed: Booleans) -> Counter[str]:
 def _changes(program: CompiledSpec, batch: Evaluation, violating: Booleans) -> NDArray[np.float64]:
     """How far the records that were put to the model are from the first input; all records where none has a name.
 
-    Only for cases that violate, since comparing records, such as images, can cost more than asking the model.
+    Only for cases that violate, since comparing records, such as images, can cost more than querying the model.
     """
     first = program.spec.inputs[0]
-    apart = {first, *program.finals.values()}  # what comes out is no change of what went in
+    apart = {first, *program.finals.values()}  # outputs are not changed inputs
     others = [name for name, value in batch.values.items() if name not in apart and not is_column(value)]
     compared = [name for name in others if name in program.compared] or others
     total, which = np.zeros((2, batch.n)), np.flatnonzero(violating)
@@ -514,7 +514,7 @@ def every_choice(
 
 
 def _completed(cases: Cases, choice: OpenChoiceError, max_n: float, tally: Tally) -> list[Cases] | None:
-    """The cases with one choice more, in parts that fit in memory; the part that comes first is last in the list."""
+    """The cases with one more choice, in parts that fit in memory; the first part is last in the list."""
     if choice.kind != "whole":
         return None
     low = np.ceil(choice.low)

@@ -62,7 +62,7 @@ def _outcome(setup: Setup) -> SafetyOutcome:
     if settled is not None:
         return settled
     outcome = _by_cases(setup)
-    # Where every case was tried, a known counterexample on which the model fails is one of them, or not its concern.
+    # Where every case was tried, a known counterexample on which the model fails is one of them, or does not matter.
     return outcome if outcome.complete else outcome.with_failures(failures)
 
 
@@ -81,10 +81,10 @@ def _by_cases(setup: Setup) -> SafetyOutcome:
 
 
 def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
-    """The answer where a known counterexample violates the property still; and why others failed, and how many.
+    """The answer where a known counterexample still violates the property; and why others failed, and how many.
 
-    Those that the check began with are tried, whatever has become known since. A census speaks of its rows alone, so
-    that one which is not among them proves nothing there.
+    The check tries those that it began with, whatever has become known since. A census is about its own rows alone, so
+    a counterexample that is not among them proves nothing there.
     """
     prop = setup.check.prop
     known = once(setup.journal, "known", lambda: {"known": _checked_known(prop.known)})["known"]
@@ -103,7 +103,7 @@ def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
 
 
 def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
-    """Counterexamples of earlier verdicts, as they came."""
+    """Counterexamples of earlier verdicts, unchanged; anything else is refused."""
     for item in known:
         if not isinstance(item, Mapping) or not {"inputs", "choices"} <= set(item):
             raise UsageError(f"expected counterexamples of earlier verdicts as known, but got {str(item)[:80]}")
@@ -111,13 +111,13 @@ def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, An
 
 
 def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
-    """Those that violate it still. Their answers are kept apart: the steps behind count theirs from the beginning."""
+    """Those that still violate it. Their answers are kept apart: later steps number their own answers from 0."""
     domain, runner = setup.domain, setup.new_runner("known counterexamples")
     violating, failures = _still_violating(runner, domain, known)
     again = [item for item in violating if is_proof(setup.program, item)]
     if getattr(setup.check.population, "kind", None) == "census":
         again = [item for item in again if _among(domain, item)]
-    # Whom a population without end can draw, a few of its people do not tell.
+    # A few people drawn from a population without end do not show whom it can draw.
     elsewhere = [] if setup.subject.fresh else list(_gone_elsewhere(domain, again))
     return {"violating": again, "elsewhere": elsewhere, "failures": failures}
 
@@ -125,9 +125,9 @@ def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
 def _still_violating(
     runner: Runner, domain: Domain, known: Sequence[Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Those that violate it still, and why others failed, and how many.
+    """Those that still violate it, and why others failed, and how many.
 
-    One that no longer fits, because the specification or the data have changed, is passed over.
+    One that no longer fits, because the specification or the data have changed, is skipped.
     """
     failures: Counter[str] = Counter()
     tried = [_again(runner, domain, item, failures) for item in known]
@@ -156,14 +156,14 @@ def _again(runner: Runner, domain: Domain, item: Mapping[str, Any], failures: Co
 
 
 def _among(domain: Domain, item: Mapping[str, Any]) -> bool:
-    """Whether every input of a counterexample is one of the table's rows; other domains are not looked through."""
+    """Whether every input of a counterexample is one of the table's rows; other domains are not searched."""
     return not isinstance(domain, TableDomain) or all(_has(domain, record) for record in item["inputs"].values())
 
 
 def _gone_elsewhere(domain: Domain, known: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Say of counterexamples whose inputs the table does not have, or not so, that the violation is not among its rows.
+    """A remark where none of the counterexamples' inputs is among the table's rows.
 
-    They are proof that the model violates the property all the same; other domains than tables are not looked through.
+    They still prove that the model violates the property. Domains other than tables are not searched.
     """
     if not isinstance(domain, TableDomain):
         return ()
@@ -182,7 +182,7 @@ def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
 
 
 def _try_all(setup: Setup) -> tuple[Tally, str | None] | None:
-    """Try every case: what they add up to, and why that ended early, ``"time"`` or ``"interrupted"``, where it did.
+    """Try every case: their tally, and why that ended early, ``"time"`` or ``"interrupted"``, if it did.
 
     ``None`` where not every case is to be tried.
     """
@@ -228,7 +228,7 @@ def _listing(listed: tuple[list[Cases], Tally] | None) -> Entry:
 
 
 def _counted(setup: Setup, parts: Sequence[Cases]) -> Entry:
-    """The counts of every case; those of somebody who pressed Ctrl-C are not kept."""
+    """The counts of every case; they are not kept where Ctrl-C was pressed."""
     tally, early = _judge_all(setup, parts)
     measured = {"early": early, **tally.pack(weighed=True)}
     return measured if early == INTERRUPTED else once(setup.journal, "every case", lambda: measured)
@@ -275,12 +275,12 @@ def _exact_answer(tally: Tally, rates: Sequence[float | None]) -> bool | None:
 
 
 def _as_smallest(violations: Sequence[Violation]) -> list[Violation]:
-    """Among all cases nothing is smaller."""
+    """Mark violations as minimal: among all cases nothing is smaller."""
     return [replace(violation, minimal=True) for violation in violations]
 
 
 def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
-    """What is known when not every case could be tried: a violation is one all the same."""
+    """What is known when not every case could be tried: a violation that was found still counts."""
     stopped = why_stopped(early)
     answer = False if any(tally.by_ensures[number] for number in setup.evidence.strict) else None
     remark = "the cases were tried in order, so what was seen is not a random sample of them"
@@ -289,7 +289,7 @@ def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
 
 
 def _violated_in_sample(setup: Setup, tally: Tally) -> SafetyOutcome:
-    """A violation among the rows of a sample; how frequent they are elsewhere, one random case of each row tells."""
+    """A violation among the rows of a sample; one random case of each row tells how frequent they are elsewhere."""
     ended = draw_each_row(setup)
     interrupted = ended.reason == INTERRUPTED
     outcome = _all_tried(setup, tally, interrupted=interrupted)

@@ -24,9 +24,9 @@ SEEDS = 2**32
 
 
 class OpenChoiceError(Exception):
-    """No choice is given yet at this point; carries what could be chosen, a case at a time.
+    """No choice is given yet at this point; carries the range to choose from, for each case.
 
-    ``rejected`` says which cases a precondition has turned away already.
+    ``rejected`` says which cases a precondition has already rejected.
     """
 
     def __init__(self, kind: ChoiceKind, low: Floats, high: Floats) -> None:
@@ -39,8 +39,8 @@ class OpenChoiceError(Exception):
 class RandomChoices:
     """Choices drawn independently and uniformly, or at the ends of their ranges; what was chosen is kept.
 
-    At the ends: the lowest, the highest, zero or what is nearest to it, any. Each of these four is chosen for a fourth
-    of the cases, in an order of its own for every choice.
+    At the ends means one of four: the lowest, the highest, the value nearest to zero, or any. Each is chosen for a
+    quarter of the cases, in a different order for every choice.
     """
 
     rng: np.random.Generator
@@ -51,7 +51,7 @@ class RandomChoices:
     """Whether there was a choice that has ends."""
 
     def choose(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
-        """A choice for each case from its range, both ends included, and for which cases the range is empty."""
+        """A choice for each case from its range, both ends included, and the cases whose range is empty."""
         values, empty = self._drawn(kind, low, high)
         if kind != "seed":
             self.bounded = True
@@ -80,9 +80,9 @@ class RandomChoices:
 
 @dataclass(slots=True)
 class GivenChoices:
-    """Choices fixed beforehand; at the first that is not, ``OpenChoiceError`` says what could be chosen there.
+    """Choices fixed beforehand; the first one that is missing raises ``OpenChoiceError`` with what could be chosen.
 
-    Of choices that were drawn, ``empty`` says where there was nothing to choose from.
+    For choices that were drawn, ``empty`` says where there was nothing to choose from.
     """
 
     choices: Sequence[NDArray[Any]]
@@ -90,7 +90,7 @@ class GivenChoices:
     used: int = 0
 
     def choose(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
-        """The next choice; there is none where it lies outside the range or is no whole number, as a stored one may."""
+        """The next choice; a stored one does not count where it is outside the range or not a whole number."""
         if self.used == len(self.choices):
             raise OpenChoiceError(kind, low, high)
         values = self.choices[self.used]

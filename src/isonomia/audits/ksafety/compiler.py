@@ -1,8 +1,8 @@
-"""A specification checked and compiled: what is computed before the model is asked, and what only after.
+"""A specification checked and compiled: what is computed before the model is queried, and what only after.
 
-Random choices all belong to the first part. So a case is known completely, by its choices, before the model is asked.
-What can have no meaning for the data at hand is refused: unknown functions and features, and kinds of values that
-cannot be compared.
+All random choices belong to the first part. So a case is known completely, by its choices, before the model is queried.
+What has no meaning for the data at hand is refused: unknown functions and features, and kinds of values that cannot be
+compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from isonomia.spec.walk import rebuilt
 __all__ = ["CompiledSpec", "check_meaning", "compile_spec"]
 
 _Phase: TypeAlias = OneOf["early", "late", "circular"]
-"""Before the model is asked, after it, or neither: a random choice that depends on what the model answers."""
+"""Before the model is queried, after it, or neither: a random choice that depends on the model's answer."""
 
 _WITH_FEATURE = frozenset({"getFeat", "setFeat", "randFeat"})
 
@@ -67,16 +67,16 @@ class CompiledSpec:
     code
         The block, where it has to be run as Python.
     finish
-        What does depend on the model: the block's assignments where it is plain, and the variables behind it.
+        What does depend on the model: the block's assignments where it is plain, and the variables after it.
     ensures
-        What must come out.
+        What must be true of the outputs.
     finals
-        The name under which the last value of each output is found.
+        The name that holds the last value of each output.
     asking
-        The functions that ask the model.
+        The functions that query the model.
     system
-        The calls in a plain block that run the system under test: those that ask the model, or where there is no such
-        call, those of functions that are not of the language.
+        The calls in a plain block that run the system under test: those that query the model or, where there is no such
+        call, those of functions that are not part of the language.
     """
 
     spec: Spec
@@ -90,26 +90,26 @@ class CompiledSpec:
 
     @property
     def k(self) -> int | None:
-        """How many runs of the system under test a case compares; ``None`` where only running the block can tell."""
+        """How many runs of the system under test a case compares; ``None`` where only running the block tells."""
         return None if self.code is not None else len(self.system)
 
     @property
     def asks(self) -> bool:
-        """Whether a model is asked."""
+        """Whether a model is queried."""
         if self.code is not None:
             return bool(self.code.reads & self.asking)
         return any(call.function in self.asking for call in self.system)
 
     @property
     def compared(self) -> frozenset[str]:
-        """The names of the records that are put to the model, as far as they have one."""
+        """The names of the records that are put to the model, where they have a name."""
         if self.code is not None:
             return self.code.reads
         arguments = [argument for call in self.system for argument in call.arguments[:1]]
         return frozenset(name.name for argument in arguments for name in names_in(argument))
 
     def no_case(self, why: str) -> SpecError:
-        """The error where no case meets the preconditions, the first of which it points at."""
+        """The error that no case meets the preconditions; it points at the first of them."""
         requires = self.spec.requires
         message = f"no case meets the preconditions: {why}. Loosen what is required"
         return SpecError(message, requires[0].place if requires else None)
@@ -118,11 +118,11 @@ class CompiledSpec:
 def compile_spec(
     spec: Spec, random: frozenset[str], asking: frozenset[str] = frozenset(), own: frozenset[str] = frozenset()
 ) -> CompiledSpec:
-    """Put a specification, whose names were checked, in order.
+    """Compile a specification whose names were checked.
 
-    ``random`` are the functions that draw, ``asking`` those of the domain that ask the model, ``own`` those that a user
-    brought along: a ``predict`` among them is not the model's. A variable behind the block that draws, and a question
-    to the model outside the block, are refused.
+    ``random`` are the functions that draw random numbers, ``asking`` those of the domain that query the model, ``own``
+    the user's own: a ``predict`` among them is not the model's. A variable after the block that draws, and a query of
+    the model outside the block, are refused.
     """
     _refuse_asking(spec, asking)
     asking |= MODEL_CALLS - own
@@ -174,7 +174,7 @@ def _refuse_draws(ensures: tuple[Ensures, ...], random: frozenset[str]) -> None:
 
 
 def _versions(steps: Iterable[Var]) -> tuple[list[Var], dict[str, str]]:
-    """The steps with a name of its own for every assignment, and the last name of each variable."""
+    """The steps with a unique name for every assignment, and the last name of each variable."""
     versions: list[Var] = []
     current: dict[str, str] = {}
     for step in steps:
@@ -212,7 +212,7 @@ def _as_code(spec: Spec, steps: Sequence[Var]) -> CodeBlock:
 
 
 def _split(phased: Iterable[tuple[Var, _Phase]], random: frozenset[str]) -> tuple[list[Var], tuple[Var, ...]]:
-    """What needs no model, and what does with every draw in it made beforehand."""
+    """The steps that need no model, and those that do, with every draw in them made beforehand."""
     preparation: list[Var] = []
     finish: list[Var] = []
     drawn = 0
@@ -228,7 +228,7 @@ def _split(phased: Iterable[tuple[Var, _Phase]], random: frozenset[str]) -> tupl
 
 
 def _without_draws(step: Var, random: frozenset[str], drawn: int) -> tuple[Expression, list[Var]]:
-    """The value of a step with a name in the place of every draw, and the draws."""
+    """The value of a step with every draw replaced by a name, and the draws."""
     draws: list[Var] = []
 
     def without(node: Expression) -> Expression:
@@ -248,7 +248,7 @@ def _renamed(node: Expression, names: Mapping[str, str]) -> Expression:
 
 
 def check_meaning(spec: Spec, domain: Domain) -> None:
-    """Refuse what can have no meaning for this data; the error points at the place."""
+    """Refuse what has no meaning for this data; the error points at the place."""
     block = read_block(spec.block)
     kinds: dict[str, Kind] = dict.fromkeys(spec.inputs, "record")
     steps = [*spec.before, *(block.steps if isinstance(block, PlainBlock) else ()), *spec.after]

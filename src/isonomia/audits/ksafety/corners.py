@@ -1,13 +1,13 @@
 """Corners: cases at the ends of ranges, tried before any is drawn, since random draws hardly ever meet them.
 
-Every corner is a case that the property speaks of: an input of the domain or one that the population has drawn or says
-that it can draw, with choices from their ranges, which meets the preconditions.
+Every corner is a case that the property speaks of: its inputs are in the domain, or the population has drawn them or
+says that it can draw them; its choices are from their ranges; and it meets the preconditions.
 
-They are chosen and not drawn, so that nothing about a share may rest on them. What must always be true is refuted by a
-single case, whichever way it was come by. So a corner can turn an answer into *violated*, which is a fact then; and one
-on which the model fails turns *holds* into *undecided*, as any case does. *Holds* is said wrongly no more often than
-without them. Intervals of shares are right whenever one
-stops, for whatever reason; so it does no harm that a corner may end the drawing after its first batch.
+Corners are chosen, not drawn, so nothing about a share may rest on them. What must always be true is refuted by a
+single case, however it was found. So a corner can turn an answer into *violated*, which is then a fact; and one on
+which the model fails turns *holds* into *undecided*, as any case does. *Holds* is said wrongly no more often than
+without them. Intervals of shares are valid whenever drawing stops, for whatever reason; so it does no harm that a
+corner may end it after the first batch.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ MAX_CORNERS = 64
 """How many corners are tried."""
 
 CODED_BATCH = 32
-"""How many are tried where the block is code, and the size of the first batch of random cases then."""
+"""How many are tried where the block is code, and also the size of the first batch of random cases there."""
 
 POOL = 4096
-"""People of an unlimited population among whom those at the ends are looked for, where it does not name them."""
+"""How many people of an unlimited population are searched for those at the ends, where it does not name them."""
 
 TURNS = 4
-"""How often each input is proposed, with other choices every time."""
+"""How often each input is proposed, with different choices every time."""
 
 KEY = "corners"
-"""What the step is kept under."""
+"""The journal key of this step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corners:
-    """What became of the cases at the ends of ranges, which were tried before any was drawn.
+    """The result of the cases at the ends of ranges, which were tried before any was drawn.
 
     Attributes
     ----------
     tried, violating, failed
         How many there were, how many violate what must always be true, and in how many something could not be computed.
     counterexamples
-        The smallest of those that violate it, which did so again.
+        The smallest of those that violate it, which did so again when they were computed again.
     seconds
         How long it took.
     reasons
@@ -88,11 +88,11 @@ class Corners:
         return bool(self.counterexamples)
 
     def counts(self) -> dict[str, int]:
-        """How many there were, and what became of them."""
+        """How many were tried, violated and failed."""
         return {"tried": self.tried, "violating": self.violating, "failed": self.failed}
 
     def remarks(self) -> list[str]:
-        """What they came to. They are not random cases, as a reader who sees a share beside them must know."""
+        """Their result. A reader who sees a share beside it must know that they are not random cases."""
         if not self.tried:
             return []
         result = "no violation"
@@ -108,7 +108,7 @@ class Corners:
 
 
 def try_corners(setup: Setup) -> Corners | None:
-    """Try the corners; ``None`` where they are not wanted, or could prove nothing."""
+    """Try the corners; ``None`` where they are not wanted or could prove nothing."""
     prop, evidence = setup.check.prop, setup.evidence
     max_n = max_corners(setup.check.budget, evidence, coded=setup.program.code is not None)
     if not prop.corners or not prop.stop_early or not evidence.strict or not max_n:
@@ -117,12 +117,12 @@ def try_corners(setup: Setup) -> Corners | None:
     if entry is None:
         entry = once(setup.journal, KEY, lambda: _try(setup, max_n))
     elif not setup.finished:
-        _try(setup, max_n)  # once more for the violations themselves; the model's answers are kept
+        _try(setup, max_n)  # again, for the violations themselves; the model's answers are kept
     return Corners(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
 
 
 def max_corners(budget: Budget, evidence: RateEvidence, *, coded: bool) -> int:
-    """How many may be tried: a tenth of a budget at most, and never so many that too few are left to draw.
+    """How many may be tried: at most a tenth of a budget, and never so many that too few are left to draw.
 
     Where the block is code, a case may take long, and no more corners are tried than cases are drawn at first.
     """
@@ -141,7 +141,7 @@ def budget_left(budget: Budget, corners: Corners | None) -> Budget:
 
 
 def with_corners(summary: ViolationSummary, corners: Corners | None) -> ViolationSummary:
-    """Violations with those of the corners among them, the smallest changes first."""
+    """The violations, including those of the corners, the smallest changes first."""
     if corners is None or not corners.refuting:
         return summary
     both = (*corners.counterexamples, *summary.counterexamples)
@@ -153,10 +153,10 @@ def _cost(item: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def _try(setup: Setup, max_n: int) -> Entry:
-    """Their answers are kept apart: the steps behind count theirs from the beginning."""
+    """Try the corners. Their answers are kept apart: later steps number their own answers from 0."""
     began = monotonic()
     runner = setup.new_runner(KEY)
-    # No more people are drawn for it than will be drawn anyway: a population may be slow too.
+    # No more people are drawn for this than will be drawn anyway: a population may be slow too.
     pool = int(min(POOL, setup.check.budget.samples, setup.evidence.needed))
     rng = corner_rng(setup.check.seed)
     result: dict[str, Any] = {"tried": 0, "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
@@ -168,7 +168,7 @@ def _try(setup: Setup, max_n: int) -> Entry:
     except UnreliableModelError:
         raise
     except ModelError as error:
-        # A model that answers for nobody is an error when cases are drawn; one that answers there has failed here.
+        # A model that never answers is an error once cases are drawn; if it answers there, only the corners failed.
         result |= {"failed": result["tried"], "reasons": {str(error.__cause__ or error): result["tried"]}}
     except RaisedEverywhereError as error:
         result |= {"tried": error.cases, "failed": error.cases, "reasons": {error.why: error.cases}}
@@ -176,14 +176,14 @@ def _try(setup: Setup, max_n: int) -> Entry:
 
 
 def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[str, Any]:
-    """How many violate what must always be true, and how many failed; the smallest violations, which occur again."""
+    """How many violate what must always be true, and how many failed; the smallest violations that occur again."""
     judgement = runner.run(domain, cases)
     bad = np.flatnonzero(judgement.violates[list(setup.evidence.strict)].any(axis=0))
     violations = Violations()
     violations.add_cases(domain, judgement.cases.take(bad), judgement.changed[:, bad])
     setup.violations.add_corners(setup.program, judgement, bad)
     smallest = violations.ranked(SHRUNK)
-    # Beside a claim about a share, the smallest change that violates anything may be no proof.
+    # Next to a claim about a share, the smallest change that violates anything may not be a proof.
     shown = show_violations(runner, smallest if setup.evidence.rated else shrink_all(runner, smallest))
     proofs = [item for item in shown if is_proof(setup.program, item)]
     tally = judgement.tally()
@@ -217,7 +217,7 @@ def _corner_cases(
 def _inputs_at_ends(
     runner: Runner, inputs: Inputs, domain: Domain, max_n: int, pool: int, rng: np.random.Generator
 ) -> tuple[Domain, NDArray[np.intp]]:
-    """Inputs that exist: of a table some of its rows; of an unlimited population people whom it names, or has drawn."""
+    """Inputs that exist: rows of a table, or people whom an unlimited population names or has drawn."""
     program, workers = runner.program, runner.workers
     if isinstance(inputs, FreshInputs):
         own = getattr(inputs.source, "corners", lambda *_: None)(TURNS * max_n, rng)
@@ -229,7 +229,7 @@ def _inputs_at_ends(
 
 
 def _at_ends(domain: Domain, rows: NDArray[np.intp], max_n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Those at the ends, where the domain can tell; otherwise any, so that at least choices are at ends."""
+    """Those at the ends, where the domain can tell; otherwise any, so that at least choices are at the ends."""
     if not _has_ends(domain):
         return rng.permutation(rows)[:max_n]
     chooser: Any = domain
@@ -248,7 +248,7 @@ def _in_turns(rows: NDArray[np.intp], max_n: int, index: int, rng: np.random.Gen
 
 
 def _different(cases: Cases) -> NDArray[np.intp]:
-    """The first of those that are the same, in order."""
+    """The positions of distinct cases, the first of each, in order."""
     if not len(cases):
         return np.zeros(0, dtype=np.intp)
     return np.sort(np.unique(cases.keys(), axis=0, return_index=True)[1])

@@ -53,16 +53,16 @@ __all__ = [
 ]
 
 Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any] | None]
-"""What the model answered for some records, and why there is no answer for one, where there is none for some."""
+"""The model's answers for some records, and why there is no answer, for each record without one."""
 
 _LARGE = 2.0**62
 """Whole numbers below this are added and multiplied exactly."""
 
 LONGEST_TEXT = 2**16
-"""How many characters a text that is put together may have. Forty doublings would make one of two billion."""
+"""The most characters of a concatenated text. Forty doublings would make one of a trillion."""
 
 MOST_TEXT = 2**27
-"""How many characters may be put together in one batch of cases."""
+"""The most characters of all concatenated texts in one batch of cases."""
 
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -84,7 +84,7 @@ _MAKE: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """One value a case.
+    """One value for each case.
 
     Attributes
     ----------
@@ -94,8 +94,8 @@ class Value:
         For which cases it could not be computed; what ``data`` holds there means nothing. ``None`` where it always
         could.
     null
-        Of records, for which cases there is none: ``null``. Another record stands in for it, so that it can be passed
-        on. A column has ``None`` for it instead.
+        For records, the cases in which there is none: ``null``. Another record stands in for it, so that it can be
+        passed on. A column has ``None`` for it instead.
     """
 
     data: Any
@@ -111,7 +111,7 @@ class Value:
 
 @dataclass(slots=True)
 class Evaluation:
-    """A batch of cases while it is computed.
+    """A batch of cases while it is being computed.
 
     Attributes
     ----------
@@ -124,15 +124,15 @@ class Evaluation:
     call
         Calls a function of the language or the domain by name.
     ask
-        Asks the model about records: ``ask("predict", records)``; ``None`` before the model may be asked.
+        Queries the model about records: ``ask("predict", records)``; ``None`` before the model may be queried.
     accepted, unclear
-        Cases that no precondition rejects, although one may have had no value; and those in which one had none.
+        Cases that no precondition rejects; and those among them in which a precondition had no value.
     empty
         Cases in which a random choice had nothing to choose from.
     faults
         What could not be computed, in words, and for which cases.
     characters
-        How many characters the texts have that were put together so far.
+        How many characters the concatenated texts have so far.
     types
         The type of every column so far, in the order of computing; ``None`` stands for records.
     """
@@ -174,7 +174,7 @@ class Evaluation:
         return part
 
     def joined(self, texts: NDArray[Any], place: Place | None) -> NDArray[Any]:
-        """Texts that were put together: more than a batch may hold in all are refused."""
+        """Concatenated texts; more than a batch may hold in all are refused."""
         self.characters += sum(len(item) for item in texts.tolist() if isinstance(item, str))
         if self.characters > MOST_TEXT:
             message = f"expected texts of at most {MOST_TEXT:,} characters in total for {self.n:,} cases, but there are"
@@ -244,7 +244,7 @@ def constant_column(value: Scalar, n: int) -> NDArray[Any]:
 
 
 def present_record(batch: Evaluation, value: Value, what: str, place: Place | None) -> Value:
-    """Records that something is done with: a case in which there is none has failed, and so has one with a value."""
+    """The records for an operation; a case in which there is no record, or a plain value, has failed."""
     if not is_column(value):
         if value.null is None:
             return value
@@ -257,7 +257,7 @@ def present_record(batch: Evaluation, value: Value, what: str, place: Place | No
 
 
 def _not_yet(worse: Booleans, bad: Booleans | None) -> Booleans:
-    """Where something went wrong that did not before."""
+    """Where something went wrong that had not gone wrong before."""
     return worse if bad is None else worse & ~bad
 
 
@@ -292,7 +292,7 @@ def _binary(node: Binary, batch: Evaluation) -> Value:
 
 
 def joined_truths(sign: str, left: Value, right: Value) -> Value:
-    """Left to right: where the left side settles it, it does not matter that the right side has no value."""
+    """Evaluated left to right: where the left side decides, it does not matter that the right side has no value."""
     first, second = _truth(left), _truth(right)
     settled = first if sign == "||" else ~first
     match sign:
@@ -319,7 +319,7 @@ def _truth(value: Value) -> Booleans:
 
 
 def _is_true(item: Any) -> bool:
-    """Whether an object counts as true; one that is not a number is not."""
+    """Whether an object counts as true; NaN does not."""
     if isinstance(item, float) and item != item:
         return False
     return len(item) > 0 if isinstance(item, np.ndarray) else bool(item)
@@ -350,7 +350,7 @@ def _null(value: Value) -> Booleans:
 
 
 def _same_records(domain: Domain, left: Value, right: Value) -> Booleans:
-    """Which records are the same; two that are not there are, and an object is the same as a value that equals it."""
+    """Which records are the same; so are two missing ones, and an object and a value that equals it."""
     gone, lacking = _null(left), _null(right)
     if is_column(left) or is_column(right):
         one = getattr(domain, "one", domain.show)
@@ -372,7 +372,7 @@ def same_values(one: Any, other: Any) -> bool:
         return bool(np.array_equal(one, other))
     try:
         return bool(one == other)
-    except Exception:  # whatever a class of the user's own raises
+    except Exception:  # whatever a user's class raises
         return False
 
 
@@ -389,7 +389,7 @@ def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: 
 def _noted(
     batch: Evaluation, worse: Booleans | None, bad: Booleans | None, why: str, place: Place | None
 ) -> Booleans | None:
-    """Note what went wrong here, but not what follows from something that went wrong before."""
+    """Note what went wrong here, but not what follows from an earlier fault."""
     if worse is not None:
         batch.fault(worse if bad is None else worse & ~bad, why, place)
     return either(bad, worse)
@@ -421,14 +421,14 @@ def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDAr
 
 
 def _made(sign: str, one: Any, other: Any) -> Any:
-    """Two single values put together, texts and whole numbers of any size among them; bounded, whatever they are."""
+    """The result for two single values, including texts and integers of any size; its size is bounded."""
     if isinstance(one, str) or isinstance(other, str):
         if sign != "+" or not (isinstance(one, str) and isinstance(other, str)):
             raise TypeError(f"`{sign}` has no meaning for a text")
         if len(one) + len(other) > LONGEST_TEXT:
             raise ValueError(f"a text of more than {LONGEST_TEXT:,} characters")
     elif sign == "**" and isinstance(one, int) and isinstance(other, int) and abs(one) > 1:
-        # Before it is computed, which could take for ever: a power has about so many bits.
+        # Checked before computing, which could take forever: a power has about this many bits.
         if (one.bit_length() - 1) * other > LARGEST_BITS:
             raise OverflowError("a number that is too large")
         if other < -LARGEST_BITS:
@@ -457,11 +457,11 @@ def compare(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray
 
 
 _SIMPLE = frozenset({str, int, bool, type(None)})
-"""Kinds of values that are equal or not without further ado: no NaN, no array, no class of the user's own."""
+"""Types whose values compare plainly with ``==``: no NaN, no array, no class of the user's."""
 
 
 def _equal(left: NDArray[Any], right: NDArray[Any]) -> Booleans:
-    """Where two columns are equal; nothing is equal to nothing, of whatever kind."""
+    """Where two columns are equal; two missing values are equal, of whatever kind."""
     if left.dtype != object or right.dtype != object:
         return np.asarray(left == right, dtype=bool) | (missing(left) & missing(right))
     ones, others = left.tolist(), right.tolist()

@@ -1,4 +1,4 @@
-"""What became of cases, as counts that add up; what random cases prove; the shares that a verdict states.
+"""Counts of cases and their results, which add up; what random cases prove; the shares that a verdict states.
 
 An ``ensures`` without a rate must be true of every case. One violation refutes it, and no number of good cases proves
 it; what they prove is that violations are rarer than ``eps``. An ``ensures`` with a rate is a claim about a share, and
@@ -42,8 +42,8 @@ __all__ = [
 Booleans = NDArray[np.bool_]
 
 Cells: TypeAlias = tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]
-"""What bets on shares are settled by, channel by channel: cases that failed count as violations in the first, as none
-in the second. Empty where there are no bets."""
+"""The counts that settle bets on shares, channel by channel: failed cases count as violations in the first tuple, but
+not in the second. Empty where there are no bets."""
 
 Share: TypeAlias = tuple[float | None, float, float]
 """Estimate, lowest and highest."""
@@ -51,7 +51,7 @@ Share: TypeAlias = tuple[float | None, float, float]
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of cases and of what became of them.
+    """Counts of cases by their result.
 
     Attributes
     ----------
@@ -65,12 +65,12 @@ class Tally:
     reasons
         Why cases failed, and how many.
     rejected, without_choice
-        Cases that were turned away: by a precondition, or because a choice had nothing to choose from.
+        Cases that were left out: by a precondition, or because a choice had nothing to choose from.
     weight, bad_weight, failed_weight
-        For a complete list of cases, how likely they are together, those that violate each ``ensures``, and those that
-        failed without violating it, in units of one input.
+        For a complete list of cases, the total probability of all, of those that violate each ``ensures``, and of those
+        that failed without violating it, in units of one input.
     cells
-        What the bets are settled by, for a piece of a batch alone: pieces are settled one after the other.
+        The counts that settle the bets, for one piece of a batch: pieces are settled one after the other.
     """
 
     by_ensures: list[int]
@@ -92,7 +92,7 @@ class Tally:
 
     @classmethod
     def empty(cls, ensures: int) -> Tally:
-        """No cases of a specification with so many ``ensures``."""
+        """The tally of no cases, for a specification with this many ``ensures``."""
         return cls([0] * ensures)
 
     @property
@@ -118,7 +118,7 @@ class Tally:
     def pack(self, *, weighed: bool) -> Entry:
         """As plain values, exact: with the weights of a complete list, or with the cells of a piece of a batch.
 
-        Who was turned away is kept apart from them.
+        Rejected cases, and those without a choice, are kept elsewhere.
         """
         counts = {
             "tested": self.tested,
@@ -167,10 +167,9 @@ class RateState:
     Attributes
     ----------
     tally
-        What became of the cases.
+        The counts of the cases.
     holding, violating
-        The bets on the ``ensures`` with a rate: cases that failed count as violations in the first, as none in the
-        second.
+        The bets on the ``ensures`` with a rate: failed cases count as violations in the first, but not in the second.
     """
 
     tally: Tally
@@ -182,18 +181,18 @@ class RateState:
 class RateEvidence:
     """Decides a k-safety property from random cases.
 
-    Guarantee, for independent cases: *violated* where every ``ensures`` has no rate is a fact. Otherwise it is ever
-    said wrongly with probability at most ``delta``. *Holds* means that each ``ensures`` without a rate is true of all
-    but ``eps`` of the cases, and each with a rate as often as it demands; it is ever said wrongly with probability at
-    most ``delta``. For the first kind: if a share of ``eps`` or more violates, the chance that ``n`` cases show none is
-    at most ``(1 - eps)**n``, and *holds* is said only once that is at most ``delta``; since one violation ends the
-    matter, it makes no difference how often one looks. If several are false, one of them must have been missed, so
-    nothing is divided.
+    Guarantee, for independent cases: where no ``ensures`` has a rate, *violated* is a fact. Otherwise it is ever said
+    wrongly with probability at most ``delta``. *Holds* means that each ``ensures`` without a rate is true of all but
+    ``eps`` of the cases, and each with a rate as often as it demands; it is ever said wrongly with probability at most
+    ``delta``. For the first kind: if a share of ``eps`` or more violates, the chance that ``n`` cases show no violation
+    is at most ``(1 - eps)**n``, and *holds* is said only once that is at most ``delta``; since one violation refutes
+    the claim, it does not matter how often one looks. If several are false, a wrong *holds* has missed any one of them,
+    so ``delta`` is not divided.
 
     Attributes
     ----------
     delta, eps
-        The risk, and the share that is left open.
+        The risk, and the share of cases about which *holds* says nothing.
     strict, rated
         The numbers of the ``ensures`` without and with a rate.
     bets
@@ -228,7 +227,7 @@ class RateEvidence:
         return self.settle(state, tally)
 
     def cells(self, violates: Booleans, failed: Booleans) -> Cells:
-        """The counts that the bets are settled by."""
+        """The counts that settle the bets."""
         if self.bets is None:
             return (), ()
         return self._cells(violates | failed), self._cells(violates)
@@ -248,7 +247,7 @@ class RateEvidence:
         )
 
     def decision(self, state: RateState) -> bool | None:
-        """``True`` for holds, ``False`` for violated, ``None`` for undecided so far."""
+        """``True`` for holds, ``False`` for violated, ``None`` while undecided."""
         tally = state.tally
         violated = any(tally.by_ensures[number] for number in self.strict)
         if violated or (self.bets is not None and self.bets.decision(state.violating) is False):
@@ -271,7 +270,7 @@ class RateEvidence:
 
 
 def rate_evidence(rates: Sequence[float | None], eps: float, delta: float) -> RateEvidence:
-    """The evidence for ``ensures`` with these rates; ``None`` where it must always be true."""
+    """The evidence for ``ensures`` with these rates; a rate of ``None`` means always."""
     strict = tuple(number for number, rate in enumerate(rates) if rate is None or rate >= 1.0)
     rated = tuple(number for number in range(len(rates)) if number not in strict)
     return RateEvidence(delta, eps, strict, rated, _bets(rates, rated, delta) if rated else None)
@@ -316,7 +315,7 @@ def complete_share(tally: Tally, number: int) -> Share:
 
 def drawn_share(tally: Tally, number: int, delta: float) -> Share:
     """The share that violate one ``ensures``, from random cases: it is missed with probability at most ``delta``."""
-    if not tally.tested or tally.weight:  # nothing, or a part of all cases in order: no random sample
+    if not tally.tested or tally.weight:  # no cases, or some of all cases in order: not a random sample
         return None, 0.0, 1.0
     bad, failed, n = tally.by_ensures[number], tally.failed, tally.tested
     ends = np.array([0.0, 1.0])
@@ -329,15 +328,15 @@ def drawn_share(tally: Tally, number: int, delta: float) -> Share:
 def compared_share(item: Ensures, share: Share, eps: float | None, held: bool = False) -> Expression:
     """The share that violates an ``ensures``, and what it must not exceed.
 
-    ``eps`` is what is left open of one that must always be true, where no case violates it; ``None`` where nothing is
-    left open. ``held`` says whether the answer is *holds*.
+    For one that must always be true and that no case violates, ``eps`` is the share left open; ``None`` where nothing
+    is. ``held`` says whether the answer is *holds*.
     """
     estimate, low, high = share
     allowed = 0.0 if item.rate is None else _allowed(item.rate)
     if (item.rate is None or item.rate >= 1.0) and eps is not None:
         allowed = eps
         if held:
-            # The test of the first violation is sharper than an interval that is made for any number of them.
+            # A test for no violation is sharper than an interval that allows for any number of them.
             high = min(high, allowed)
     return Expression(
         f"share of cases that violate `{expression_text(item.condition)}`", "<=", allowed, estimate, low, high

@@ -48,14 +48,14 @@ BUILT_IN: Mapping[str, int] = {
 """The functions of the language, and how many arguments they take."""
 
 RANDOM = frozenset({"randInt", "randReal", "randFeat"})
-"""Those that draw."""
+"""Those that draw random values."""
 
 LARGEST = 2.0**62
 """The largest end that a range may have."""
 
 
 def call_function(batch: Evaluation, call: FunctionCall) -> Value:
-    """Call a function by name for every case; a function of the domain goes before one of the language."""
+    """Call a function by name for every case; a function of the domain takes precedence over one of the language."""
     custom = batch.domain.functions.get(call.function)
     if custom is not None:
         return _call_custom(batch, call, custom)
@@ -82,9 +82,9 @@ def call_function(batch: Evaluation, call: FunctionCall) -> Value:
 
 
 def draw_only(batch: Evaluation, node: Expression) -> None:
-    """Make the random choices of an expression, in the order in which it makes them, and compute nothing else of it.
+    """Make the random choices of an expression, in its order, and compute nothing else of it.
 
-    What the ends of a range are made of is computed, and must be among the values of the batch.
+    The ends of ranges are computed; what they depend on must be among the values of the batch.
     """
     match node:
         case FunctionCall():
@@ -147,7 +147,7 @@ def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) 
 
 
 def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
-    """A value as numbers; what is missing stays so, and anything else has none."""
+    """A value as numbers; a missing value stays missing, and anything else fails."""
     if not is_column(value):
         bad = np.ones(batch.n, dtype=bool)
         batch.fault(
@@ -174,7 +174,7 @@ def _chosen(batch: Evaluation, call: FunctionCall, kind: ChoiceKind, low: Value,
     batch.fault(endless if failed is None else endless & ~failed, f"{call.function}(...) needs finite ends", call.place)
     unknown = either(failed, endless if endless.any() else None)
     if unknown is not None:
-        # Nothing can be chosen, and the case has failed; one choice keeps it from being counted many times, or never.
+        # Nothing can be chosen, and the case has failed; a single choice makes sure that it is counted just once.
         ends = [np.where(unknown, 0.0, end) for end in ends]
     values, empty = batch.choices.choose(kind, *ends)
     batch.empty |= empty if unknown is None else empty & ~unknown
@@ -182,7 +182,7 @@ def _chosen(batch: Evaluation, call: FunctionCall, kind: ChoiceKind, low: Value,
 
 
 def _any_value(batch: Evaluation, call: FunctionCall, record: Value) -> Value:
-    """One of the values that a feature has somewhere."""
+    """One of the values that a feature has anywhere in the domain."""
     values = batch.domain.values(batch.domain.feature(_feature_of(call)))
     low, high = np.zeros(batch.n), np.full(batch.n, len(values) - 1.0)
     positions, empty = batch.choices.choose("whole", low, high)
@@ -192,7 +192,7 @@ def _any_value(batch: Evaluation, call: FunctionCall, record: Value) -> Value:
 
 
 def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans]:
-    """Texts one behind the other, and where they are too long; nothing is put together there."""
+    """Concatenated texts, and where they would be too long; they are left out there."""
     texts: list[str] = []
     long = np.zeros(len(left), dtype=bool)
     for index, pair in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
@@ -203,7 +203,7 @@ def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any],
 
 
 ENOUGH = 8
-"""A function that raises in all of so many cases is itself at fault, and not the cases."""
+"""Where a function raises in all of this many cases, the function is at fault, not the cases."""
 
 
 class RaisedEverywhereError(DataError):
@@ -223,8 +223,8 @@ class RaisedEverywhereError(DataError):
 def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> Value:
     """Call a function for every case of a batch.
 
-    A function of one case is given ``None`` for a record that is not there; one of whole batches cannot be, so that
-    such a case has failed.
+    A function of one case is given ``None`` for a missing record; a function of whole batches cannot be, so such a case
+    has failed.
     """
     values = [evaluate(argument, batch) for argument in call.arguments]
     if not function.single:
@@ -268,13 +268,13 @@ def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
 
 
 def _predictions(batch: Evaluation, table: Table) -> Answers:
-    """What a function of the domain asks the model."""
+    """The model's predictions for a function of the domain."""
     assert batch.ask is not None
     return batch.ask("predict", table)
 
 
 def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Value:
-    """Answers as a value; why there is none is noted, unless there was nothing to ask about in the first place."""
+    """Answers as a value; why one is missing is noted, unless there was no valid question in the first place."""
     data, why = answers
     if why is None:
         return Value(data, bad)
@@ -288,10 +288,9 @@ def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Valu
 def _one_by_one(
     batch: Evaluation, call: FunctionCall, function: Function, values: list[Value], bad: Booleans | None
 ) -> Value:
-    """Call a function of one case for every case, and say in which it raised.
+    """Call a function of one case for every case, and note in which it raised.
 
-    A record is handed over, and comes back, as its plain values, or as the object that it is; ``None`` where there is
-    none.
+    A record is passed in and returned as its plain values, or as the object that it is; ``None`` where there is none.
     """
     results: list[Any] = [None] * batch.n
     why: dict[str, list[int]] = {}
@@ -317,7 +316,7 @@ def _one_by_one(
 
 
 def _as_values(batch: Evaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Value:
-    """The results as records or as a column; where there is none, any other stands in for it."""
+    """The results as records or as a column; where one is missing, any other stands in for it."""
     known = [result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks]
     good = next((result for result in known if result is not None), None)
     if good is not None:

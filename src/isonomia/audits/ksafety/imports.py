@@ -1,6 +1,6 @@
 """What the imports of a specification offer: inputs, right answers and functions.
 
-An import names a Python module, or an entry that somebody gave: in Python by ``domains={...}``, or in an audit file.
+An import names a Python module, or an entry given by the user: in Python by ``domains={...}``, or in an audit file.
 Importing a module runs its code, which needs permission.
 """
 
@@ -41,10 +41,10 @@ from isonomia.spec.safety import Safety
 __all__ = ["domain_named", "ignored_functions", "is_domain", "offered_functions", "with_inputs"]
 
 WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
-"""What an entry may say."""
+"""The keys that an entry may have."""
 
 REPLACEABLE = frozenset({"getFeat", "setFeat", "label"})
-"""Functions of the language that an import may offer instead, for rows of a table and for objects without features."""
+"""Functions of the language that an import may replace, for rows of a table and for objects without features."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +54,11 @@ class ImportedDomain:
     Attributes
     ----------
     name, label
-        What it is called, and how messages speak of it.
+        Its name, and what messages call it.
     inputs
         A domain, a population, a table, an array or a list, as it was given; ``None`` where there are none.
     labels
-        The right answers, one an input, or the column that has them.
+        The right answers, one per input, or the column that has them.
     groups, orders
         What the columns of a table mean, as for a property.
     functions
@@ -93,7 +93,7 @@ def with_inputs(check: Check[Safety]) -> Check[Safety]:
 
 
 def offered_functions(prop: Safety, population: Any, *, has_model: bool = True) -> dict[str, Function]:
-    """What the property brings along, and what its imports offer of what it calls.
+    """The property's own functions, and those of its imports that it calls.
 
     Without a model, an import may offer ``predict`` and ``score`` too: then it is the system under test.
     """
@@ -122,7 +122,7 @@ def offered_functions(prop: Safety, population: Any, *, has_model: bool = True) 
 
 
 def ignored_functions(prop: Safety, functions: Mapping[str, Function]) -> list[str]:
-    """Functions of the imports that are called by a name of the language, and are not taken for it."""
+    """Functions of the imports that share a name with one of the language, which is called instead."""
     called = [name for name in _called(prop) if name in BUILT_IN and name not in functions]
     if not called or not prop.spec.imports:
         return []
@@ -131,7 +131,7 @@ def ignored_functions(prop: Safety, functions: Mapping[str, Function]) -> list[s
 
 
 def _called(prop: Safety) -> dict[str, list[FunctionCall]]:
-    """Every function that is called and where; the names that code mentions may be functions too."""
+    """Every function that is called, and where; names that code mentions may be functions too."""
     spec, block = prop.spec, read_block(prop.spec.block)
     steps = [*spec.before, *spec.after, *spec.ensures, *(() if isinstance(block, CodeBlock) else block.steps)]
     called: dict[str, list[FunctionCall]] = {}
@@ -166,10 +166,11 @@ def domain_named(
     place: Place | None = None,
     needed: bool = True,
 ) -> ImportedDomain | None:
-    """What a name stands for that a specification imports; ``None`` where only a module that is not run could tell.
+    """What an imported name stands for; ``None`` where only a module that may not be run could tell.
 
-    An entry goes before a module of the same name. It is a domain, a population, a table, an array, a list, or a
-    mapping with some of ``WORDS``. A module is looked for in ``folder`` first, and imported only where code is allowed.
+    An entry takes precedence over a module of the same name. It is a domain, a population, a table, an array, a list,
+    or a mapping with some of ``WORDS``. A module is searched in ``folder`` first, and imported only where code is
+    allowed.
     """
     if name in entries:
         return _entered(name, entries[name], folder)
@@ -180,7 +181,7 @@ def domain_named(
 
 
 def _place_of(spec: Spec, name: str) -> Place | None:
-    """Where an import stands."""
+    """Where the specification names an import."""
     return next((place for declared, place in spec.places if declared == name), None)
 
 
@@ -203,7 +204,7 @@ def _imported(module: ModuleType, name: str) -> ImportedDomain:
     file = getattr(module, "__file__", None)
     label = f"the module {name!r}" + (f" ({file})" if file else "")
     entry = {word: getattr(module, word) for word in WORDS if hasattr(module, word)}
-    # `groups`, `orders` and `functions` are common words: in a module they count only where they can be meant.
+    # `groups`, `orders` and `functions` are common names: in a module they count only where they are mappings.
     stated = {word: value for word, value in entry.items() if word in WORDS[:3] or isinstance(value, Mapping)}
     folder = str(file.rpartition("/")[0]) if file else None
     return _offer(name, label, stated, {**functions, **stated.get("functions", {})}, folder)
@@ -227,7 +228,7 @@ def _module_named(name: str, folder: str | None, place: Place | None, needed: bo
     """Import a module: one beside the specification first, then one in the current folder, then an installed one.
 
     Two specifications in different folders may each have a module of the same name beside them; each gets its own.
-    ``None`` where there is no such module, and that is no error.
+    ``None`` where there is no such module, and that is not an error.
     """
     folders = list(dict.fromkeys(([] if folder is None else [Path(folder).resolve()]) + [Path.cwd()]))
     file = next((file for here in folders for file in _files(here, name) if file.is_file()), None)
@@ -253,7 +254,7 @@ def _files(folder: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _searched(folders: Sequence[Path]) -> Iterator[None]:
-    """What the module imports in turn is looked for in these folders too, but not afterwards."""
+    """Inside the block, modules are also searched in these folders, for imports within imports."""
     before = list(sys.path)
     sys.path[:0] = [str(folder) for folder in folders]
     invalidate_caches()
@@ -303,7 +304,7 @@ def _raised(name: str, file: Path | None, error: BaseException, place: Place | N
 
 
 def _no_inputs(spec: Spec, imported: Sequence[ImportedDomain], allow_code: bool) -> SpecError:
-    """What to say where nothing is given to check a property on, and no import offers inputs."""
+    """The error that there is nothing to check a property on, since no import offers inputs."""
     name = spec.imports[0]
     if not allow_code and not imported:
         return SpecError(
@@ -322,7 +323,7 @@ def _no_inputs(spec: Spec, imported: Sequence[ImportedDomain], allow_code: bool)
 
 
 def is_domain(value: object) -> bool:
-    """Whether something is a domain of its own rather than a population."""
+    """Whether something is a domain rather than a population."""
     return all(hasattr(value, name) for name in ("inputs", "functions", "feature", "concatenate"))
 
 
@@ -332,10 +333,10 @@ def _is_population(value: object) -> bool:
 
 
 def _population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
-    """The inputs of an import, and the property with what the import says of them.
+    """The inputs of an import, and the property with what the import says about them.
 
-    A bare table, array or list stands for itself: its inputs are all that there are. What the property says of groups,
-    orders and the label goes before what the import says.
+    A bare table, array or list is taken as all the inputs that there are. What the property says about groups, orders
+    and the label takes precedence over what the import says.
     """
     labels, inputs = imported.labels, imported.inputs
     groups = {**{name: tuple(columns) for name, columns in imported.groups.items()}, **prop.groups}
@@ -384,7 +385,7 @@ def _listed(labels: Any) -> Any:
 
 
 def _found(path: str | PathLike[str], folder: str | None) -> Path:
-    """The file, beside the import where it is there."""
+    """The path of a file: beside the import, if it exists there."""
     beside = None if folder is None else Path(folder) / path
     return beside if beside is not None and beside.exists() else Path(path)
 
@@ -403,7 +404,7 @@ def _of_table(table: Table, labels: NDArray[Any] | None, prop: Safety) -> tuple[
 
 
 def _labelled_array(table: Table, name: str, labels: NDArray[Any], prop: Safety) -> TableDomain:
-    """Columns, so that labels may be of another kind than the features; the model is given an array all the same."""
+    """A table of columns, so that labels may differ in type from the features; the model is still given an array."""
     columns = {feature: table.native[:, place] for place, feature in enumerate(table.names)}
     domain = table_domain(Table.of({**columns, name: labels}), prop.groups, prop.orders, name, {})
     return replace(domain, view=_as_array(table.names))

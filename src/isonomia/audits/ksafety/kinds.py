@@ -1,7 +1,7 @@
 """Violations as columns, for keeping all of them; and the kinds of violations, for reading them.
 
 Two violations are of one kind when the same features differ and the outputs are the same. Where that makes too many
-kinds, outputs are told by their order only; and where that is not enough, features by their number.
+kinds, only the order of outputs counts; and where that is not enough, only the number of features.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from isonomia.spec.nomos.text import expression_text
 __all__ = ["KindCount", "difference", "output_value", "violation_columns"]
 
 MAX_KINDS = 48
-"""How many kinds are told apart by what the outputs are."""
+"""The most kinds that are told apart by their outputs."""
 
 LONGEST = 40
-"""Characters of an output beyond which it is no class: then only the order of outputs is told, or that they differ."""
+"""The longest output that counts as a class, in characters; of longer ones only the order, or a difference, counts."""
 
 SHOWN_KINDS = 20
 """How many kinds a verdict holds, the most frequent first."""
 
 Key: TypeAlias = tuple[tuple[str, ...], tuple[Any, ...], tuple[str, ...]]
-"""Which features differ, the outputs or their order, and what is not true."""
+"""Which features differ, the outputs or their order, and which conditions are violated."""
 
 
 def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], found: str) -> Columns:
-    """Some cases of a judged batch with all that is known of them, a column for each value."""
+    """Some cases of a judged batch with all that is known about them, a column for each value."""
     batch, spec, cases = judgement.batch, program.spec, judgement.cases
     columns: dict[tuple[str, ...], NDArray[Any]] = {}
     for name, rows in zip(spec.inputs, cases.inputs, strict=True):
@@ -64,7 +64,7 @@ def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArra
 
 
 def _made_records(program: CompiledSpec, batch: Evaluation) -> list[str]:
-    """The records that the specification makes of its inputs, and the inputs behind the first."""
+    """The records that the specification makes of its inputs, and all inputs but the first."""
     outputs = set(program.finals.values())
     first = program.spec.inputs[0]
     return [
@@ -73,7 +73,7 @@ def _made_records(program: CompiledSpec, batch: Evaluation) -> list[str]:
 
 
 def _record_columns(domain: Domain, name: str, value: Value) -> dict[tuple[str, ...], NDArray[Any]]:
-    """The features of an input; of anything but a row, what is shown of it, apart from long arrays."""
+    """The features of an input; for anything but a row, what is shown of it, without long arrays."""
     table = _table_of(domain)
     if table is not None:
         return {("inputs", name, column): table.column(value.data, column) for column in table.whole.names}
@@ -84,7 +84,7 @@ def _record_columns(domain: Domain, name: str, value: Value) -> dict[tuple[str, 
 def _changed_columns(
     domain: Domain, name: str, first: Value, value: Value, which: NDArray[np.intp]
 ) -> dict[tuple[str, ...], NDArray[Any]]:
-    """What a record has that the first input has not."""
+    """How a record differs from the first input."""
     table = _table_of(domain)
     before, after = first.take(which), value.take(which)
     if table is None:
@@ -115,7 +115,7 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _short(domain: Domain, shown: Mapping[str, Any]) -> dict[str, Any]:
-    """What is shown of a record without all the numbers of an array."""
+    """What is shown of a record, without the numbers of an array."""
     numbers = {"array", "shape", "type", getattr(domain, "part", "array")}
     return {name: value for name, value in shown.items() if name not in numbers}
 
@@ -147,7 +147,7 @@ def _is_plain(item: Any) -> bool:
 
 
 def difference(domain: Domain, before: Value, after: Value, index: int) -> dict[str, list[Any]]:
-    """What two records differ in: as the domain says it, or every value that is shown differently."""
+    """How two records differ: as the domain describes it, or every value that is shown differently."""
     if after.null is not None and after.null[index]:
         return {"record": ["as it was", None]}
     own = getattr(domain, "difference", None)
@@ -166,10 +166,10 @@ class KindCount:
 
     _kinds: dict[Key, list[Any]] = field(default_factory=dict)
     _coarse: int = 0
-    """0 where outputs are told apart, 1 where only their order is, 2 where features are counted too."""
+    """0 where outputs are told apart, 1 where only their order is, 2 where features are only counted, too."""
 
     def add(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], columns: Columns) -> None:
-        """Count some cases, of which the columns are given."""
+        """Count some cases, given their columns."""
         if not len(which):
             return
         features = _differing(program, judgement, which)
@@ -202,7 +202,7 @@ class KindCount:
             self._coarsen(names)
 
     def _coarsen(self, names: Sequence[str]) -> None:
-        """Tell fewer kinds apart from now on, and put those together that are one then."""
+        """Tell fewer kinds apart from now on, and merge those that become one."""
         self._coarse += 1
         known, self._kinds = self._kinds, {}
         for key, (count, cost, example) in known.items():
@@ -247,7 +247,7 @@ def _example(columns: Columns) -> dict[str, Any]:
 
 
 def _differing(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp]) -> dict[str, NDArray[np.bool_]]:
-    """Which features of which records differ from the first input; of anything but rows nothing is looked at."""
+    """Which features of which records differ from the first input; empty for anything but rows."""
     batch, table = judgement.batch, _table_of(judgement.batch.domain)
     first = program.spec.inputs[0]
     records = [name for name in _made_records(program, batch) if name in program.compared]

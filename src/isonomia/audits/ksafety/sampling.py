@@ -1,7 +1,7 @@
 """Drawing random cases until there is an answer.
 
 A batch is kept as counts, which is all that the answer rests on. Where it had to be drawn in several pieces, because
-preconditions turned some draws away, the bets are settled piece by piece.
+preconditions rejected some draws, the bets are settled piece by piece.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from isonomia.records.verdict import Expression
 __all__ = ["SampledCases", "draw_cases", "draw_each_row"]
 
 SEARCH = 100_000
-"""Draws without a single accepted case after which a precondition counts as one that nothing satisfies."""
+"""After this many draws without an accepted case, a precondition counts as unsatisfiable."""
 
 MAX_DRAWS = 2**18
-"""Draws that are made together."""
+"""The most draws made at once."""
 
 MAX_BATCH = 2**16
 """The largest batch of random cases."""
@@ -49,14 +49,14 @@ MAX_BATCH = 2**16
 
 @dataclass(slots=True)
 class SampledBatch:
-    """What one batch came to, as numbers.
+    """The result of one batch, as numbers.
 
     Attributes
     ----------
     index, start
-        Which batch it is, and how many draws it comes after.
+        Which batch it is, and how many draws came before it.
     draws, rejected, without_choice
-        How many draws were made, and how many of them were turned away.
+        How many draws were made, and how many of them were rejected or had nothing to choose from.
     pieces
         What became of its cases, piece by piece.
     """
@@ -104,15 +104,15 @@ class SampledCases:
     Attributes
     ----------
     setup
-        What is checked; what measuring needs is built only where a batch is measured.
+        The check; what measuring needs is built only where a batch is measured.
     until
         When to give up looking for cases that meet the preconditions, in the seconds of ``time.monotonic``.
     stop_early
         Whether a violation ends it.
     noted
-        Whether violations are noted besides counts.
+        Whether violations are kept, not just counted.
     refuted
-        Whether a case that was not drawn has settled it, so that a first batch is enough.
+        Whether a corner has already refuted the property, so that a first batch is enough.
     """
 
     setup: Setup
@@ -134,12 +134,12 @@ class SampledCases:
     def draw(self, plan: Plan, draws: int | None = None) -> tuple[SampledBatch, list[Judgement]]:
         """Draw cases until enough meet the preconditions; a draw that does not meet them costs nothing but time.
 
-        ``draws`` is how many draws it took, where it is measured once more: then it ends there, whatever the time.
+        Where a batch is measured again, ``draws`` is how many draws it took: it ends there, whatever the time.
         """
         return self._judged(plan, self._begin(plan), draws)
 
     def _begin(self, plan: Plan) -> _Piece:
-        """Draw the first piece of a batch, and let workers begin with it, where there are some."""
+        """Draw the first piece of a batch, and let workers start on it, if there are any."""
         rng = batch_rng(self.setup.check.seed, plan.index, 0)
         return self._drawn_piece(f"batch {plan.index} piece 0", plan.start, plan.n, rng)
 
@@ -163,7 +163,7 @@ class SampledCases:
         return batch, judgements
 
     def together(self, plans: Sequence[Plan]) -> _BatchesBegun:
-        """Draw batches, and let workers begin with all of them."""
+        """Draw several batches, and let workers start on all of them."""
         return _BatchesBegun(self, plans, [self._begin(plan) for plan in plans])
 
     def _is_enough(self, batch: SampledBatch, draws: int | None) -> bool:
@@ -182,7 +182,7 @@ class SampledCases:
             try:
                 draw_choices(runner.program, domain, rows, drawn)
             except IsonomiaError:
-                workers = None  # what comes before it may have another error, which is then the first
+                workers = None  # an earlier step may raise another error, which must be the one reported
                 rng.bit_generator.state = before.bit_generator.state
                 domain, rows = setup.inputs.draw(start, size, len(runner.program.spec.inputs), rng)
         if workers is None or not workers.active:
@@ -196,7 +196,7 @@ class SampledCases:
         return piece
 
     def _judge_piece(self, batch: SampledBatch, piece: _Piece, wanted: int) -> list[Judgement]:
-        """Judge what is accepted but no more than is wanted; at most one judgement."""
+        """Judge the accepted cases, but no more than are wanted; at most one judgement."""
         if not len(piece.cases):
             return []
         judged = self._by_workers(piece, wanted) or self._here(piece, wanted)
@@ -241,7 +241,7 @@ class SampledCases:
                 self.setup.violations.add(self.setup.program, judgement, fresh=self.setup.subject.fresh)
 
     def unpack(self, entry: Entry) -> SampledBatch:
-        """A batch that was kept; until all is kept, it is measured once more for the violations in it."""
+        """A batch that was kept; until the whole check is kept, it is measured again for its violations."""
         batch = SampledBatch.unpack(entry)
         if not self.setup.finished:
             self._note(self.draw(Plan(batch.index, batch.start, entry["n"], (1.0,)), batch.draws)[1])
@@ -264,7 +264,7 @@ class SampledCases:
         return batch.tested
 
     def decided(self, state: RateState) -> bool:
-        """Whether there is an answer, and no wish to go on counting."""
+        """Whether there is an answer, and the check stops early."""
         return self.stop_early and (self.refuted or self.setup.evidence.decision(state) is not None)
 
     def share(self, state: RateState) -> float:
@@ -272,7 +272,7 @@ class SampledCases:
         return self.setup.evidence.progress(state)
 
     def closing_in(self, state: RateState) -> str:
-        """What is known, for a person who watches."""
+        """What is known so far, for the progress display."""
         return f"{state.tally.violating:,} violations in {state.tally.tested:,} cases"
 
     def compared(self, state: RateState) -> Expression | None:
@@ -289,17 +289,17 @@ class _Piece:
     Attributes
     ----------
     key
-        What their answers are kept under.
+        The journal key of their answers.
     domain, cases
-        Their inputs and choices, also of those that a precondition will turn away.
+        Their inputs and choices, including those that a precondition will reject.
     rng
         The randomness of the batch, from here on.
     empty
         For each choice, where there was nothing to choose from.
     prepared
-        What needs no model, where it was computed here.
+        Everything that needs no model, where it was computed here.
     begun
-        Their cases in the hands of workers.
+        The cases that workers have started on.
     """
 
     key: str
@@ -313,20 +313,20 @@ class _Piece:
 
 @dataclass(slots=True, eq=False)
 class _BatchesBegun:
-    """Batches that were drawn, and with whose cases workers have begun."""
+    """Batches that were drawn and that workers have started on."""
 
     work: SampledCases
     plans: Sequence[Plan]
     pieces: list[_Piece]
 
     def reading(self, number: int) -> SampledBatch:
-        """What one of them comes to; waits for the workers."""
+        """The result of one batch; waits for the workers."""
         batch, judgements = self.work._judged(self.plans[number], self.pieces[number])
         self.work._note(judgements)
         return batch
 
     def drop(self) -> None:
-        """Nobody needs the rest."""
+        """Drop the rest, which nobody needs."""
         workers = self.work.setup.runner.workers
         for piece in self.pieces:
             if piece.begun is not None and isinstance(workers, CaseWorkers):
@@ -334,17 +334,16 @@ class _BatchesBegun:
 
 
 def _next_size(wanted: int, tested: int, drawn: int) -> int:
-    """As many draws as seem to be needed, from how many were accepted so far."""
+    """How many draws seem to be needed, given how many were accepted so far."""
     rate = (tested + 1) / (drawn + 1)
     return int(min(max(1.1 * wanted / rate + 16, 64), MAX_DRAWS))
 
 
 def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
-    """Try corners and draw random cases until there is an answer; ``listed`` is what all cases of a sample's rows were.
+    """Try corners and draw random cases until there is an answer; ``listed`` is the tally of all cases of a sample.
 
-    What is drawn is the same whatever the corners come to. Where one of them violates, a first batch is drawn
-    nevertheless: it tells how frequent violations are. Where the block is code, so that a case may take long, a corner
-    that violates is the end.
+    The draws are the same whatever the corners show. Where a corner violates, a first batch is drawn nevertheless, to
+    tell how frequent violations are; but where the block is code, so that a case may take long, the check ends there.
     """
     try:
         corners = try_corners(setup) if listed is None else None
@@ -385,9 +384,9 @@ def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
 def _pace(setup: Setup, budget: Budget) -> tuple[Schedule, Budget]:
     """How large batches are, and when to stop at the latest.
 
-    Bets on shares need many small batches to learn from. Without them there is nothing to learn: cases come in large
-    batches, exactly as many as are needed. Rows that come to an end set a limit by themselves. Where the block is code,
-    a case may take long, as ten games do: batches begin small then, so that an early violation ends it early.
+    Bets on shares need many small batches to learn from. Without bets there is nothing to learn: cases come in large
+    batches, exactly as many as are needed. A finite number of rows is a limit by itself. Where the block is code, a
+    case may take long, as ten games do: batches start small then, so that an early violation ends the check early.
     """
     check, evidence, coded = setup.check, setup.evidence, setup.program.code is not None
     if evidence.bets is not None:
@@ -430,7 +429,7 @@ def _refuse_nothing(setup: Setup, tally: Tally, reason: str) -> None:
 
 
 def _without_draws(setup: Setup, corners: Corners | None, stopped: str) -> SafetyOutcome:
-    """What is known where nothing was drawn: a corner has settled it, or somebody pressed Ctrl-C before."""
+    """What is known where nothing was drawn: a corner has decided it, or somebody pressed Ctrl-C before."""
     summary = with_corners(_summary(setup, interrupted=corners is None), corners)
     tally = Tally.empty(len(setup.program.ensures))
     answer, tried = (None, 0) if corners is None else (False, corners.tried)
@@ -438,7 +437,7 @@ def _without_draws(setup: Setup, corners: Corners | None, stopped: str) -> Safet
 
 
 def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
-    """The violations that were drawn; the model is set up only where there is something to ask."""
+    """The violations among the draws; the model is set up only where it has to be queried."""
 
     def smaller(violations: Sequence[Violation]) -> list[Violation]:
         return shrink_all(setup.runner, violations)

@@ -1,8 +1,8 @@
 """What a check needs for measuring, built on demand: inputs, program, runner.
 
 Each step of a check is kept in the journal as numbers, and the answer is computed from what is kept. Until the last
-step, the violations, is kept, a check that goes on from its journal takes those before it once more: the model's
-answers are kept as well, so that it is not asked again, and violations are found that numbers alone do not show.
+step, the violations, is kept, a check that resumes from its journal repeats the steps before it, to find the violations
+that numbers alone do not show. The model's answers are kept as well, so it is not queried again.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from isonomia.spec.safety import Safety
 __all__ = ["INTERRUPTED", "FreshInputs", "Inputs", "Setup", "worth_drawing"]
 
 INTERRUPTED = "interrupted"
-"""Why a check stopped that somebody ended with Ctrl-C."""
+"""Why a check stopped that was ended with Ctrl-C."""
 
 LAST = "found"
-"""What the last step is kept under."""
+"""The journal key of the last step."""
 
 PILOTS = 64
 """Draws that show what an unlimited population has."""
@@ -58,7 +58,7 @@ Smaller: TypeAlias = Callable[[Sequence[Violation]], Sequence[Violation]]
 """Makes violations smaller."""
 
 Chosen: TypeAlias = tuple[Domain, tuple[NDArray[np.intp], ...]]
-"""A domain, and for each input of the specification which of the domain's inputs each case has."""
+"""A domain, and for each input of the specification, which of the domain's inputs each case has."""
 
 _RANDOM_WORDS = frozenset(
     {"random", "default_rng", "rand", "randn", "randint", "shuffle", "choice", "secrets", "urandom", "uuid"}
@@ -67,7 +67,7 @@ _RANDOM_WORDS = frozenset(
 
 @dataclass(eq=False)
 class Setup:
-    """A check on its way, and what it needs.
+    """A running check, and what it needs.
 
     A check that finds everything in its journal builds neither domain nor runner: then no module is imported, no input
     is looked at and no block is run.
@@ -75,9 +75,9 @@ class Setup:
     Attributes
     ----------
     check, observer
-        What is asked, and who watches.
+        What to decide, and the observer of progress.
     violations
-        The violations that were seen, where something was measured.
+        The violations seen, where something was measured.
     """
 
     check: Check[Safety]
@@ -94,7 +94,7 @@ class Setup:
 
     @cached_property
     def subject(self) -> Subject:
-        """What is known of the inputs."""
+        """What is known about the inputs."""
 
         def pack() -> Entry:
             return Subject.pack(self.check, self.domain, fresh=self.make is not None)
@@ -115,7 +115,7 @@ class Setup:
 
     @cached_property
     def finished(self) -> bool:
-        """Whether every step is kept, so that nothing is measured any more."""
+        """Whether every step is kept, so that nothing is left to measure."""
         return self.journal.recall(LAST) is not None
 
     @cached_property
@@ -126,12 +126,12 @@ class Setup:
 
     @property
     def domain(self) -> Domain:
-        """The inputs; of an unlimited population some that show what they are like."""
+        """The inputs; for an unlimited population, a few examples of them."""
         return self._made[0]
 
     @property
     def make(self) -> Callable[[Table], Domain] | None:
-        """For an unlimited population, how inputs are made of what is drawn."""
+        """For an unlimited population, what makes inputs from a drawn table."""
         return self._made[1]
 
     @cached_property
@@ -145,7 +145,7 @@ class Setup:
         return self.new_runner()
 
     def new_runner(self, purpose: str | None = None) -> Runner:
-        """Set the program up with the model; its answers are kept apart from all others where that has a purpose."""
+        """Set up the program with the model; with a ``purpose``, its answers are kept apart from all others."""
         check, program = self.check, self.program
         if program.code is not None and not check.prop.allow_code:
             raise SpecError(
@@ -170,16 +170,16 @@ class Setup:
 
     @property
     def _draws(self) -> bool:
-        """Whether the block is code that draws."""
+        """Whether the block is code that draws random numbers."""
         code = self.program.code
         return code is not None and bool(code.reads & (self.subject.random | _RANDOM_WORDS))
 
     @cached_property
     def _told(self) -> Shared | None:
-        """What workers are told who judge cases; ``None`` where there are none, or they share this process.
+        """What is sent to workers that judge cases; ``None`` where there are none, or they share this process.
 
-        A function may not bear several threads, which would gain nothing either. A model with a cache stays here, where
-        one process keeps it for all.
+        A user's function may not be thread-safe, and threads would gain nothing. A model with a cache stays here, since
+        one process must keep the cache for all.
         """
         check = self.check
         spread = None if check.model is None else Asker(check.model).workers
@@ -199,7 +199,7 @@ class Setup:
         return Shared(told, "the specification")
 
     def compile(self) -> None:
-        """Build what every check needs: a specification that cannot be computed is refused at once."""
+        """Build what every check needs, so that a specification that cannot be computed is refused at once."""
         _ = self.program, self.evidence
         if self.check.model is None and self.program.asks:
             raise UsageError(
@@ -208,7 +208,7 @@ class Setup:
             )
 
     def prepare(self) -> None:
-        """Build what drawing needs: inputs that cannot be drawn from are refused before anything is drawn."""
+        """Build what drawing needs, so that inputs that cannot be drawn from are refused before anything is drawn."""
         _ = self.runner, self.inputs
 
     def seconds(self) -> float:
@@ -216,7 +216,7 @@ class Setup:
         return monotonic() - self.began
 
     def summary(self, smaller: Smaller, *, interrupted: bool = False) -> ViolationSummary:
-        """The last step: the violations that were seen, the smallest first; what was interrupted is not kept."""
+        """The last step: the violations seen, the smallest first; it is not kept where the check was interrupted."""
 
         def measure() -> ViolationSummary:
             smallest = self.violations.ranked(SHOWN)
@@ -224,7 +224,7 @@ class Setup:
             return self.violations.summary(shown, len(smallest), list(self.program.finals))
 
         if interrupted and not self.finished:
-            # The check that goes on asks other questions here: these answers must not stand for theirs.
+            # A check that resumes asks other questions here: these answers must not be taken for theirs.
             if self.runner.asker is not None:
                 self.runner.asker.journal = Blank()
             if isinstance(self.runner.workers, CaseWorkers):
@@ -233,30 +233,29 @@ class Setup:
         return ViolationSummary.unpack(once(self.journal, LAST, lambda: measure().pack()))
 
     def close(self) -> None:
-        """Let go of what was needed for asking."""
+        """Close the askers."""
         for asker in self._askers:
             asker.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is known of the inputs of a check.
+    """What is known about the inputs of a check.
 
     Attributes
     ----------
     population
-        What a verdict says of them: kind, size, fingerprint.
+        What a verdict states of them: kind, size, fingerprint.
     assumptions
         What an answer about them rests on, in words.
     sample
-        Whether they are draws from others, each of which serves once.
+        Whether they are draws from a larger population, each used once.
     fresh
         Whether new ones can be drawn without end.
     random, asking, own
-        The functions that draw; those that ask the model; and those that a user brought along as ones that draw
-        nothing.
+        The functions that draw random numbers; those that query the model; and those of the user that do not draw.
     ignored
-        Functions of the imports that are called by a name of the language, which keeps its meaning.
+        Functions of the imports whose name is one of the language, which keeps its own meaning.
     """
 
     population: Mapping[str, Any]
@@ -269,12 +268,12 @@ class Subject:
     ignored: tuple[str, ...] = ()
 
     def cases(self, inputs: int) -> float:
-        """How many cases a sample has, where each row serves one."""
+        """How many cases a sample has, where each row is used once."""
         return float(self.population["size"] // inputs)
 
     @staticmethod
     def pack(check: Check[Safety], domain: Domain, *, fresh: bool) -> Entry:
-        """What there is to know of the inputs of a check, as plain values."""
+        """What is known about the inputs of a check, as plain values."""
         functions = domain.functions
         random = {name for name, function in functions.items() if function.random}
         brought = {name for name, function in functions.items() if function.single or name in check.prop.functions}
@@ -313,7 +312,7 @@ def _stated(population: Any, domain: Domain) -> dict[str, Any]:
 
 
 def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] | None]:
-    """The domain, and for an unlimited population how to make one of each batch."""
+    """The domain, and for an unlimited population, what makes one from each batch."""
     prop, population = check.prop, check.population
     functions = offered_functions(prop, population, has_model=check.model is not None)
     if is_domain(population):
@@ -357,7 +356,7 @@ class FiniteInputs:
     once: bool
 
     def draw(self, start: int, n: int, k: int, rng: np.random.Generator) -> Chosen:
-        """The inputs of ``n`` cases with ``k`` inputs each, before which ``start`` others came."""
+        """The inputs of ``n`` cases with ``k`` inputs each, after ``start`` earlier cases."""
         if not self.once:
             return self.domain, tuple(self.rows[rng.integers(0, len(self.rows), size=n)] for _ in range(k))
         taken = self.rows[start * k : (start + n) * k]
@@ -374,7 +373,7 @@ class FreshInputs:
     spread: SpreadState = field(default_factory=SpreadState)
 
     def draw(self, start: int, n: int, k: int, rng: np.random.Generator) -> Chosen:
-        """Draw a table of them, and make a domain of it; workers are told how, so that they have the same."""
+        """Draw a table and make a domain of it; how it was drawn is noted, so that workers can repeat it."""
         draw = FreshDraw(start * k, n * k, deepcopy(rng))
         domain = self.domain_of(self.source.batch(start * k, n * k, rng))
         self.spread.draws[domain] = draw
@@ -393,7 +392,7 @@ def _inputs_of(
     workers: JudgesCases | None,
     spread: SpreadState,
 ) -> Inputs:
-    """Where inputs are drawn from: a census with replacement, a sample once each, anything else without end."""
+    """Where inputs come from: a census with replacement, each row of a sample once, anything else without end."""
     population = check.population
     if make is not None:
         return FreshInputs(population.open(root(check.seed)), make, spread)

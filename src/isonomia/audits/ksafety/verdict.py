@@ -22,7 +22,7 @@ from isonomia.wording import chance, plural
 __all__ = ["SafetyOutcome", "verdict_of"]
 
 AUDIT = "k-safety"
-"""How the details of a verdict say that they are of this kind."""
+"""The name of this audit in the details of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +34,22 @@ class SafetyOutcome:
     answer
         ``True`` for holds, ``False`` for violated, ``None`` for undecided.
     tally, summary
-        What was counted, and what is known of the violations.
+        The counts, and what is known about the violations.
     complete
         Whether every case was tried.
     tested
-        How many cases were put to the model in all: those of ``tally``, and further ones.
+        How many cases were put to the model in all: those in ``tally``, and others.
     stopped, seconds
         Why it stopped, and how long it took.
     remarks
-        What a reader should know besides.
+        What else a reader should know.
     drawn
-        Random cases from which shares are estimated, where they are not those of ``tally``.
+        The random cases from which shares are estimated, where they are not those of ``tally``.
     corners
-        What became of the corners, where some were tried.
+        The result of the corners, where some were tried.
     failures
-        Why cases failed that are not of ``tally``, and how many: known counterexamples, corners, and the cases of a
-        sample's rows.
+        Why cases outside ``tally`` failed, and how many: known counterexamples, corners, and the cases of a sample's
+        rows.
     """
 
     answer: bool | None
@@ -65,7 +65,7 @@ class SafetyOutcome:
     failures: Mapping[str, int] = field(default_factory=dict)
 
     def with_failures(self, failures: Mapping[str, int]) -> SafetyOutcome:
-        """The same outcome where further cases failed: whatever step they came from, they count against holds."""
+        """The same outcome with further failed cases: whatever step they come from, they count against *holds*."""
         if not failures:
             return self
         outcome = replace(self, failures=Counter(self.failures) + Counter(failures))
@@ -114,7 +114,7 @@ def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
 
 
 def _kept(setup: Setup, outcome: SafetyOutcome) -> ViolationSet | None:
-    """All violations: those that were seen now, or when the run was made whose journal this is."""
+    """All violations: those seen now, or those stored by the run that wrote this journal."""
     stored = stored_violations(setup.journal)
     if stored is not None and setup.finished and not len(setup.violations.kept):
         return stored.violations()
@@ -201,7 +201,7 @@ def _distinct(summary: ViolationSummary) -> str:
 
 
 def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
-    """What random cases prove of which none violates, and why an interval says less."""
+    """What random cases without a violation prove, and why an interval says less."""
     n, check = outcome.tally.tested, setup.check
     if not n or outcome.tally.failed or outcome.failures:
         return []

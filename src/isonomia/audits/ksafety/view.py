@@ -44,7 +44,7 @@ def _finding(verdict: Verdict, compact: bool) -> str:
         drawn = f", none of {tested:,} random cases" if tested else ""
         return f"{_broken(corners['violating'], corners['tried'], 'corners')}{drawn}"
     if not tested and verdict.answer == "violated":
-        return verdict.stopped  # known counterexamples settled it
+        return verdict.stopped  # known counterexamples decided it
     told = _broken(bad, tested, "cases")
     if item is None or (item.threshold == 0 and bad):
         return told  # a single one is too many: how often it happens does not matter
@@ -113,7 +113,7 @@ def _answers(kind: Mapping[str, Any]) -> str:
 
 
 def _told(verdict: Verdict, example: Mapping[str, Any]) -> str:
-    """What was changed of which input, in one line."""
+    """What was changed in which input, in one line."""
     what = str(verdict.population.get("what", "row"))
     where = ", ".join(f"{what} {number}" for number in example.get("rows", {}).values())
     changes = [pair for record in example.get("differs", {}).values() for pair in record.items()]
@@ -123,7 +123,7 @@ def _told(verdict: Verdict, example: Mapping[str, Any]) -> str:
 
 
 def _counts(details: Mapping[str, Any]) -> str:
-    """How many cases were tested, turned away, failed and violated."""
+    """How many cases were tested, were left out, failed and violated."""
     cases, bad = details["cases"], details["violations"]
     corners = details.get("corners", {"tried": 0})
     words = [f"{plural(corners['tried'], 'corner')} tried"] if corners["tried"] else []
@@ -171,7 +171,7 @@ def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> Counterexample
 
 
 LONG = 60
-"""Characters of a text beyond which two outputs are compared line by line."""
+"""Outputs with more characters than this are compared line by line."""
 
 MAX_LINES = 12
 """How many lines of such a comparison are shown."""
@@ -192,9 +192,9 @@ def _differences(outputs: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _values(name: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    """A record feature by feature: an input as it is, another as the first with its differences.
+    """A record feature by feature: an input as it is, any other as the first input with its differences.
 
-    What is said of a difference goes first: of an image it has words, where the input has all the numbers.
+    The description of a difference takes precedence: for an image it is words, where the input has all the numbers.
     """
     inputs, differs = item["inputs"], item["differs"]
     first = next(iter(inputs))
@@ -207,7 +207,7 @@ def _values(name: str, item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _title(item: Mapping[str, Any], origins: list[str], unchanged: frozenset[str]) -> str:
-    """Which inputs, what was changed of the first, and what the model said."""
+    """Which inputs, what was changed in the first, and what the model said."""
     inputs, differs = item["inputs"], item["differs"]
     made = {name: changes for name, changes in differs.items() if name not in inputs} or differs
     changes = [pair for changes in made.values() for pair in changes.items()]
@@ -224,7 +224,7 @@ def _change(feature: str, before: Any, after: Any, unchanged: frozenset[str]) ->
 
 
 def _heading(item: Mapping[str, Any], origins: Mapping[str, str], is_domain: bool) -> str:
-    """Which inputs they are, with their sizes where they have some, and whether it is the smallest change."""
+    """Which inputs they are, with their sizes if they have any, and whether it is the smallest change."""
     told = []
     for name, origin in origins.items():
         shape = item["inputs"].get(name, {}).get("shape") if is_domain else None
@@ -235,7 +235,7 @@ def _heading(item: Mapping[str, Any], origins: Mapping[str, str], is_domain: boo
 
 
 def _size(item: Mapping[str, Any]) -> tuple[float, ...]:
-    """How much was changed, where that is counted; the order of the verdict decides elsewhere."""
+    """How much was changed, where that is known; elsewhere the verdict's order is kept."""
     if "features_changed" not in item:
         return (0.0, 0.0)
     return (item["features_changed"], item.get("distance") or 0.0)
@@ -285,7 +285,7 @@ def _percent(counts: Mapping[str, Any]) -> str:
 
 
 def _searches(verdict: Verdict) -> tuple[Block, ...]:
-    """The claims, what they are made of, and what each search found; of many searches the first and the last."""
+    """The claims, what they are made of, and what each search found; of many searches, the first and the last."""
     rounds = verdict.details["rounds"]
     shown = rounds if len(rounds) <= 2 * ROUNDS_SHOWN else [*rounds[:ROUNDS_SHOWN], *rounds[-ROUNDS_SHOWN:]]
     keys = ("number", "searched", "violating", "added")
@@ -295,7 +295,7 @@ def _searches(verdict: Verdict) -> tuple[Block, ...]:
 
 
 ROUNDS_SHOWN = 5
-"""How many of the first and of the last searches are shown."""
+"""How many of the first, and of the last, searches are shown."""
 
 REPAIR = View(
     kind="repair",
@@ -307,4 +307,4 @@ REPAIR = View(
     counterexample=_counterexample,
     size=_size,
 )
-"""What renderers show of a repair: what was bought for what."""
+"""What renderers show of a repair: what it gained, and at what cost."""

@@ -2,8 +2,8 @@
 
 Two violations are the same when their inputs and their random choices are. A case is remembered by 128 bits computed
 from its numbers: among ``n`` cases, two different ones are taken for one with probability below ``n**2 / 2**129``,
-2e-27 for a million. A remembered case takes 16 bytes, and some 50 while new ones are sorted in. Beyond
-``MAX_DISTINCT`` of them nothing is remembered, and all that is known is that there are more.
+2e-27 for a million. A remembered case takes 16 bytes, and about 50 while new ones are sorted in. Beyond
+``MAX_DISTINCT`` cases nothing is remembered, and all that is known is that there are more.
 
 A violation is shrunk to the smallest change that still violates: fewest features, then nearest values. The inputs stay;
 the random choices are varied. Where all of them can be tried, the result is the smallest there is. Elsewhere each
@@ -59,19 +59,19 @@ SHOWN = 10
 """How many counterexamples among all cases, or among those drawn, a verdict holds."""
 
 SHRUNK = 5
-"""How many violations are made smaller."""
+"""How many violations are shrunk."""
 
 ENOUGH = 20_000
-"""How many choices of one input are all tried."""
+"""The most choices of one input that are all tried."""
 
 GRID = 65
-"""How many values of one choice are tried together; that costs nothing more than time."""
+"""How many values of one choice are tried together; more would cost only time."""
 
 ROUNDS = 12
-"""How often every choice is moved at most."""
+"""How many times every choice is moved at most."""
 
 LATER = 2**16
-"""Digests that wait are sorted in when there are so many."""
+"""New digests are sorted in once this many are waiting."""
 
 FACTOR = 6
 """How much larger one sorted part is than the next: fewer parts are searched faster, and joined more often."""
@@ -107,18 +107,18 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class ViolationSummary:
-    """What is known of the violations of a check, besides how many cases violate.
+    """What is known about the violations of a check, besides how many cases violate.
 
     Attributes
     ----------
     counterexamples
         The smallest changes first; facts about the model, which only the model can confirm.
     gone
-        Violations that did not occur again when they were computed once more.
+        Violations that did not occur again when they were computed again.
     distinct, exact
-        How many distinct violations there are; more than that where the number is not exact.
+        How many distinct violations there are; there are more where the number is not exact.
     inputs
-        How many different inputs had one; at least so many where ``distinct`` is not exact.
+        How many different inputs had one; a lower bound where ``distinct`` is not exact.
     tested
         How many different inputs had a case that was tested; ``None`` where that was not counted.
     kinds
@@ -154,10 +154,10 @@ class ViolationSummary:
 
 @dataclass(slots=True)
 class DistinctCount:
-    """How many different cases there were, as far as a limit; each case is known by its digest.
+    """How many different cases there were, up to a limit; each case is identified by its digest.
 
-    Digests are kept sorted, in parts of which each is several times as large as the next: looking up takes a few
-    searches, and each digest is sorted in a few times.
+    Digests are kept sorted, in parts, each several times as large as the next: a lookup takes a few searches, and each
+    digest is merged a few times.
     """
 
     limit: int = field(default_factory=lambda: MAX_DISTINCT)
@@ -179,14 +179,14 @@ class DistinctCount:
         return not self._exceeded
 
     def count(self, n: int) -> NDArray[np.intp]:
-        """Take in so many cases that are certain to be new, without remembering them; gives those that have room."""
+        """Count ``n`` cases that are certain to be new, without remembering them; gives those within the limit."""
         room = self.limit - len(self)
         self._exceeded |= n > room
         self._sure += min(n, room)
         return np.arange(min(n, room))
 
     def note(self, words: Words) -> None:
-        """Take in the digests of some cases, of which nobody asks at once which are new: many together cost less."""
+        """Add the digests of some cases later, since many together cost less; which are new is not known at once."""
         if not self._exceeded:
             self._waiting.append(words)
             self._count += words.shape[1]
@@ -199,9 +199,9 @@ class DistinctCount:
             self.add(words)
 
     def add(self, words: Words) -> NDArray[np.intp]:
-        """Take in the digests of some cases; gives the positions of those that are new, in order.
+        """Add the digests of some cases; gives the positions of those that are new, in order.
 
-        Where they exceed the limit, as many as have room count as new.
+        Where they exceed the limit, only as many as fit count as new.
         """
         self._catch_up()
         if self._exceeded:
@@ -217,14 +217,14 @@ class DistinctCount:
         return np.asarray(np.sort(new))
 
     def has(self, words: Words) -> NDArray[np.bool_]:
-        """Which digests were taken in before."""
+        """Which digests were added before."""
         found = np.zeros(words.shape[1], dtype=bool)
         for part in self._parts:
             found |= _among(part, words)
         return found
 
     def _sort_in(self, part: Words) -> None:
-        """Add a sorted part, and join those that have become too small to stand alone."""
+        """Add a sorted part, and merge the parts before it that are not ``FACTOR`` times as large."""
         while self._parts and self._parts[-1].shape[1] < FACTOR * part.shape[1]:
             both = np.concatenate([self._parts.pop(), part], axis=1)
             part = both[:, first_of_each(both)]
@@ -238,7 +238,7 @@ def _among(part: Words, words: Words) -> NDArray[np.bool_]:
     found = np.asarray(part[0, place] == words[0])
     hits = np.flatnonzero(found)
     other = hits[part[1, place[hits]] != words[1, hits]]
-    # Two cases that share the first word by accident: the right one may stand further on.
+    # Two cases share the first word by accident: the right one may be further on.
     for index in other.tolist():
         found[index] = bool((part[1, part[0] == words[0, index]] == words[1, index]).any())
     return found
@@ -248,7 +248,7 @@ def _among(part: Words, words: Words) -> NDArray[np.bool_]:
 class Violations:
     """The violations of a check, and which inputs were tested.
 
-    The smallest changes are kept, no more than one for each input: fewest features first, nearest values then.
+    The smallest changes are kept, at most one for each input: fewest features first, then nearest values.
 
     Attributes
     ----------
@@ -257,14 +257,14 @@ class Violations:
     smallest
         The smallest changes, by draw and inputs.
     worst
-        What a change must not exceed to be among the ``KEPT`` smallest; ``None`` while fewer are known.
+        The largest of the ``KEPT`` smallest changes; ``None`` while fewer are known.
     tested
-        Which inputs had a case that was tested, one truth value an input; ``None`` where a case has several inputs or
-        they are fresh in every draw.
+        Whether each input had a case that was tested; ``None`` where a case has several inputs or they are fresh in
+        every draw.
     draws
         How often something was added.
     kept, kinds
-        All distinct violations, those of the corners among them; and of which kinds they are.
+        All distinct violations, including those of the corners; and their kinds.
     """
 
     distinct: DistinctCount = field(default_factory=DistinctCount)
@@ -279,7 +279,7 @@ class Violations:
     _rows: NDArray[np.bool_] | None = None
 
     def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, found: str = "random") -> None:
-        """Take in judged cases; ``fresh`` where their inputs are of no other draw, whatever their numbers."""
+        """Add judged cases; ``fresh`` where their inputs were newly drawn, whatever their row numbers."""
         cases, violating = judgement.cases, np.flatnonzero(judgement.violating)
         if len(cases.inputs) == 1 and not fresh:
             if self.tested is None:
@@ -288,7 +288,7 @@ class Violations:
         self.draws += 1
         draw = self.draws if fresh else 0
         chosen = cases.take(violating)
-        # Of a list of all cases, and of fresh inputs, none comes twice.
+        # In a list of all cases, and with fresh inputs, no case comes twice.
         sure = fresh or found == "listed"
         new = self.add_cases(judgement.domain, chosen, judgement.changed[:, violating], draw, sure=sure)
         self.kept.more = not self.distinct.exact
@@ -297,7 +297,7 @@ class Violations:
         self._keep(program, judgement, violating[new], found)
 
     def add_corners(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
-        """Take in corners that violate: they are kept with the others, and no count of random cases has them."""
+        """Add corners that violate: they are kept with the others, but not in any count of random cases."""
         new = self._corners.add(_of_cases(judgement.cases.take(violating), 0))
         self._keep(program, judgement, violating[new], "corner")
 
@@ -310,10 +310,10 @@ class Violations:
     def add_cases(
         self, domain: Domain, cases: Cases, costs: NDArray[np.float64], draw: int = 0, *, sure: bool = False
     ) -> NDArray[np.intp]:
-        """Take in violating cases, and give the positions of those that are new.
+        """Add violating cases, and give the positions of those that are new.
 
-        ``draw`` tells inputs of one draw from those of another, where they are fresh; ``sure`` says that none of the
-        cases came before.
+        ``draw`` distinguishes the inputs of different draws, where they are fresh; ``sure`` says that none of the cases
+        came before.
         """
         if not len(cases):
             return np.zeros(0, dtype=np.intp)
@@ -334,7 +334,7 @@ class Violations:
         return new
 
     def _note_inputs(self, domain: Domain, cases: Cases, origins: Words, *, fresh: bool) -> None:
-        """Count the inputs: one of a table is remembered by its row, and each fresh one is another."""
+        """Count the inputs: those of a table are remembered by row, and each fresh one is new."""
         if fresh:
             self.inputs.count(len(np.unique(np.stack(cases.inputs), axis=1)[0]))
         elif len(cases.inputs) == 1 and int(cases.inputs[0].max()) < domain.size:
@@ -352,7 +352,7 @@ class Violations:
         return sorted(self.smallest.items(), key=lambda item: (item[1].cost, item[0]))
 
     def _smallest_of(self, origins: Words, cases: Cases, costs: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The smallest change of each input, and of these the ``KEPT`` smallest: no others can be the best of all."""
+        """The smallest change of each input, and of these the ``KEPT`` smallest: no others can be the best overall."""
         small = np.arange(len(cases))
         if self.worst is not None:
             few, near = self.worst[0]
@@ -363,7 +363,7 @@ class Violations:
         return np.asarray(each[ranks[:KEPT]])
 
     def summary(self, shown: Sequence[Mapping[str, Any]], tried: int, outputs: Sequence[str]) -> ViolationSummary:
-        """What is known of them, of which so many were tried again and these occurred again."""
+        """The summary; ``tried`` violations were computed again, and those in ``shown`` occurred again."""
         tested = None if self.tested is None else int(np.count_nonzero(self.tested))
         distinct, exact, kinds = len(self.distinct), self.distinct.exact, self.kinds.summary(outputs)
         inputs = len(self.inputs) + (0 if self._rows is None else int(np.count_nonzero(self._rows)))
@@ -378,8 +378,8 @@ def _of_cases(cases: Cases, draw: int) -> Words:
 def digests(columns: Sequence[NDArray[Any]], salt: int = 0) -> Words:
     """Two words for each case, the same for cases with the same numbers.
 
-    The same number as a whole and as a real one counts as different, so a column has to keep its kind. ``salt`` tells
-    cases apart whose numbers mean something else.
+    An integer and an equal float count as different, so a column has to keep its type. ``salt`` distinguishes cases
+    whose numbers mean something else.
     """
     lanes = np.empty((2, len(columns[0])), dtype=np.uint64)
     for lane, start in zip(lanes, _STARTS, strict=True):
@@ -422,13 +422,13 @@ def first_of_each(words: Words) -> NDArray[np.intp]:
 
 
 def is_proof(program: CompiledSpec, counterexample: Mapping[str, Any]) -> bool:
-    """Whether a counterexample settles it: it violates an ``ensures`` that must always be true."""
+    """Whether a counterexample is proof: it violates an ``ensures`` that must always be true."""
     strict = [item for item in program.spec.ensures if item.rate is None or item.rate >= 1.0]
     return any(expression_text(item.condition) in counterexample["violates"] for item in strict)
 
 
 def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violation]:
-    """Violations with the first of them made smaller, the smallest first."""
+    """The violations, with the first ``SHRUNK`` of them shrunk, the smallest first."""
     tried = [_shrunk(runner, violation) if index < SHRUNK else violation for index, violation in enumerate(violations)]
     return sorted(tried, key=lambda violation: violation.cost)
 
@@ -453,7 +453,7 @@ def _shrunk(runner: Runner, violation: Violation) -> Violation:
 
 
 def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation:
-    """The least of some cases that violate and of the one at hand."""
+    """The smallest among a violation and those of some cases that violate."""
     if not len(cases):
         return violation
     try:
@@ -461,7 +461,7 @@ def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation:
     except UnreliableModelError:
         raise
     except (ModelError, RaisedEverywhereError):
-        return violation  # nothing can be said about any of these
+        return violation  # nothing is known about any of these
     changed, bad = judgement.changed, np.flatnonzero(judgement.violating)
     if not len(bad):
         return violation

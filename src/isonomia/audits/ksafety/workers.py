@@ -1,13 +1,13 @@
 """Cases judged by the workers of an executor.
 
 Each worker has the specification, the inputs and the model once. It is given the inputs and the choices of some cases,
-computes everything that a case needs, asks its own copy of the model, and sends back which cases violate. Choices are
-made beforehand, by the caller, in the order in which one process alone would make them.
+computes everything that a case needs, queries its own copy of the model, and sends back which cases violate. Choices
+are made beforehand, by the caller, in the order in which one process alone would make them.
 
-What comes of a case depends on that case alone, with few exceptions: the type of a column may depend on all of its
-values, and why something failed is told for a batch. So a batch whose parts do not fit together, or in which something
-failed, is computed here once more, and from then on the workers are asked about the model only. The verdict is that of
-one process, whatever happens.
+The result of a case depends on that case alone, with few exceptions: the type of a column may depend on all of its
+values, and reasons for failures are given for a batch. So a batch whose parts do not fit together, or in which
+something failed, is computed here again, and from then on the workers only query the model. The verdict is that of one
+process, whatever happens.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DRAWN = 4
 """How many draws of fresh inputs a worker keeps; others are drawn again, and come out the same."""
 
 _lock = threading.RLock()
-"""Functions of a user may not bear two threads: a process computes one slice at a time."""
+"""A user's functions may not be thread-safe: a process computes one slice at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +71,20 @@ class FreshDraw:
 
 @dataclass(slots=True, eq=False)
 class ToldCases:
-    """What every worker is told once.
+    """What is sent to every worker once.
 
     Attributes
     ----------
     program, seconds, draws
         As a :class:`Runner` has them.
     model
-        The model; ``None`` where none is asked.
+        The model; ``None`` where none is queried.
     vectors
         Whether the model answers with several numbers for each row.
     domain
-        The inputs; of an unlimited population some that show what they are like.
+        The inputs; for an unlimited population, a few examples of them.
     population, make, seed
-        For fresh inputs, where they are drawn, and how a domain is made of them.
+        For fresh inputs: where they are drawn, what makes a domain of them, and the seed.
     """
 
     program: CompiledSpec
@@ -111,7 +111,7 @@ class ToldCases:
         return self._drawn[key]
 
     def runner(self, journal: Journal, watch: Steady | None) -> tuple[Runner, Steady | None]:
-        """Who judges cases, and who watches the model meanwhile."""
+        """The runner that judges cases, and the watch on the model."""
         if self.model is None:
             return Runner(self.program, None, self.seconds, self.draws), None
         watched = None if watch is None else replace(watch, model=self.model)
@@ -129,13 +129,13 @@ class CaseSlice:
     cases
         Their inputs and choices.
     empty
-        For each choice that was drawn, where there was nothing to choose from; nothing where choices were given.
+        For each choice that was drawn, where there was nothing to choose from; empty where choices were given.
     draw
         How their inputs were drawn, where they are fresh.
     watch
-        Who watches the model, without the model; ``None`` where nobody does.
+        The watch on the model, without the model; ``None`` where it is not watched.
     keep, known
-        Whether answers are to be sent back, and those that were kept before.
+        Whether answers are to be sent back, and those kept before.
     """
 
     cases: Cases
@@ -148,7 +148,7 @@ class CaseSlice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedSlice:
-    """What a worker says of a slice.
+    """A worker's result for a slice.
 
     Attributes
     ----------
@@ -161,14 +161,14 @@ class JudgedSlice:
     values
         Everything that was computed for those that violate, packed.
     types, judged_types
-        The types of all columns in the order of computing, before the model was asked; and of those after it, ``None``
-        where no case was accepted.
+        The types of all columns in the order of computing: those before the model was queried, and those after it,
+        ``None`` where no case was accepted.
     characters
-        How many characters were put together.
+        How many characters the concatenated texts have.
     answers
-        What the model said.
+        The model's answers.
     watch
-        Who watched it, without the model.
+        The watch on the model, without the model.
     """
 
     accepted: Booleans
@@ -188,7 +188,7 @@ class JudgedSlice:
 
 @dataclass(slots=True)
 class _Answers:
-    """A journal that a worker has for one slice."""
+    """A worker's journal for one slice."""
 
     entries: dict[str, Entry]
     keeps: bool
@@ -244,7 +244,7 @@ def prepare_slice(told: ToldCases, item: CaseSlice) -> PreparedSlice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSlice:
-    """What a worker says of cases that are not put to the model; where a choice is open, what could be chosen."""
+    """A worker's result for cases that are not put to the model; where a choice is open, what could be chosen."""
 
     accepted: Booleans
     rejected: int
@@ -255,7 +255,7 @@ class PreparedSlice:
 
 
 def _types(batch: Evaluation) -> tuple[Any, ...]:
-    """The types of all columns. Texts and objects of any length are alike."""
+    """The types of all columns. The length of texts and objects does not matter."""
     types = [None if kind is None else kind.kind if kind.kind in "USO" else kind.str for kind in batch.types]
     changed = [
         (name, {column: values.dtype.kind for column, values in getattr(value.data, "changed", {}).items()})
@@ -275,13 +275,13 @@ def _without_model(watched: Steady) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _PartOfDomain:
-    """Stands for something that the domain has, at both ends of the way."""
+    """Stands for a part of the domain, which both caller and worker have."""
 
     name: str
 
 
 def _packed(values: Mapping[str, Value], domain: Domain) -> bytes:
-    """Values as bytes, without the inputs that records may refer to: these are there already."""
+    """Values as bytes, without the inputs that records may refer to: the receiver has these already."""
     names = {id(part): name for name, part in _parts_of(domain).items()}
     detached = {
         name: replace(value, data=_replaced(value.data, lambda part: _PartOfDomain(names[id(part)]), names))
@@ -291,7 +291,7 @@ def _packed(values: Mapping[str, Value], domain: Domain) -> bytes:
 
 
 def _unpacked(packed: bytes, domain: Domain) -> dict[str, Value]:
-    """The values that were packed, of the same inputs here."""
+    """The values that were packed, which refer to the same inputs here."""
     parts = _parts_of(domain)
     values: dict[str, Value] = pickle.loads(packed)
     return {
@@ -306,7 +306,7 @@ def _parts_of(domain: Any) -> dict[str, Any]:
 
 
 def _replaced(records: Any, other: Callable[[Any], Any], known: Container[int] = ()) -> Any:
-    """Records with other things in place of those that are known, or that stand for some."""
+    """Records with every known part, or stand-in for one, replaced."""
     if not is_dataclass(records) or isinstance(records, type):
         return records
     own = {each.name: getattr(records, each.name) for each in fields(records)}
@@ -321,7 +321,7 @@ def _replaced(records: Any, other: Callable[[Any], Any], known: Container[int] =
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedCases:
-    """What came of cases, and how many were turned away before."""
+    """The result of cases, and how many were left out before."""
 
     judgement: Judgement
     rejected: int
@@ -330,7 +330,7 @@ class JudgedCases:
 
 @dataclass(slots=True, eq=False)
 class BegunCases:
-    """Cases that workers have begun with."""
+    """Cases that workers have started on."""
 
     domain: Domain
     cases: Cases
@@ -341,18 +341,18 @@ class BegunCases:
 
 @dataclass(slots=True, eq=False)
 class CaseWorkers:
-    """Lets workers judge cases, and joins what they say.
+    """Lets workers judge cases, and joins their results.
 
     Attributes
     ----------
     pool, shared
-        The workers, and what they are told once.
+        The workers, and what is sent to them once.
     journal
         Where answers are kept.
     model
-        Who is asked where cases have to be judged here; ``None`` where no model is asked.
+        The model for cases that have to be judged here; ``None`` where none is queried.
     watch
-        Who watches the model, without it; ``None`` where nobody does.
+        The watch on the model, without the model; ``None`` where it is not watched.
     state
         What all workers of a check have in common.
     """
@@ -372,7 +372,7 @@ class CaseWorkers:
         return not self.state.off
 
     def judge(self, domain: Domain, cases: Cases) -> Judgement | None:
-        """What came of cases whose choices are made; ``None`` where that has to be found out here."""
+        """Judge cases whose choices are made; ``None`` where that has to be done here."""
         key = self._next("run")
         begun = self.begin(domain, cases, (), key)
         judged = None if begun is None else self.finish(begun)
@@ -384,18 +384,18 @@ class CaseWorkers:
         return f"{what} {number}"
 
     def here(self, key: str) -> Asker | None:
-        """Who answers for the model where cases are judged here.
+        """The asker for cases that are judged here.
 
-        Answers are kept under a name of their own: another time, these cases may be judged by workers.
+        Answers are kept under a separate name: in another run, these cases may be judged by workers.
         """
         return None if self.model is None else Asker(self.model, Apart(self.journal, key))
 
     def asker_here(self) -> Asker | None:
-        """Who answers for the model in the cases that were not judged elsewhere."""
+        """The asker for cases that workers did not judge."""
         return self._asker
 
     def begin(self, domain: Domain, cases: Cases, empty: Sequence[Booleans], key: str) -> BegunCases | None:
-        """Let workers begin with cases; ``None`` where they cannot."""
+        """Let workers start on cases; ``None`` where they cannot."""
         draw = self._draw_of(domain)
         if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
             return None
@@ -412,19 +412,19 @@ class CaseWorkers:
         except UsageError as error:
             self._stay(error)
             return None
-        # One slice at a time is watched: who watches comes back with it, and goes on with the next.
+        # One slice at a time is watched: the watch comes back with it, and goes on with the next.
         watch, self.watch = self.watch, None
         return BegunCases(domain, cases, keys, tasks, watch)
 
     def drop(self, begun: BegunCases) -> None:
-        """Nobody needs cases that were begun."""
+        """Drop cases that were begun but are not needed."""
         begun.tasks.drop()
         self.watch = self.watch or begun.watch
 
     def _draw_of(self, domain: Domain) -> FreshDraw | None:
         try:
             return self.state.draws.get(domain)
-        except TypeError:  # not one that could have been drawn
+        except TypeError:  # not a domain that could have been drawn
             return None
 
     def _stay(self, error: UsageError) -> None:
@@ -432,13 +432,13 @@ class CaseWorkers:
         self.pool.stay_here("the cases are computed", error)
 
     def finish(self, begun: BegunCases, wanted: int | None = None) -> JudgedCases | None:
-        """What came of cases, of those that are accepted no more than are wanted; ``None`` as :meth:`judge`."""
+        """The result of cases, of at most as many accepted ones as are wanted; ``None`` as for :meth:`judge`."""
         try:
             slices: list[JudgedSlice] = list(begun.tasks.results())
         except UnreliableModelError:
             raise
         except IsonomiaError:
-            # It may be about cases that nobody would have looked at: if not, it happens again here.
+            # It may be about cases that one process would not have reached: if not, it happens again here.
             self.state.off = True
             return None
         finally:
@@ -456,7 +456,7 @@ class CaseWorkers:
     def prepare(
         self, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Sequence[NDArray[Any]]
     ) -> PreparedCases | None:
-        """Which cases are accepted; ``None`` where that has to be found out here.
+        """Which cases are accepted; ``None`` where that has to be computed here.
 
         Raises
         ------
@@ -512,14 +512,14 @@ class SpreadState:
 
 
 def _keeps(journal: Journal) -> bool:
-    """Whether anything that is kept in a journal can be had again."""
+    """Whether a journal really keeps what is written to it."""
     while isinstance(journal, Apart):
         journal = journal.journal
     return not isinstance(journal, Blank)
 
 
 def _fit(slices: Sequence[JudgedSlice] | Sequence[PreparedSlice]) -> bool:
-    """Whether what was computed in slices is what would have been computed together."""
+    """Whether slices were computed just as the whole batch would have been."""
     if sum(part.characters for part in slices) > MOST_TEXT:
         return False
     later = [part.judged_types for part in slices if isinstance(part, JudgedSlice) and part.judged_types is not None]
@@ -536,7 +536,7 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], wanted: int | None
     found = [_unpacked(part.values, begun.domain) for part in slices if part.values]
     values: dict[str, Value] = {}
     if found:
-        # Of those that do not violate nobody asks: the first that does stands in for each of them.
+        # Nobody needs the values of cases that do not violate: those of the first that does stand in for them.
         places = np.zeros(n, dtype=np.intp)
         places[bad[bad < n]] = np.flatnonzero(bad < n)
         joined = {name: _one_value([part[name] for part in found], begun.domain) for name in found[0]}

@@ -48,7 +48,7 @@ class PrincipalAudit:
         return ()
 
     def prepare(self, check: Check[PrincipalFairness]) -> Check[PrincipalFairness]:
-        """It is decided by bets, or exactly."""
+        """Refuse other methods: it is decided by bets, or exactly."""
         refuse_rates_options(check, "principal fairness", "exact")
         return check
 

@@ -27,12 +27,12 @@ from isonomia.populations.protocol import Population
 __all__ = ["PrincipalCensus", "count_census", "in_order", "nobody_with"]
 
 KEY = "everybody"
-"""Under which the counts of everybody are kept in a journal."""
+"""The journal key of the counts of everybody."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrincipalCensus:
-    """What everybody came to: a finding a subgroup, how many were counted, and whether somebody pressed Ctrl-C."""
+    """The result: a finding for each subgroup, how many people were counted, and whether somebody pressed Ctrl-C."""
 
     findings: tuple[Finding, ...]
     people: int
@@ -55,10 +55,10 @@ def count_census(
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
     pool: Pool | None = None,
 ) -> PrincipalCensus:
-    """Ask about every row and answer for every subgroup, without any risk.
+    """Count every row and answer for every subgroup, without any risk.
 
-    The counts are kept in the journal, and the answer is computed from them, now and whenever it is repeated. The
-    workers of a pool read the files of a long table for themselves.
+    The counts are kept in the journal, and the answer is computed from them, now and in every replay. The workers of a
+    pool read the files of a long table for themselves.
     """
     kept = journal.recall(KEY)
     if kept is None:
@@ -80,7 +80,7 @@ def _census_counts(
     journal: Journal,
     pool: Pool | None,
 ) -> tuple[int, Counts, bool]:
-    """How many were counted, what they came to, and whether somebody pressed Ctrl-C."""
+    """How many people were counted, their counts, and whether somebody pressed Ctrl-C."""
     began, people, counts, size = time.monotonic(), 0, Counts(), census.size
     assert size is not None, "only a population of a known size can be counted"
     try:
@@ -98,7 +98,7 @@ def _census_counts(
 def _batch_by_batch(
     question: PrincipalQuestion, asker: Asker | None, census: Population, begin: int, end: int
 ) -> Iterator[tuple[int, Counts]]:
-    """Some rows after the other: how many they are, and what they come to."""
+    """The rows, some at a time: how many they are, and their counts."""
     roles = (*question.prop.roles, *question.given)
     wanted = narrowed(question.wanted, roles, None if asker is None else asker.model, census.names)
     source, at_once = census.open(root(0), wanted), batch_size(census)
@@ -108,7 +108,7 @@ def _batch_by_batch(
 
 
 def count_rows(question: PrincipalQuestion, asker: Asker | None, census: Census, start: int, stop: int) -> Counts:
-    """What some rows of a census come to."""
+    """The counts of some rows of a census."""
     counts = Counts()
     for _, found in _batch_by_batch(question, asker, census, start, stop):
         for key, seen in found.items():
@@ -148,7 +148,7 @@ def _finding(question: PrincipalQuestion, key: Key, counts: Counts) -> Finding:
 
 
 def nobody_with(question: PrincipalQuestion, key: Key, value: int) -> DataError:
-    """A subgroup in which nothing can be compared, since an attribute value has nobody."""
+    """The error for a subgroup in which nothing can be compared, since nobody has an attribute value."""
     return DataError(
         f"expected people with every value of {question.attribute.name} in each subgroup, but nobody in "
         f"{subgroup(question, key)} has {question.attribute.values[value]!r}: leave a column out of given, or merge "

@@ -52,7 +52,7 @@ def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verd
     began = monotonic()
     try:
         proof = _proof(check, question, observer)
-    except KeyboardInterrupt:  # nothing of a proof is kept before it is whole
+    except KeyboardInterrupt:  # a proof is kept only once it is complete
         introduce(check.population, check.model, check.journal)
         stopped = why_stopped("interrupted")
         return _verdict(check, question, None, (), method="exact", overall={}, stopped=stopped, remarks=())
@@ -73,10 +73,10 @@ def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verd
 
 
 def _proof(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer) -> ProvedTables | None:
-    """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
+    """What is proved of a program or a causal model; ``None`` where no proof is to be tried."""
 
     def proved(effort: ProofEffort) -> Entry:
-        """A proof that leaves the answer open is none where draws could still tell."""
+        """A proof that leaves the answer open does not count where draws could still decide it."""
         proof = prove_tables(check, question, observer, effort)
         if not proof.reason and not proof.narrow and check.method != "exact" and proof.holds(question) is None:
             proof = ProvedTables(reason=EITHER)
@@ -103,7 +103,7 @@ def _proved(check: Check[PrincipalFairness], question: PrincipalQuestion, proof:
 
 
 def _table_of(check: Check[PrincipalFairness]) -> Table | None:
-    """The people where they are held; ``None`` where they are drawn, or read as it goes."""
+    """The people where they are in memory; ``None`` where they are drawn, or read from files as needed."""
     people = check.population.people if isinstance(check.population, Abducted) else check.population
     return people.rows if isinstance(people, Sample | Census) and isinstance(people.rows, Table) else None
 
@@ -157,13 +157,13 @@ def _sampled(
         if work.asker is not None:
             work.asker.close()
     if check.population.kind == "census" and outcome.reason == "exhausted":
-        # Independent draws as many as there are rows did not decide it: everybody is asked after all.
+        # As many independent draws as there are rows did not decide it: count everybody after all.
         return _exact(check, question, observer, before=outcome.samples)
     return _concluded(check, question, work, outcome, remarks)
 
 
 def _available(check: Check[PrincipalFairness]) -> int | None:
-    """How many draws there can be: one a row, or infinitely many; a census must leave room to ask everybody after."""
+    """How many draws there can be: one per row, or infinitely many; a census must leave room to count everybody."""
     size, census = check.population.size, census_of(check.population)
     return None if size is None or (census is not None and check.budget.samples < 2 * size) else size
 
@@ -227,7 +227,7 @@ def _source(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Sou
 
 
 def _listed(check: Check[PrincipalFairness], question: PrincipalQuestion) -> tuple[Key, ...]:
-    """The subgroups known beforehand: those of a table, or those of pilot draws of which nothing else is read."""
+    """The subgroups known beforehand: those of a table, or of pilot draws, from which nothing else is read."""
     table, given = _table_of(check), question.given
     if table is not None or not given:
         return ((),) if table is None else subgroups_in(table, given)
@@ -242,7 +242,7 @@ def _listed(check: Check[PrincipalFairness], question: PrincipalQuestion) -> tup
 
 
 def _listed_in(people: LongTable, given: tuple[str, ...]) -> tuple[Key, ...]:
-    """The subgroups of a table that is read as it goes, by a pass over their columns, in the order of their values."""
+    """The subgroups of a table in files, by a pass over the columns that define them, in the order of their values."""
     found = {key for part in people.batches(given) for key in subgroups_in(part, given)}
     refuse_many(len(found), given)
     return tuple(sorted(found, key=lambda key: [(isinstance(value, str), value) for value in key]))
@@ -271,7 +271,7 @@ def _verdict(
 def _expressions(
     question: PrincipalQuestion, answer: bool | None, findings: tuple[Finding, ...]
 ) -> tuple[Expression, ...]:
-    """The size of the largest effect, which the answer is about, then each effect; one that says it all is alone."""
+    """The size of the largest effect, which the answer is about, then each effect; a single effect may suffice."""
     each = tuple(item for finding in findings for item in finding.expressions(question))
     if answer is True or (len(each) == 1 and question.prop.within > 0):
         each = tuple(item.agreeing(answer) if item.relation == "<=" else item for item in each)

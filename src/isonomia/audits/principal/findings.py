@@ -1,4 +1,4 @@
-"""What is known of each subgroup, in numbers and in words.
+"""What is known about each subgroup, in numbers and in words.
 
 A subgroup's table, taken for the truth, gives sharp bounds and says whether fair worlds produce it. For a census it is
 the truth, and this is the exact answer. For a sample it is the paper's plug-in verdict, which has no guarantee: the
@@ -61,7 +61,7 @@ class SharpBounds:
     Attributes
     ----------
     effect
-        Of what.
+        The effect.
     unnormalised, normalised
         The ends of ``tau'`` and of ``tau``; the latter ``None`` where nobody can be in the stratum.
     """
@@ -129,7 +129,7 @@ def _reach(question: PrincipalQuestion, observed: Observed, effect: PrincipalEff
 
 
 def _ends(bounds: Bounds) -> tuple[float, float]:
-    # Adding 0 turns -0.0, of which people ask what it means, into 0.0.
+    # Adding 0 turns -0.0, which puzzles readers, into 0.0.
     return bounds.lower + 0.0, bounds.upper + 0.0
 
 
@@ -161,10 +161,10 @@ def subgroup(question: PrincipalQuestion, key: Key) -> str:
 
 
 def effect_name(question: PrincipalQuestion, effect: PrincipalEffect, *, normalised: bool) -> str:
-    """The paper's symbol, with what it needs besides where there are more than two values of something.
+    """The paper's symbol, with the values it needs where a variable has more than two.
 
-    ``tau_1`` is about those with outcome number 1 whatever the attribute, ``tau`` about all strata of Definition 2,
-    ``total`` about everybody, ``odds_1`` about those whose outcome under the first attribute value has number 1.
+    ``tau_1`` is about people with outcome number 1 whatever the attribute, ``tau`` about all strata of Definition 2,
+    ``total`` about everybody, ``odds_1`` about people whose outcome under the first attribute value has number 1.
     """
     first = min(effect.stratum.patterns)
     names = {1: f"tau_{first[0]}", 2: "tau", 3: "total", 4: f"odds_{first[0]}"}
@@ -178,7 +178,7 @@ def effect_name(question: PrincipalQuestion, effect: PrincipalEffect, *, normali
 
 
 def stratum_words(question: PrincipalQuestion, effect: PrincipalEffect) -> str:
-    """Who the effect is about."""
+    """Whom the effect is about."""
     attribute, outcome = question.attribute, question.outcome
     value = outcome.values[min(effect.stratum.patterns)[0]]
     match question.prop.definition:
@@ -193,7 +193,7 @@ def stratum_words(question: PrincipalQuestion, effect: PrincipalEffect) -> str:
 
 
 def effect_words(question: PrincipalQuestion, effect: PrincipalEffect) -> str:
-    """What the effect is a difference of."""
+    """Which difference the effect is."""
     event = f"{question.prediction.name}={question.prediction.values[effect.prediction]!r}"
     name, values = question.attribute.name, question.attribute.values
     return (
@@ -235,7 +235,7 @@ class SubgroupWealth:
     Attributes
     ----------
     now, peak
-        Against "fair here": at the end, and at most.
+        Against "fair here": at the end, and at its highest.
     for_fairness
         The least peak over all directions of unfairness; ``None`` without a margin.
     """
@@ -247,7 +247,7 @@ class SubgroupWealth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """What is known of a subgroup.
+    """What is known about a subgroup.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class Finding:
         return tuple(np.flatnonzero(self.counts.sum(axis=1) == 0).tolist())
 
     def expressions(self, question: PrincipalQuestion) -> list[Expression]:
-        """Each effect against the margin, with its interval; partly identified, so without an estimate."""
+        """Each effect compared with the margin, with its interval; partially identified, so without an estimate."""
         prop = question.prop
         ends = self.inside if prop.normalised else self.intervals
         return [
@@ -303,7 +303,7 @@ class Finding:
         return [(name, max(0.0, low, -high), max(-low, high)) for name, (low, high) in zip(names, known, strict=True)]
 
     def size(self, question: PrincipalQuestion) -> Ends:
-        """How large the largest effect is, either way, on the side of the margin that the subgroup's answer says."""
+        """The interval of the largest effect's size, on the side of the margin that the subgroup's answer implies."""
         found = self.sizes(question)
         low, high = max(low for _, low, _ in found), max(high for _, _, high in found)
         item = Expression("", "<=", question.prop.within, None, low, high).agreeing(self.holds)
@@ -346,7 +346,7 @@ class Finding:
 def from_table(
     question: PrincipalQuestion, key: Key, observed: Observed, counts: Floats, probabilities: Floats | None = None
 ) -> Finding:
-    """What a subgroup's table says that is the truth: that of a census, or the enclosed one of a program."""
+    """The finding from a subgroup's true table: that of a census, or the enclosed one of a program."""
     table = answer_of(question, observed)
     unknown = (None,) * len(question.effects)
     return Finding(
@@ -397,7 +397,7 @@ def largest_effect(
     """The size of the largest effect in any subgroup, which is what the property is about; nothing where all are empty.
 
     Its ends come from the intervals of the effects, and from the bets: these decide whether it is above the margin, and
-    refute that for all effects together before any single one of them is known so well.
+    may do so for all effects together before the interval of any single one does.
     """
     found = [item for finding in findings for item in finding.sizes(question)]
     if not found:

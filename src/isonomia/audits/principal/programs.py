@@ -1,7 +1,7 @@
 """Principal fairness of a program, proved: the probability of every cell of its table is enclosed, and nobody is drawn.
 
-A subgroup's table is known up to the width of the enclosures, which is 1e-9 or nothing at all. The sharp bounds are
-those of every table in between, so that what is proved of them is proved of the program's.
+A subgroup's table is known up to the width of the enclosures (:data:`~isonomia.audits.proofs.TOLERANCES`). The sharp
+bounds cover every table within the enclosures, so what is proved of them is proved of the program's.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from isonomia.spec.tree import Column, Output, Row, Value
 __all__ = ["ProvedTables", "prove_tables"]
 
 Cells: TypeAlias = dict[tuple[int, ...], list[DrawCell]]
-"""The draws by the number of their attribute value and of their cell, of one subgroup."""
+"""The draws of one subgroup, by the numbers of their attribute value and their cell."""
 
 NARROW = 1e-6
-"""A table known as well as this is judged by itself: draws that tell more would be 10^12. It changes who decides."""
+"""A table known this narrowly is judged without draws, since more would take 10^12. Changes which method decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProvedTables:
-    """What is known of each subgroup: the joint probability of every attribute value and cell.
+    """What is known about each subgroup: the joint probability of every attribute value and cell.
 
     ``reason`` says why nothing is known, in words; empty where something is.
     """
@@ -87,7 +87,7 @@ class ProvedTables:
 
     @property
     def narrow(self) -> bool:
-        """Whether draws could hardly tell more."""
+        """Whether no feasible number of draws would tell more."""
         ends = [end for table in self.tables.values() for row in table for end in _shares(row)]
         return all(high - low <= NARROW for low, high in ends)
 
@@ -172,7 +172,7 @@ def _subgroups(check: Check[PrincipalFairness], question: PrincipalQuestion, way
 
 
 def _number(coding: Coding, value: Any) -> int:
-    """The number of a value; one that nobody listed is refused, as when it is drawn."""
+    """The number of a value; one that is not listed is refused, as it is when drawn."""
     plain = _known(coding, value)
     if plain not in coding.values:
         listed = ", ".join(map(repr, coding.values))
@@ -202,7 +202,7 @@ def _table(question: PrincipalQuestion, cells: Cells, masses: Masses) -> list[li
 
 
 def _occurs(known: Known) -> bool:
-    """Whether a probability may be more than nothing, or than what floats make of nothing."""
+    """Whether a probability may be positive, beyond what rounding makes of zero."""
     exact, _, high = known
     return high > 1e-300 if exact is None else exact > 0
 
@@ -212,7 +212,7 @@ def _ends(exact: Fraction | None, low: float, high: float) -> tuple[float, float
 
 
 def _shares(row: Sequence[Known]) -> list[tuple[float, float]]:
-    """Between which numbers each share of the sum lies."""
+    """The two numbers between which each share of the sum lies."""
     exact = [value for value, _, _ in row if value is not None]
     if len(exact) == len(row):
         whole = sum(exact, Fraction(0))

@@ -42,7 +42,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """The values that a column has, in order; a value's number is its place."""
+    """The values of a column, in order; a value's number is its position."""
 
     name: str  # what the column is called, for messages
     values: tuple[Value, ...]  # the values
@@ -100,7 +100,7 @@ def coding_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrincipalQuestion:
-    """The property with its values counted from 0, and what reading it off a batch needs.
+    """The property with its values numbered from 0, and what counting a batch needs.
 
     Attributes
     ----------
@@ -163,14 +163,14 @@ def ask_about(
 
 
 def labels_for(words: str, prediction: Coding, outcome: Coding) -> tuple[tuple[Value, ...], tuple[Value, ...]] | None:
-    """What the values are called in an expression: what they are if numbers or if it quotes text, else 0, 1, ..."""
+    """How an expression names the values: as they are if they are numbers or it quotes text, else as 0, 1, ..."""
     values = (*prediction.values, *outcome.values)
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     return (prediction.values, outcome.values) if numbers or "'" in words or '"' in words else None
 
 
 def need_columns(prop: PrincipalFairness, population: Population, model: Model | None) -> None:
-    """Refuse a property that speaks of columns that there are not. Nobody is looked at."""
+    """Refuse a property that names columns that do not exist. Nobody is looked at."""
     if model is not None and prop.prediction != "prediction" and prop.prediction in population.names:
         raise UsageError(
             f"expected predictions from the model or from the column {prop.prediction!r}, but got both: leave one out"
@@ -188,7 +188,7 @@ def need_columns(prop: PrincipalFairness, population: Population, model: Model |
 
 
 def _need_streams(prop: PrincipalFairness, streams: Sequence[Row | None]) -> None:
-    """Draws directed at groups are as good as others where the groups are those that are compared anyway."""
+    """Refuse streams by other columns than those compared; streams by the compared groups do no harm."""
     for row in streams:
         strange = set() if row is None else set(columns_of(row)) - {prop.attribute, *prop.given}
         if row is not None and strange:
@@ -212,7 +212,7 @@ def _coding(prop: PrincipalFairness, name: str, known: Callable[[str], tuple[Val
 def _prediction(
     prop: PrincipalFairness, known: Callable[[str], tuple[Value, ...]], model: Model | None, outcome: Coding
 ) -> Coding:
-    """Predictions have the outcome's values where they have no others: a model may give one of them to nobody."""
+    """Predictions have the outcome's values if they have no others: a model may never predict one of them."""
     if prop.prediction in prop.values:
         return _coding(prop, prop.prediction, known)
     values = () if model is not None else known(prop.prediction)
@@ -236,7 +236,7 @@ def sorted_into(table: Table, given: Sequence[str]) -> tuple[list[Key], NDArray[
     codes = [coding.codes(table.column(coding.name)) for coding in codings]
     places, first = np.zeros(table.rows, dtype=np.intp), np.zeros(1, dtype=np.intp)
     for coding, code in zip(codings, codes, strict=True):
-        # Renumbered after each column: the number of all possible combinations may have no room in 64 bits.
+        # Renumbered after each column: the number of possible combinations may not fit into 64 bits.
         both = places * len(coding.values) + code
         _, first, places = np.unique(both, return_index=True, return_inverse=True)
     values = [[coding.values[n] for n in code[first].tolist()] for coding, code in zip(codings, codes, strict=True)]
@@ -252,7 +252,7 @@ def subgroups_in(table: Table, given: tuple[str, ...]) -> tuple[Key, ...]:
 
 
 def refuse_many(number: int, given: tuple[str, ...]) -> None:
-    """Refuse subgroups that are too many to say anything about."""
+    """Refuse too many subgroups."""
     if number > MOST_SUBGROUPS:
         raise SpecError(
             f"expected at most {MOST_SUBGROUPS} subgroups, but {', '.join(map(repr, given))} have {number:,} "

@@ -15,13 +15,13 @@ from isonomia.wording import chance, first_few
 __all__ = ["assumptions", "exact_remarks", "sampled_remarks"]
 
 MOST_TOLD = 12
-"""How many subgroups are told one by one; the record has them all."""
+"""How many subgroups are described one by one; the record has them all."""
 
 
 def assumptions(
     check: Check[PrincipalFairness], question: PrincipalQuestion, findings: Sequence[Finding]
 ) -> tuple[str, ...]:
-    """What the guarantee rests on; of anything but a census also that no subgroup was missed."""
+    """What the guarantee rests on; for anything but a census, also that no subgroup was missed."""
     attribute = question.attribute.name
     where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""
     proved = any(finding.probabilities is not None for finding in findings)
@@ -44,7 +44,7 @@ def assumptions(
 def sampled_remarks(
     question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding], delta: float, refuted: bool
 ) -> tuple[str, ...]:
-    """Of a check by sampling."""
+    """The remarks on a check by sampling."""
     words = [
         *_refuted(refuted),
         *_directions(question, answer, findings, " in the sample"),
@@ -66,7 +66,7 @@ def sampled_remarks(
 
 
 def exact_remarks(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Of a census, or of a program."""
+    """The remarks on a census, or on a program."""
     broken = [finding for finding in findings if finding.table and finding.table.contradicts]
     words = [*_refuted(bool(broken)), *_directions(question, answer, findings, "")]
     words += [
@@ -96,8 +96,8 @@ def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequ
 def _ways(question: PrincipalQuestion, finding: Finding, where: str) -> list[str]:
     """Which way it goes in one subgroup.
 
-    Shares of a sample that contradict the assumptions, if only by chance, have no bounds: then it is told from the
-    confidence intervals.
+    Shares of a sample that contradict the assumptions, even by chance, have no bounds: then the confidence intervals
+    are used.
     """
     head = f"{subgroup(question, finding.key)}: " if question.given else ""
     lost = finding.table is not None and finding.table.contradicts
@@ -128,7 +128,7 @@ def _unnamed(answer: bool | None, findings: Sequence[Finding]) -> list[str]:
 
 
 def _covering(answer: bool | None, findings: Sequence[Finding], question: PrincipalQuestion) -> list[str]:
-    """What intervals mean that hold fair and unfair values."""
+    """What intervals mean that contain both fair and unfair values."""
     within = question.prop.within
     pairs = [pair for each in findings for pair in (each.inside if question.prop.normalised else each.intervals)]
     known = [ends for ends in pairs if ends is not None]
@@ -154,7 +154,7 @@ def _silent(question: PrincipalQuestion, findings: Sequence[Finding]) -> list[st
 
 
 def _plug_in(question: PrincipalQuestion, findings: Sequence[Finding]) -> str:
-    """The paper's verdict, called by its name."""
+    """The paper's plug-in verdict, in a sentence."""
     head = "the paper's plug-in verdict, which takes the sample's shares for the truth and has no guarantee, is"
     bad = [finding for finding in findings if finding.table is not None and finding.table.holds is False]
     lost = [finding for finding in findings if finding.table is not None and finding.table.contradicts]

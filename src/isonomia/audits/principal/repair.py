@@ -1,4 +1,4 @@
-"""The repair of each subgroup of a table: the least random change of decisions that is fair."""
+"""The repair of each subgroup of a table: the least random change of decisions that a fair world can explain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["decisions_by", "remedies", "repaired"]
 
 
 REFUTED = 1e-3
-"""The risk of calling assumptions refuted that are true."""
+"""The risk of calling true assumptions refuted."""
 
 
 def repaired(
@@ -40,7 +40,7 @@ def repaired(
     """Find the least repair of a sample's subgroup, and how far its outcomes had to be moved for it.
 
     Guarantee: that of :func:`~isonomia.evidence.strata.repair.repair` for the counts, where they agree with the
-    assumptions. Otherwise that of the table with the nearest outcomes that do: a repair changes decisions, so that no
+    assumptions. Otherwise that of the table with the nearest outcomes that do: a repair changes decisions only, so no
     repair could make these counts agree.
     """
     table, moved = Observed.from_counts(counts), 0.0
@@ -82,7 +82,7 @@ def remedies(
 
     Guarantee: that of :func:`~isonomia.evidence.strata.repair.repair` for the table's own counts. A sample's counts are
     off by the order of ``1 / sqrt(n)``, and so is what is learned from them; where its outcomes contradict the
-    assumptions by chance, the nearest that do not are used. The margin is not used: a repair aims at no difference.
+    assumptions by chance, the nearest that do not are used. The margin is not used: a repair aims for no difference.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _best(
 
 
 def decisions_by(estimator: Any, X: Any, y: Any, cv: Any) -> tuple[Any, Any]:
-    """Fit a classifier, and give it back with decisions about the people that it was given.
+    """Fit a classifier, and return it with its decisions about the given people.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ def decisions_by(estimator: Any, X: Any, y: Any, cv: Any) -> tuple[Any, Any]:
     X, y
         People and outcomes.
     cv
-        Folds, for decisions about people that the classifier was not fitted on; ``None`` for decisions about those it
-        was; ``"prefit"`` where it is fitted already, and is left as it is.
+        Folds, for decisions about people that the classifier was not fitted on; ``None`` for decisions about those that
+        it was fitted on; ``"prefit"`` where it is already fitted, and is left as it is.
     """
     from sklearn.base import clone
     from sklearn.model_selection import cross_val_predict

@@ -1,10 +1,10 @@
-"""The sampled check of principal fairness: draw, ask, count, bet in every subgroup, and pool the bets.
+"""The sampled check of principal fairness: draw, query the model, count, bet in every subgroup, and pool the bets.
 
 One answer is given over many subgroups, also where subgroups turn up late. Everything is conditional on which subgroup
 and which attribute value each draw belongs to: given those, the wealth of each subgroup against "fair here" is a
 supermartingale that starts at 1, and those of different subgroups are independent. So weights may depend on the
-subgroups' order of appearance, but a weight once given must stay as it is: with a plain mean, a subgroup that turns up
-late with its wealth of 1 would lift the mean of those who have lost.
+subgroups' order of appearance, but a weight once given must not change: with a plain mean, a subgroup that turns up
+late with its wealth of 1 would raise the mean of those that have lost.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Counts: TypeAlias = dict[Key, NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class SubgroupCounts:
-    """What one batch came to: how many people, and the counts of each subgroup that occurred."""
+    """The result of one batch: how many people, and the counts of each subgroup that occurred."""
 
     people: int
     counts: Counts
@@ -62,14 +62,14 @@ class SubgroupCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrincipalState:
-    """What all batches so far came to.
+    """The result of all batches so far.
 
     Attributes
     ----------
     keys
         The subgroups: those listed beforehand, then others in the order in which they turned up.
     evidence
-        The bets, a row a subgroup.
+        The bets, one row per subgroup.
     fair, assumed
         The pooled wealth against "fair in every subgroup", and against "the assumptions are true in every subgroup".
     """
@@ -92,7 +92,7 @@ class PrincipalSampling:
     Attributes
     ----------
     question, source, streams, asker
-        What is asked, of people drawn from where and in how many streams, answered by which model.
+        What to decide, where people are drawn and in how many streams, and what answers for the model.
     worlds
         The bets.
     listed, closed
@@ -142,7 +142,7 @@ class PrincipalSampling:
         return SubgroupCounts(people, counts)
 
     def together(self, plans: Sequence[Plan]) -> BatchesAhead[SubgroupCounts]:
-        """Draw batches, and let workers begin to answer about all of them."""
+        """Draw several batches, and let workers start on all of them."""
         assert self.asker is not None, "it has workers"
         drawn = [self._drawn(plan) for plan in plans]
         answers = AskedTogether.of(self.asker, [(table, False, True) for tables in drawn for table in tables])
@@ -150,7 +150,7 @@ class PrincipalSampling:
 
     @property
     def ahead(self) -> PrincipalSampling | None:
-        """Itself, where there are workers to be asked ahead."""
+        """Itself, where there are workers that can be asked ahead."""
         return self if self.asker is not None and self.asker.workers is not None else None
 
     def pack(self, reading: SubgroupCounts) -> Entry:
@@ -192,7 +192,7 @@ class PrincipalSampling:
         return reading.people
 
     def decided(self, state: PrincipalState) -> bool:
-        """Whether there is an answer, or none that could mean anything."""
+        """Whether there is an answer, or the assumptions are refuted, so that no answer would mean anything."""
         return self.answer(state) is not None or self.contradicted(state)
 
     def answer(self, state: PrincipalState) -> bool | None:
@@ -232,7 +232,7 @@ class PrincipalSampling:
         return float(np.clip(max(state.fair.peak, fairness) / self.need, 0.0, 1.0))
 
     def closing_in(self, state: PrincipalState) -> str:
-        """How strong the evidence against fairness is, of what is needed."""
+        """How strong the evidence against fairness is, compared with what is needed."""
         return f"against fairness {state.fair.peak:.1f} of {self.need:.1f} nats"
 
     def compared(self, state: PrincipalState) -> Expression | None:
@@ -258,7 +258,7 @@ def _rows(first: Wealth, second: Wealth) -> Wealth:
 
 
 def count(question: PrincipalQuestion, table: Table, asker: Asks | None) -> Counts:
-    """Ask the model about a batch, where there is one, and count it."""
+    """Query the model about a batch, if there is a model, and count it."""
     keys, places = sorted_into(table, question.given)
     refuse_many(len(keys), question.given)
     shape, prop = question.shape, question.prop
@@ -275,7 +275,7 @@ def count(question: PrincipalQuestion, table: Table, asker: Asks | None) -> Coun
 
 
 def check_table(question: PrincipalQuestion, table: Table) -> None:
-    """Look through a whole table before anything is asked, so that a complaint names the table's own rows."""
+    """Check a whole table before the model is queried, so that errors name the table's own rows."""
     question.attribute.codes(table.column(question.prop.attribute))
     question.outcome.codes(table.column(question.prop.outcome))
     if not question.asks_model:
@@ -284,7 +284,7 @@ def check_table(question: PrincipalQuestion, table: Table) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PooledWealth:
-    """The wealth against "fair in every subgroup", as a logarithm: now, and at most so far."""
+    """The wealth against "fair in every subgroup", as a logarithm: now, and its highest so far."""
 
     log_wealth: float = 0.0
     peak: float = 0.0
@@ -299,7 +299,7 @@ def weights_of(listed: int, found: int, closed: bool) -> Floats:
         How many subgroups were known before the draws; all have the same weight.
     found
         How many there are by now. Those that came later share one further weight: the first has half of it, the next a
-        sixth, a twelfth, ..., so that however many come, all weights sum to at most 1.
+        sixth, then a twelfth, ..., so that all weights sum to at most 1, however many come.
     closed
         Whether no others can come, as in a table; then there is no further weight.
     """
@@ -309,7 +309,7 @@ def weights_of(listed: int, found: int, closed: bool) -> Floats:
 
 
 def pooled(before: PooledWealth, log_wealths: Floats, weights: Floats) -> PooledWealth:
-    """Look at the subgroups' wealths after one more batch: half in their product, half in their weighted mean.
+    """Pool the subgroups' wealths after one more batch: half in their product, half in their weighted mean.
 
     Guarantee: while every subgroup is fair, ``P(there is a batch with peak >= log(1/delta)) <= delta``. The product of
     independent supermartingales is one, a mean with fixed weights is one, and so is the mean of the two. What is left
@@ -334,9 +334,9 @@ def named(peaks: Floats, weights: Floats, delta: float, *, together: bool = Fals
     delta
         The risk.
     together
-        Whether the pool has refuted at the same risk that all hypotheses are true at once. Then a name needs the other
-        sets of hypotheses alone (the closure principle of Marcus, Peritz and Gabriel 1976), and the largest of these
-        leaves a subgroup out. All names and the pool's own answer have the risk ``delta`` together.
+        Whether the pool has refuted, at the same risk, that all hypotheses are true at once. Then only the other sets
+        of hypotheses remain to be refuted (the closure principle of Marcus, Peritz and Gabriel 1976), and the largest
+        of these leaves a subgroup out. All names and the pool's own answer have the risk ``delta`` together.
     """
     chosen, left = np.zeros(len(peaks), dtype=bool), 1.0
     for index in np.argsort(-(peaks + np.log(weights)), kind="stable").tolist():
@@ -350,7 +350,7 @@ def named(peaks: Floats, weights: Floats, delta: float, *, together: bool = Fals
 
 
 def _largest_proper(weights: Floats, index: int) -> float:
-    """The largest weight of a set that holds this subgroup, but not all; any set may lack those not seen yet."""
+    """The largest weight of a set with this subgroup, but not all; a set may lack just those not seen yet."""
     unseen = 1.0 - float(weights.sum())
     others = np.delete(weights, index)
     if unseen > 1e-12 or not len(others):

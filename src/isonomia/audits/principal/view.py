@@ -28,7 +28,7 @@ _MEANINGS = {
 
 
 def _finding(verdict: Verdict, compact: bool) -> str:
-    """The interval of the largest effect, or of the first in a subgroup that is unequal, and how many those are."""
+    """The interval of the largest effect, or of the first in an unequal subgroup, and how many of these there are."""
     groups = verdict.details.get("subgroups")
     if not groups:
         return compared_finding(verdict, compact)
@@ -70,7 +70,7 @@ def _subgroup(item: Mapping[str, Any], verdict: Verdict) -> SubgroupBounds:
 
 
 def _size_of(item: Mapping[str, Any]) -> str:
-    """How many people a subgroup has; of a program, how probable it is."""
+    """How many people a subgroup has; for a program, how probable it is."""
     if "probabilities" not in item:
         return plural(item["people"], "person", "people")
     low, high = (sum(pair[end] for a in item["probabilities"] for s in a for pair in s) for end in (0, 1))

@@ -39,10 +39,11 @@ class PrincipalRepair:
     """Change a classifier's decisions at random, as little as possible, until a fair world can explain them.
 
     ``fit`` learns, for each subgroup, the table of decisions and outcomes by attribute value, and the least repair
-    after which some world that is fair by the definition produces it. ``predict`` asks the classifier and applies it.
+    after which some world that is fair by the definition produces it. ``predict`` calls the classifier and applies the
+    repair.
 
     What this does *not* promise: that decisions are fair. The repaired table is one that a fair world can produce, and
-    unfair worlds may produce it too. The table is a sample's, so that the true one misses fairness by the order of
+    unfair worlds may produce it too. The table is a sample's, so the true one misses fairness by the order of
     ``1 / sqrt(n)``. And all of it assumes that the attribute is as good as random within each subgroup.
 
     Parameters
@@ -69,10 +70,10 @@ class PrincipalRepair:
     cv
         How ``fit`` gets decisions to learn the repair from: a number of folds (or anything that scikit-learn takes) for
         decisions about people the classifier was not fitted on, ``None`` for decisions about those it was, ``"prefit"``
-        where the classifier is fitted already and is left as it is.
+        where the classifier is already fitted and is left as it is.
     random_state
         The seed of the changes. With a number, the same people in the same order get the same decisions at every call;
-        with ``None``, others each time.
+        with ``None``, different ones each time.
 
     Attributes
     ----------
@@ -154,7 +155,7 @@ class PrincipalRepair:
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Ask the classifier, and change its decisions at random as the repair says."""
+        """Call the classifier, and change its decisions at random as the repair says."""
         before, values, places = self._codes(X)
         rng, after = np.random.default_rng(self.random_state), before.copy()
         for key, rows in places:
@@ -162,7 +163,7 @@ class PrincipalRepair:
         return np.asarray(self.classes_[after])
 
     def decision_probabilities(self, X: Any) -> NDArray[np.float64]:
-        """With which probability each person gets each decision, in the order of ``classes_``."""
+        """The probability with which each person gets each decision, in the order of ``classes_``."""
         before, values, places = self._codes(X)
         chances = np.zeros((len(before), len(self.classes_)))
         for key, rows in places:

@@ -43,7 +43,7 @@ class RatesAudit:
         return ()
 
     def prepare(self, check: Check[Property]) -> Check[Property]:
-        """Every check of rates fits."""
+        """Nothing to refuse: every check of rates is valid."""
         return check
 
     def check_names(self, check: Check[Property]) -> None:
@@ -65,7 +65,7 @@ class RatesAudit:
         return check_rates(check, observer)
 
     def share(self, checks: Sequence[Check[Property]]) -> Sequence[Check[Property]]:
-        """Draw everybody once and ask the model about each of them once, for all checks together."""
+        """Draw each person once and query the model about each once, for all checks together."""
         if len(checks) < 2:
             return checks
         formulas = [check.prop.formula for check in checks]
@@ -80,7 +80,7 @@ class RatesAudit:
         return [replace(check, sharing=sharing) for check in checks]
 
     def locks(self, check: Check[Property]) -> Sequence[Hashable]:
-        """The draws that it shares with others."""
+        """The draws that it shares with other checks."""
         return [] if check.sharing is None else [("shared draws", id(check.sharing))]
 
     def recheck(

@@ -1,4 +1,4 @@
-"""A census, exactly: everybody is asked once, or every ordered pair of people, and nothing is estimated."""
+"""A census, exactly: everybody, or every ordered pair of people, is counted once, and nothing is estimated."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ AT_ONCE = 2**18
 
 
 def batch_size(population: Population) -> int:
-    """How many people are looked at together: fewer of a table that is read as it goes, for the sake of memory."""
+    """How many people form one batch: fewer for a table that is read from files as needed, to save memory."""
     census = census_of(population)
     return LONG_AT_ONCE if census is not None and isinstance(census.rows, LongTable) else AT_ONCE
 
 
 def census_batches(question: Question, asker: Asks | None, whole: Population) -> Iterator[tuple[int, Batch]]:
-    """Go through a census: the number of the first person or pair, and a batch.
+    """Go through a census in batches, each with the number of its first person or pair.
 
-    The model is asked about each person once, also where everybody is paired with everybody, themselves included: a
+    The model is queried about each person once, also where everybody is paired with everybody, themselves included: a
     pair is two independent draws.
     """
     if Other() not in question.asked:
         yield from _one_by_one(question, asker, whole)
         return
     alone = _without_pairs(question)
-    # So few that everybody can be paired with everybody fit into one batch.
+    # A census small enough for all pairs fits into one batch.
     (_, together), size = next(_one_by_one(alone, asker, whole)), in_all(alone, whole.size)
     for start in range(0, size * size, AT_ONCE):
         pair = np.arange(start, min(start + AT_ONCE, size * size))
@@ -80,7 +80,7 @@ def _one_by_one(
 
 
 def _without_pairs(question: Question) -> Question:
-    """The question that reads of each person what it reads of either of a pair."""
+    """The question that reads for each person what it reads for either member of a pair."""
     asked = dict(question.asked)
     other, own = asked.pop(Other()), asked[None]
     columns = tuple(dict.fromkeys((*own.columns, *other.columns)))
@@ -103,12 +103,12 @@ def _taken(batch: Batch, rows: NDArray[np.intp]) -> Batch:
 
 
 KEY = "everybody"
-"""Under which the counts of everybody are kept in a journal."""
+"""The journal key of the counts of everybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class CensusCounts:
-    """What a census came to.
+    """The result of a census.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class CensusCounts:
     empty
         The leaves whose group has nobody in it.
     asked
-        How many people were asked about.
+        How many people, or pairs, were counted.
     interrupted
         Whether somebody pressed Ctrl-C before the end.
     """
@@ -142,10 +142,10 @@ def count_census(
     journal: Journal = Blank(),  # noqa: B008  (it has no state)
     pool: Pool | None = None,
 ) -> CensusCounts:
-    """Ask about every row, or every pair of rows, and evaluate the formula on the exact values.
+    """Count every row, or every pair of rows, and evaluate the formula on the exact values.
 
-    What everybody came to is kept in the journal, and the answer is computed from it, now and whenever it is repeated.
-    The workers of a pool read the files of a long table for themselves.
+    The counts are kept in the journal, and the answer is computed from them, now and in every replay. The workers of a
+    pool read the files of a long table for themselves.
     """
     kept = journal.recall(KEY)
     if kept is None:
@@ -183,7 +183,7 @@ Amounts: TypeAlias = list[tuple[int, Fraction]]
 def _counted_rows(
     question: Question, asker: Asks | None, census: Population, journal: Journal, pool: Pool | None
 ) -> Iterator[tuple[int, Amounts]]:
-    """Some rows after the other: how many they are, and what they come to."""
+    """The rows, some at a time: how many they are, and their counts and sums."""
     if (
         not isinstance(asker, Asker | None)
         or Other() in question.asked
@@ -202,7 +202,7 @@ def _counted_rows(
 
 
 def count_rows(question: Question, asker: Asker | None, census: Census, start: int, stop: int) -> Amounts:
-    """What some rows of a census come to."""
+    """The counts and sums of some rows of a census."""
     totals = [_Total() for _ in question.leaves]
     for first, batch in _one_by_one(question, asker, census, start, stop):
         reader = Reader(batch, _row_from(first))
@@ -220,7 +220,7 @@ def _unpacked_amounts(entry: Entry) -> Amounts:
 
 
 def _counted(question: Question, counts: _Counts) -> CensusCounts:
-    """The answer that the counts give."""
+    """The answer that follows from the counts."""
     totals, interrupted = dict(zip(question.leaves, counts.totals, strict=True)), counts.interrupted
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}
     empty = tuple(leaf for leaf in question.leaves if leaf not in values)
@@ -252,10 +252,10 @@ def exact_groups(
 
 @dataclass(slots=True)
 class _Total:
-    """A running sum. Counts and whole numbers are exact; a mean of others is read as a decimal of 15 digits.
+    """A running sum. Counts and whole numbers are exact; the mean of other numbers is read as a decimal of 15 digits.
 
-    Numbers are stored in binary, so that the mean of three times 0.1 is not quite 0.1. With 15 digits a tie is a tie as
-    people write it, and the threshold 0.1 is met.
+    Numbers are stored in binary, so the mean of 0.1, 0.1 and 0.1 is not quite 0.1. With 15 digits a tie in decimals is
+    a tie, and the threshold 0.1 is met.
     """
 
     n: int = 0
@@ -265,7 +265,7 @@ class _Total:
         self.n, self.sum = self.n + n, Fraction(self.sum) + amount
 
     def closed(self, leaf: Leaf) -> _Total:
-        """The same, with a sum of numbers that are not whole rounded, once, to the nearest float, if there is one."""
+        """The same, with a sum that is not a whole number rounded once to the nearest float, if there is one."""
         total = Fraction(self.sum)
         rounded = not isinstance(leaf, Rate) and not self._whole(total) and abs(total) <= sys.float_info.max
         return _Total(self.n, float(total)) if rounded else self
@@ -279,7 +279,7 @@ class _Total:
         return Fraction(repr(mean) if mean == exact else f"{mean:.15g}")
 
     def _whole(self, total: Fraction) -> bool:
-        """Whether people's numbers can be whole ones of 64 bits; larger floats are taken for decimals such as 1e30."""
+        """Whether all the numbers can be 64-bit integers; larger floats are taken for decimals such as 1e30."""
         return total.denominator == 1 and abs(total) < self.n * 2**64
 
     def pack(self) -> list[Any]:
@@ -297,7 +297,7 @@ class _Total:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What everybody came to: how many were asked about, and a total for each leaf, in the question's order."""
+    """The counts of everybody: how many were counted, and a total for each leaf, in the question's order."""
 
     asked: int
     totals: tuple[_Total, ...]

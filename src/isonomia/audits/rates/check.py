@@ -1,4 +1,4 @@
-"""A check of rates, from the call to the verdict, with what a reader should know about it."""
+"""A check of rates, from the call to the verdict with its remarks."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ EVERYBODY = "everybody was counted"
 NARROWEST = "the value is too near the threshold for floats to tell"
 
 MANY = 2**20
-"""The largest batch where people have no end and no time is set: each costs a step of the evidence. People are drawn,
-asked about and counted in parts, so that it is no question of memory."""
+"""The largest batch where the population has no end and there is no time limit: large, since each batch costs a step of
+the evidence. People are drawn, queried and counted in parts, so memory does not limit it."""
 
 ASKED_AGAIN = 1000
-"""How many people are asked about again at most to find out what a model gives."""
+"""The most people about whom the model is queried again, to find out what it predicts."""
 
 _PLANNED = "the number of people was fixed beforehand, and nobody looks at them between the planned looks"
 
@@ -81,7 +81,7 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
         return _verdict(check, question, answer, method="exact", stopped="nothing to sample", remarks=(remark,))
     try:
         proof = _proof(check, question, observer)
-    except KeyboardInterrupt:  # nothing of a proof is kept before it is whole
+    except KeyboardInterrupt:  # a proof is kept only once it is complete
         introduce(check.population, check.model, check.journal)
         return _verdict(check, question, None, method="exact", stopped=why_stopped("interrupted"))
     if proof is not None and not proof.reason:
@@ -90,7 +90,7 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     exact = once(check.journal, "exact", lambda: {"exact": _is_counted(check, question)})["exact"]
     if check.method == "exact" and not exact:
         raise no_proof(check, "" if proof is None else proof.reason)
-    # A second person is drawn from everybody, so a stream of one group has none to offer.
+    # A second person is drawn from everybody, so a stream of one group cannot provide one.
     if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
         check = replace(check, population=check.population.focused(question.groups), sharing=None)
     introduce(check.population, check.model, check.journal)
@@ -100,10 +100,10 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
 
 
 def _proof(check: Check[Property], question: Question, observer: Observer) -> Proof | None:
-    """What is proved of a program or a causal model; ``None`` where nobody asks for that."""
+    """What is proved of a program or a causal model; ``None`` where no proof is to be tried."""
 
     def proved(effort: ProofEffort) -> Entry:
-        """A proof that leaves the claim open is none where draws could still tell."""
+        """A proof that leaves the claim open does not count where draws could still decide it."""
         proof = prove(check, question, observer, effort)
         open_ = not proof.reason and proof.truth(question.formula) is None and None not in proof.leaves.values()
         return (Proof(reason=EITHER) if open_ and check.method != "exact" and not proof.narrow else proof).pack()
@@ -147,9 +147,9 @@ def _proved(check: Check[Property], question: Question, proof: Proof, began: flo
 
 
 def _is_counted(check: Check[Property], question: Question) -> bool:
-    """Whether everybody is asked, so that nothing has to be estimated.
+    """Whether everybody is counted, so that nothing has to be estimated.
 
-    Who will not look before as many people were drawn as there are may as well ask everybody.
+    A check that does not look before it has drawn as many people as there are may as well count everybody.
     """
     census = census_of(check.population)
     if census is None or not countable(question, census.size):
@@ -193,7 +193,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
     prepared = prepare(check, question)
     work, outcome = prepared.work, _drawn(check, question, prepared, observer)
     if outcome.reason == "exhausted" and check.population.kind == "census" and work.sizes is None:
-        # Independent draws as many as there are rows did not decide it: everybody is asked after all.
+        # As many independent draws as there are rows did not decide it: count everybody after all.
         return _exact(check, question, observer, before=outcome.samples)
     if outcome.reason == "exhausted":
         unseen = [leaf.given for leaf, tally in work.leaf_tallies(outcome.state).items() if not tally.n]
@@ -233,7 +233,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
 def _drawn(
     check: Check[Property], question: Question, prepared: Prepared, observer: Observer
 ) -> Outcome[SamplingState[Any]]:
-    """Draw batch after batch, until it is decided or there is no more to draw."""
+    """Draw batch after batch until the check is decided or must stop."""
     work = prepared.work
     observer.begin(str(check.prop))
     try:
@@ -256,7 +256,7 @@ def _drawn(
 def _planned(
     check: Check[Property], question: Question, work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]
 ) -> tuple[str, ...]:
-    """For a table that was not enough, what the next one would take."""
+    """For a table that was too small, how large the next one should be."""
     if outcome.reason != "exhausted":
         return ()
     return next_table(check, question, work.leaf_tallies(outcome.state), outcome.samples)
@@ -265,7 +265,7 @@ def _planned(
 def _answer(
     work: RatesSampling[Any], question: Question, outcome: Outcome[SamplingState[Any]]
 ) -> tuple[bool | None, str]:
-    """What the draws come to, and by which method: exact where they came to everybody."""
+    """The answer from the draws, and the method: exact where everybody was drawn."""
     tallies = work.leaf_tallies(outcome.state)
     exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
     zero = bool(work.zero_denominators(outcome.state))
@@ -297,10 +297,10 @@ def _verdict(check: Check[Property], question: Question, answer: bool | None, **
 def _refuse_never_predicted(
     check: Check[Property], question: Question, leaves: Sequence[LeafRecord], samples: int
 ) -> None:
-    """Refuse a prediction that is compared with what the model does not give, where what it gives shows that.
+    """Refuse a comparison of the prediction with a value that the model's predictions show it cannot give.
 
-    Only where an event never happened, or always did, or a group has nobody, and the model does not say its classes:
-    then some people are asked about again, and what they get is held against the values in question.
+    Only where an event never happened, or always did, or a group has nobody, and the model does not state its classes:
+    then the model is queried again about some people, and its predictions are compared with the values in question.
     """
     doubtful = [
         leaf
@@ -313,13 +313,13 @@ def _refuse_never_predicted(
     try:
         seen = once(check.journal, "predictions", lambda: {"values": _some_predictions(check, samples)})["values"]
     except NothingMoreError:
-        return  # a record from before this was looked at
+        return  # a record from before predictions were kept
     for values in named:
         refuse_never_given(values, seen, "the model" if check.model is None else check.model.name)
 
 
 def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
-    """Different predictions for the first people of a check, those that occur, in order."""
+    """The distinct predictions for the first people of a check, in order."""
     table = check.population.open(root(check.seed), Wanted()).batch(
         0, min(samples, ASKED_AGAIN), batch_rng(check.seed, 0, 0), 0
     )
@@ -336,8 +336,8 @@ def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
 def assumptions(check: Check[Property], question: Question, method: str = "") -> tuple[str, ...]:
     """What the guarantee rests on, in words.
 
-    A ``for`` over a column speaks of the values that were declared or seen. Of a census those are all there are; of
-    anything else that is an assumption, since a rare value may not have been seen.
+    A ``for`` over a column speaks of the values that were declared or seen. In a census those are all there are;
+    elsewhere that is an assumption, since a rare value may not have been seen.
     """
     spoken_of = {} if check.population.kind == "census" else question.values
     proved = (REAL_NUMBERS,) if method == "exact" and check.population.kind in {"program", "causal"} else ()
@@ -357,7 +357,7 @@ def why_counting_stopped(counted: CensusCounts) -> str:
 
 
 def census_remarks(question: Question, counted: CensusCounts) -> tuple[str, ...]:
-    """What a reader should know of a census; nothing where it was interrupted."""
+    """What a reader should know about a census; nothing where it was interrupted."""
     if counted.interrupted:
         return ()
     return (*_nobody(counted.empty, counted.asked, question), *never_happened(counted.leaves))
@@ -366,7 +366,7 @@ def census_remarks(question: Question, counted: CensusCounts) -> tuple[str, ...]
 def remarks_on_draws(
     check: Check[Property], work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]], leaves: Sequence[LeafRecord]
 ) -> tuple[str, ...]:
-    """What a reader should know of people who were drawn."""
+    """What a reader should know about the draws."""
     tallies = work.leaf_tallies(outcome.state)
     empty = tuple(leaf for leaf in work.question.leaves if tallies[leaf].n == 0)
     return (
@@ -380,7 +380,7 @@ def remarks_on_draws(
 
 
 def zero_denominator(named: str, samples: int) -> DataError:
-    """A ratio that has no value, since everybody was drawn and its denominator is zero."""
+    """The error for a ratio without a value: everybody was drawn, and its denominator is zero."""
     return DataError(
         f"expected a denominator that is not zero, but {named} was 0 in all {samples:,} draws: the ratio has no value. "
         "Compare a difference instead, or multiply out: a >= 0.8 * b."
@@ -396,7 +396,7 @@ def _nobody(empty: Sequence[Leaf], asked: int, question: Question) -> tuple[str,
 
 
 def never_happened(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
-    """An event that never happens is more often misspelled than impossible; one that happens to others is neither."""
+    """Remarks on events that never happen: they are more often misspelled than impossible, unless others have them."""
     happens = {_event(leaf.text) for leaf in leaves if leaf.n and leaf.estimate}
     silent = [
         leaf

@@ -1,4 +1,4 @@
-"""Counting: from a table and the model's answers to the tallies of channels, and whether people are what was promised.
+"""Counting: from a table and the model's answers to the tallies of channels, and checks that people are as promised.
 
 Rows go no further than here.
 """
@@ -35,7 +35,7 @@ Booleans = NDArray[np.bool_]
 
 
 def batch_of(question: Question, asker: Asks | None, people: Mapping[Version | None, Table]) -> Batch:
-    """Ask the model once about each version of some people, and keep the columns that the question names."""
+    """Query the model once about each version of some people, and keep the columns that the question names."""
     versions = {
         version: _batch(question.asked[version], asker, table, {})
         for version, table in people.items()
@@ -114,12 +114,12 @@ class Reader:
         self._check_range(leaf, column, chosen, (_or(leaf.low, -np.inf), _or(leaf.high, np.inf)))
         self._refuse_infinite(leaf, column, chosen)
         whole = self.batch.column(leaf.term.name) if isinstance(leaf.term, Column) and not leaf.term.version else column
-        if whole.dtype.kind in "iu":  # as floats, those beyond 2**53 would be others
+        if whole.dtype.kind in "iu":  # as floats, integers beyond 2**53 would be rounded
             return len(column), exact_sum(whole if chosen is None else whole[chosen])
         return len(column), exact_sum(column)
 
     def apart(self, groups: Sequence[Row | None]) -> int | None:
-        """The first row that meets two of the conditions, or ``None`` when they keep people apart."""
+        """The first row that meets two of the conditions, or ``None`` when nobody does."""
         taken: Booleans | None = None
         for given in groups:
             chosen = self.members(given)
@@ -148,7 +148,7 @@ class Reader:
         return met
 
     def _yes_no(self, leaf: Rate, chosen: Booleans | None, given: Row | None = None) -> NDArray[np.float64]:
-        """Count an event among those chosen, who are all that meet ``given`` unless that is ``None``."""
+        """Count an event among the people chosen, who are those that meet ``given`` unless it is ``None``."""
         event = self._values(leaf)
         n = self.batch.rows if chosen is None else self._count(chosen, given)
         yes = count(event if chosen is None else and_(*together([event, chosen])))
@@ -227,8 +227,8 @@ def tally(grid: Grid, columns: Sequence[Any]) -> NDArray[np.float64]:
     if grid.size == 2 and all(truths):
         yes = count(columns[0])
         return np.asarray([len(columns[0]) - yes, yes], dtype=float)
-    # Parts of a draw are counted in whole multiples of a unit so small that all of them together are exact in double
-    # precision: a device adds in any order, and so the sum does not depend on it.
+    # Parts of a draw are counted in whole multiples of a unit, chosen so that their sum is exact in double precision:
+    # a device adds in any order, and the sum does not depend on it.
     unit = 2.0 ** (51 - max(len(columns[0]), 1).bit_length())
     parts = [(xp.zeros_like(columns[0], dtype=xp.int64), xp.full_like(columns[0], unit, dtype=xp.float64))]
     for axis, column, is_truth in zip(grid.nodes, columns, truths, strict=True):
@@ -246,15 +246,16 @@ def tally(grid: Grid, columns: Sequence[Any]) -> NDArray[np.float64]:
 
 
 def _spread(xp: Any, where: Any, weight: Any, above: Any) -> list[tuple[Any, Any]]:
-    """A draw between two nodes counts for both; the two parts are whole, and come to the whole."""
+    """A draw between two nodes counts for both; the two parts are whole multiples of the unit, and sum to the draw."""
     upper = xp.round(weight * above)
     return [(where, weight - upper), (where + 1, upper)]
 
 
 def refuse_known_outside(question: Question, population: Population, has_model: bool) -> None:
-    """Make sure that a table in memory has no number outside of the range that is declared for it.
+    """Make sure that a table in memory has no number outside the range that is declared for it.
 
-    Draws alone would meet it late or never, and say of a mean what is not true. What a model gives is seen in draws.
+    Draws alone might meet such a number late or never, and then what they say of the mean is wrong. A model's outputs
+    are checked in the draws.
     """
     table = getattr(population, "rows", None)
     if not isinstance(table, Table):
@@ -276,11 +277,11 @@ def _or(value: float | None, otherwise: float) -> float:
 
 
 Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]
-"""Groups of which nobody may be in two, each time with the stream in which they are."""
+"""Sets of groups that must be disjoint, each with its stream."""
 
 
 def groups_apart(bets: BetEvidence) -> Apart:
-    """The groups that a comparison takes to be disjoint, stream by stream, to be checked on every batch."""
+    """The groups that a comparison assumes to be disjoint, stream by stream, to be checked on every batch."""
     found: dict[tuple[int, frozenset[Row | None]], tuple[Row | None, ...]] = {}
     for table in (*bets.against, *bets.in_favour):
         for stream in {channel.stream for channel in table.channels}:
@@ -295,12 +296,12 @@ def groups_apart(bets: BetEvidence) -> Apart:
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """What is promised of the people of a check.
+    """What is promised about the people of a check.
 
     Attributes
     ----------
     question, population
-        What is asked, and of whom.
+        What to decide, and about whom.
     apart
         The groups that exclude each other.
     """
@@ -310,7 +311,7 @@ class Promises:
     apart: Apart
 
     def refuse(self, reader: Reader, table: Table, stream: int) -> None:
-        """Make sure that everybody of a batch is what was promised."""
+        """Make sure that everybody in a batch is as promised."""
         self._refuse_in_two_groups(reader, table, stream)
         self._refuse_in_another_stream(reader, table, stream)
         self._refuse_unforeseen(reader, table)
@@ -334,7 +335,7 @@ class Promises:
             )
 
     def _refuse_unforeseen(self, reader: Reader, table: Table) -> None:
-        """A value that turns up late would make "for every value" a claim about fewer groups than there are."""
+        """Refuse a value that turns up late: "for every value" would cover fewer groups than there are."""
         for name, known in self.question.covered if self.population.size is None else ():
             row = reader.misfit(known)
             if row is not None:

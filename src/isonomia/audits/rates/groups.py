@@ -2,7 +2,7 @@
 
 A claim such as ``for g in race: P[hired | race == g] >= 0.3`` is a conjunction of *comparisons*, one or more for each
 group. Each comparison has two e-processes, one against its negation and one against itself. Closed testing, or e-BH,
-makes answers of all of them, with one risk for the family: ``docs/theory/groups.md`` has the proofs.
+turns all of them into answers, with one risk for the family: ``docs/theory/groups.md`` has the proofs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class GroupClaim:
-    """What is claimed of one group: all of some comparisons, each ``left relation right``."""
+    """What is claimed of one group: the conjunction of some comparisons, each ``left relation right``."""
 
     group: str
     comparisons: tuple[Comparison, ...]
@@ -73,7 +73,7 @@ class GroupClaim:
 def groups_of(formula: Formula, values: Callable[[Column], tuple[Value, ...]]) -> tuple[GroupClaim, ...]:
     """The groups of a claim, in order; none where it is not a conjunction of comparisons over groups.
 
-    A group that is compared with itself is left out, as long as that comparison is true of itself: it says nothing.
+    A group's comparison with itself is left out where it is trivially true: it says nothing.
     """
     parts = [(bound, _comparisons(part)) for bound, part in expand_parts(formula, values)]
     if any(comparisons is None for _, comparisons in parts):
@@ -86,7 +86,7 @@ def groups_of(formula: Formula, values: Callable[[Column], tuple[Value, ...]]) -
     for label, (_, listed) in zip(_labels(kept), kept, strict=True):
         claims[label] = (*claims.get(label, ()), *listed)
     if not any(bound for bound, _ in kept) and ("" in claims or len(claims) < len(kept)):
-        return ()  # an ordinary conjunction, whose parts are not told apart by whom they are about
+        return ()  # an ordinary conjunction, whose parts do not differ in whom they are about
     return tuple(GroupClaim(label, listed) for label, listed in claims.items())
 
 
@@ -97,7 +97,7 @@ def conjunction(claims: Sequence[GroupClaim]) -> Formula:
 
 
 def _comparisons(formula: Formula) -> tuple[Comparison, ...] | None:
-    """The comparisons of two sides that a formula is the conjunction of; ``None`` where it is something else."""
+    """The two-sided comparisons whose conjunction a formula is; ``None`` where it is something else."""
     match formula:
         case Comparison():
             return tuple(Comparison(left, ((relation, right),)) for left, relation, right in links_of(formula))
@@ -109,10 +109,10 @@ def _comparisons(formula: Formula) -> tuple[Comparison, ...] | None:
 
 
 def _says_nothing(comparison: Comparison) -> bool:
-    """Whether it compares a group with itself, and is true of itself whatever the rates are.
+    """Whether it compares a group with itself, and is true whatever the rates are.
 
-    ``x - x`` is 0 and ``x / x`` is 1. ``x >= c * x`` is linear in a rate ``x``, so it is true of all values of it where
-    it is true of both ends of its range.
+    ``x - x`` is 0 and ``x / x`` is 1. ``x >= c * x`` is linear in a rate ``x``, so it is true for all values of ``x``
+    where it is true at both ends of its range.
     """
     left, ((relation, right),) = comparison.first, comparison.rest
     first, second = _cancelled(left), _cancelled(right)
@@ -127,7 +127,7 @@ def _says_nothing(comparison: Comparison) -> bool:
 
 
 def _cancelled(quantity: Quantity) -> Quantity:
-    """The same quantity with 0 for what is subtracted from itself, and 1 for what is divided by itself."""
+    """The same quantity with 0 in place of ``x - x``, and 1 in place of ``x / x``."""
     match quantity:
         case Arithmetic("-", left, right) if left == right and leaves_of(left):
             return Constant(0.0)
@@ -140,7 +140,7 @@ def _cancelled(quantity: Quantity) -> Quantity:
 
 
 def _labels(parts: Sequence[tuple[tuple[Binding, ...], tuple[Comparison, ...]]]) -> list[str]:
-    """What each part is called: the values that it is about, or whom its rates are about where no ``for`` says it."""
+    """The label of each part: the values that a ``for`` gives it, or else the conditions of its rates."""
     by_condition = _by_condition([comparisons for _, comparisons in parts])
     return [_by_value(bound) if bound else by_condition[k] for k, (bound, _) in enumerate(parts)]
 
@@ -157,7 +157,7 @@ def _by_value(bound: Sequence[Binding]) -> str:
 
 
 def _by_condition(parts: Sequence[tuple[Comparison, ...]]) -> list[str]:
-    """The conditions of each part's rates, but for those that all parts have in common; empty where none is left."""
+    """The conditions of each part's rates, except those that all parts have in common; empty where none is left."""
     listed = [dict.fromkeys(leaf.given for comparison in part for leaf in leaves_of(comparison)) for part in parts]
     shared = reduce(set.intersection, (set(conditions) for conditions in listed))
     said = reduce(set.intersection, (set(conjuncts(given)) for conditions in listed for given in conditions))
@@ -189,8 +189,8 @@ class Side:
     stacks, alone
         The e-processes with their numbers: those of one shape together, and the sliced ones.
     locks
-        Whether a wealth that reaches ``1/delta`` keeps that much for good and bets on with the rest; sliced
-        e-processes do not bet then.
+        Whether a wealth that reaches ``1/delta`` keeps that much for good and bets only the rest; sliced e-processes
+        do not bet then.
     """
 
     delta: float
@@ -208,8 +208,8 @@ class Side:
     def log_e_values(self, history: Sequence[Tallies]) -> Floats:
         """The logarithm of each hypothesis's e-value after every batch: shape ``(batches, comparisons)``.
 
-        It is the least of its polytopes', infinite where it has none. A test stops betting once its e-value is all that
-        can ever matter, the number of comparisons over ``delta``.
+        It is the least over its polytopes, infinite where it has none. A test stops betting once its e-value is as
+        large as can ever matter, the number of comparisons over ``delta``.
         """
         enough = np.log(len(self.pieces) / self.delta)
         values = np.zeros((len(history), sum(map(len, self.pieces))))
@@ -231,11 +231,11 @@ class Side:
 
 
 def _alone(test: PolytopeTest, history: Sequence[Tallies], enough: float) -> Floats:
-    """The log wealth of a sliced e-process after every batch, as long as it bets."""
+    """The log wealth of a sliced e-process after every batch; it stops betting at ``enough``."""
     found, state = np.zeros(len(history)), test.begin()
     for k, tallies in enumerate(history):
         state = test.step(state, tallies)
-        found[k] = state.log_wealth.min(initial=np.inf)  # slices that are gone had all that can matter
+        found[k] = state.log_wealth.min(initial=np.inf)  # dropped slices had all the wealth that can matter
         if found[k] >= enough:
             found[k:] = found[k]
             break
@@ -246,12 +246,12 @@ def _alone(test: PolytopeTest, history: Sequence[Tallies], enough: float) -> Flo
 class FamilyTests:
     """The tests of every comparison of every group, and the answers that follow from them.
 
-    What a batch is bet on depends on earlier ones alone, so the bets are not made before somebody asks for the answers.
+    The stakes on a batch depend on earlier batches alone, so the bets are computed only when the answers are needed.
 
-    Guarantee with ``control="family"``: the probability that a comparison that does not hold is ever answered with
-    *holds* is at most ``delta``, and so is that of one that holds being answered with *violated*. With
-    ``control="discovery"``: at any one moment at which one stops, the expected share of wrong answers among those with
-    *violated* is at most ``delta``, likewise among those with *holds*. Both are true however the groups overlap.
+    Guarantee with ``control="family"``: the probability that any comparison that does not hold is ever answered with
+    *holds* is at most ``delta``, and so is the probability that any that holds is ever answered with *violated*. With
+    ``control="discovery"``: at any one stopping time, the expected share of wrong answers among those with *violated*
+    is at most ``delta``, and likewise among those with *holds*. Both are true however the groups overlap.
     """
 
     delta: float
@@ -285,7 +285,7 @@ class FamilyTests:
         if whole is None:
             return [True if yes else None for yes in holds.tolist()]
         violated = self._rejected(self.in_favour, history)
-        if holds.all():  # the two directions contradict each other: one of them has failed
+        if holds.all():  # this contradicts the answer to the whole claim: one of the two is wrong
             return [None] * number
         return [None if yes == no else bool(yes) for yes, no in zip(holds.tolist(), violated.tolist(), strict=True)]
 
@@ -335,8 +335,8 @@ def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: boo
                 shapes.setdefault(test.process.payoffs.shape, []).append((number, test))
             elif not locks:
                 alone.append((number, test))
-            # Slices are costly, and cannot lay anything aside. Who holds is then said of all together, by the verdict;
-            # a wealth that stays at 1 is an e-value like any other.
+            # Slices are costly, and cannot lock in wealth. Then only the verdict says, of all groups together, that
+            # they hold; a wealth that stays at 1 is a valid e-value.
             number += 1
     stacks = tuple(
         (np.asarray([index for index, _ in members]), StackedTests.of([test for _, test in members]))
@@ -353,9 +353,9 @@ def region_answers(
     streams: Sequence[Row | None],
     whole: bool | None,
 ) -> list[bool | None]:
-    """Whether each comparison holds, as a confidence region says it.
+    """Whether each comparison holds, according to a confidence region.
 
-    Every answer is right whenever the region holds the truth, so that its one risk covers all of them.
+    Every answer is right whenever the region contains the truth, so its one risk covers all of them.
     """
     answers: list[bool | None] = []
     nothing = {channel: np.zeros(channel.grid.size) for channel in evidence.channels}
@@ -374,9 +374,9 @@ def verifair_answers(
     state: dict[Channel, Floats],
     whole: bool | None,
 ) -> list[bool | None]:
-    """Whether each comparison holds, as the rule of the VeriFair paper says it.
+    """Whether each comparison holds, according to the rule of the VeriFair paper.
 
-    Every answer is right whenever all lemmas about leaves are, so that their one risk covers all of them.
+    Every answer is right whenever all lemmas about leaves are, so their one risk covers all of them.
     """
     lemmas = evidence.lemmas(state)
     found = [judge_formula(comparison, lemmas)[0] for claim in claims for comparison in claim.comparisons]

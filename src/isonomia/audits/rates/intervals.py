@@ -1,4 +1,4 @@
-"""What is known at any moment: the interval of each leaf and of each compared quantity.
+"""What is known at any time: the interval of each leaf and of each compared quantity.
 
 Intervals come from the same bets as the answer, by inversion (:mod:`isonomia.evidence.inversion`), each end at the
 check's risk; where no bets can be made, from the confidence region that decides.
@@ -42,12 +42,12 @@ from isonomia.wording import number
 __all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for", "over_box"]
 
 MANY = 12
-"""From how many leaves on their intervals come from the region, which is quicker and wider, and of compared quantities
-on their intervals' ends are looked for only once. Changes width and cost only."""
+"""With this many leaves or more, their intervals come from the region, which is quicker and wider. With more quantities
+to invert than this, the ends of their intervals are not sharpened. Changes width and cost only."""
 
 
 VERY_MANY = 100
-"""From how many compared quantities on their ends are looked for among few values, too. Changes width and cost only."""
+"""With more quantities to invert than this, ends are also searched among fewer values. Changes width and cost only."""
 
 
 def inversions_for(
@@ -75,7 +75,7 @@ class Knowledge:
     streams
         The conditions of the population's streams, which say what is independent of what.
     delta
-        The risk of each end of each interval by itself; of the whole interval where it comes from the region.
+        The risk of each end of each interval; of the whole interval where it comes from the region.
     sizes
         For draws without replacement, how many people each leaf's group has; ``None`` for independent draws.
     history
@@ -85,7 +85,7 @@ class Knowledge:
     rough
         Whether ends need not be sharp, as while a check goes on.
     found
-        The intervals that were made already, by quantity and risk: that of ``b / a`` is read off that of ``a / b``.
+        The intervals found so far, by quantity and risk: that of ``b / a`` is derived from that of ``a / b``.
     paths
         The wealths of each quantity's bets, which are the same for every risk.
     """
@@ -118,7 +118,7 @@ class Knowledge:
 
     def _interval(self, quantity: Quantity) -> tuple[float, float]:
         if isinstance(quantity, Extreme) and quantity.function == "abs":
-            # Linear quantities are quick, and what is known of a value says what is known of its size.
+            # Linear quantities are quick, and an interval for a value gives one for its absolute value.
             low, high = self._interval(quantity.arguments[0])
             return max(0.0, low, -high), max(-low, high)
         found = self._mirrored(quantity) or self._inverted(quantity)
@@ -134,7 +134,7 @@ class Knowledge:
         return over_box(quantity, box)
 
     def _mirrored(self, quantity: Quantity) -> tuple[float, float] | None:
-        """The interval of ``b / a`` where that of ``a / b`` is known, and of ``b - a`` likewise: one bet is on both."""
+        """The interval of ``b / a`` where that of ``a / b`` is known, likewise ``b - a``: the same bets are on both."""
         match quantity:
             case Arithmetic("/" | "-" as sign, Rate() as left, Rate() as right) if self.found:
                 other = self.found.get((Arithmetic(sign, right, left), self.delta))
@@ -148,7 +148,7 @@ class Knowledge:
         return (1.0 / high if high > 0.0 else inf), (1.0 / low if low > 0.0 else inf)
 
     def _inverted(self, quantity: Quantity) -> tuple[float, float] | None:
-        """What the bets have not refuted; ``None`` where there are none, or a leaf was never or is fully seen."""
+        """The values that bets have not refuted; ``None`` without bets, with an unseen leaf, or once all are seen."""
         inversion, leaves = self.inversions.get(quantity), leaves_of(quantity)
         if inversion is None or not self.history or any(self.tallies[leaf].n == 0 for leaf in leaves):
             return None
@@ -202,16 +202,16 @@ class Knowledge:
 
 
 def _plain(quantity: Quantity) -> Quantity:
-    """What is within the bars of a size."""
+    """The quantity inside the bars of an absolute value."""
     inside = isinstance(quantity, Extreme) and quantity.function == "abs"
     return _plain(quantity.arguments[0]) if inside else quantity  # type: ignore[union-attr]
 
 
 def agreeing(formula: Formula, answer: bool | None, expressions: Sequence[Expression]) -> tuple[Expression, ...]:
-    """The intervals, in the order of ``compared``, each on the side of its threshold that the answer says.
+    """The intervals, in the order of ``compared``, each on the side of its threshold that the answer implies.
 
-    An end is found by looking at a few values, and the threshold is the one that the verdict looked at: so it may cut
-    an end off, or, where nothing is decided, be added to an interval. Neither takes a risk that the answer does not.
+    An end is found by testing a few values, and the verdict tested the threshold itself. So the threshold may cut an
+    interval short or, where nothing is decided, be added to it. Neither takes a risk that the answer does not.
     """
     if len(expressions) == 1:
         (truth,) = _implied(formula, answer)
@@ -221,7 +221,7 @@ def agreeing(formula: Formula, answer: bool | None, expressions: Sequence[Expres
 
 
 def _implied(formula: Formula, answer: bool | None) -> Iterator[bool | None]:
-    """What the truth of a formula says about each of its comparisons; ``None`` where it says nothing."""
+    """What the truth of a formula implies for each of its comparisons; ``None`` where it implies nothing."""
     match formula:
         case Comparison(rest=rest):
             known = answer if answer or len(rest) == 1 else None
@@ -248,7 +248,7 @@ def _corners(quantity: Quantity, region: Region) -> tuple[float, float] | None:
     """The range of a quantity over a region that is a box, where interval arithmetic finds it without a search.
 
     That is so where no two leaves share an allowance and none occurs twice (Moore 1966: the range of an expression is
-    exact where each variable occurs once). ``None`` elsewhere, and where the range has no end.
+    exact where each variable occurs once). ``None`` elsewhere, and where the range is infinite.
     """
     used = [node for node in nodes(quantity) if isinstance(node, Rate | Mean)]
     if len(used) < 2 or len(set(used)) < len(used) or any(len(members) > 1 for members in region.classes):
@@ -258,7 +258,7 @@ def _corners(quantity: Quantity, region: Region) -> tuple[float, float] | None:
 
 
 def over_box(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
-    """The least and the greatest value of a quantity, or values beyond, where each leaf is within an interval."""
+    """Bounds on a quantity where each leaf is within an interval: its least and greatest value, or values beyond."""
     value = enclose(
         quantity, {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
     )

@@ -1,4 +1,4 @@
-"""Planned looks in a check of rates: at which numbers of people, what is known there, and what the next table takes."""
+"""Planned looks in a check of rates: after how many people, what is known then, and how large a next table must be."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from isonomia.spec.tree import Formula, Leaf, Mean, Quantity
 __all__ = ["LookKnowledge", "NoLookError", "looks_of", "next_table", "no_look_remark", "people_at_once"]
 
 MEAN_BATCHES = 128
-"""The batches of a check about a mean: its stakes for one are made from those before. Changes power and cost only."""
+"""The batches of a check about a mean: the stakes for each depend on those before it. Changes power and cost only."""
 
 POWER = 0.8
 """How likely it should be that one look decides, where a table is planned."""
 
 
 MOST_TIMES = 100
-"""A table so many times as large is not planned for: it says that the rates lie on the boundary."""
+"""A next table more than this many times as large is not suggested: the rates lie on the boundary."""
 
 
 def looks_of(check: Check[Property], question: Question, people: float) -> tuple[LookEvidence, Schedule]:
@@ -39,7 +39,7 @@ def looks_of(check: Check[Property], question: Question, people: float) -> tuple
     Parameters
     ----------
     check, question
-        What is asked, and how often it is to be looked at.
+        What to decide, and how often to look.
     people
         How many people there will be: as many as the table has, or as the budget says.
 
@@ -69,7 +69,7 @@ def looks_of(check: Check[Property], question: Question, people: float) -> tuple
 
 
 def no_look_remark(looks: str | int, reason: str) -> str:
-    """Why a verdict was reached as if one looked whenever one likes, although less was asked for."""
+    """Why a method for any number of looks was used, although fewer looks were requested."""
     return (
         f"looks={looks!r} has no method for this property, since {reason}: it was decided by a method for any "
         "number of looks, which takes more samples"
@@ -81,11 +81,11 @@ def next_table(
 ) -> tuple[str, ...]:
     """For a table that left a property undecided: how large the next one should be, if it is looked at once.
 
-    It is a plan for other people. A second look at these, after the first one, would break the promise of either.
+    It is a plan for other people. A second look at these, after the first one, would break the guarantee of both.
     """
     if check.looks != "any" or check.population.kind != "sample" or any(not tally.n for tally in tallies.values()):
         return ()
-    # A rate that was 0 or 1 is not a guess: half a draw at either end of the range keeps it away from there.
+    # A rate of 0 or 1 is not a useful guess: half a draw at either end of the range keeps it away from there.
     middles = {leaf: 0.5 * (tally.nodes[0] + tally.nodes[-1]) for leaf, tally in tallies.items()}
     means = {leaf: (tally.n * tally.mean + middles[leaf]) / (tally.n + 1.0) for leaf, tally in tallies.items()}
     shares = {leaf: tally.n / samples for leaf, tally in tallies.items()}
@@ -105,7 +105,7 @@ def people_at_once(
     means: Mapping[Leaf, float],
     shares: Mapping[Leaf, float],
 ) -> float:
-    """How many people of one stream one look takes, if guesses are right; not a number where there is no method."""
+    """How many people of one stream one look takes if the guesses are right; NaN where there is no method."""
     try:
         evidence = looks_for(formula, ranges, (None,), delta, (1,))
     except NoLookError:
@@ -114,14 +114,14 @@ def people_at_once(
 
 
 def _rounded(people: float) -> int:
-    """Up to two figures: it is a guess."""
+    """Rounded up to two significant figures: it is a guess."""
     unit = int(10 ** max(len(str(ceil(people))) - 2, 0))
     return ceil(people / unit) * unit
 
 
 @dataclass(frozen=True, slots=True)
 class LookKnowledge:
-    """What is known at a look; between looks nothing is.
+    """What is known at a look; between looks, nothing is known.
 
     Attributes
     ----------

@@ -35,18 +35,18 @@ class RatesPlan:
     delta
         The risk.
     answer
-        What it would turn out to be: ``"holds"``, ``"violated"``, or ``"undecided"`` on the boundary.
+        The expected answer: ``"holds"``, ``"violated"``, or ``"undecided"`` on the boundary.
     samples
         How many people it takes on average.
     early, late
         One run in ten takes fewer than ``early``, one in ten more than ``late``.
     limit
         The fewest that any method with this risk could take on average, for yes/no leaves of disjoint groups; means
-        count as numbers at the ends of their range, and several events of one group as independent. Not a number where
-        groups overlap; then ``samples`` is the cost with tickets, and a check that can bet slice by slice takes less.
+        count as numbers at the ends of their range, and several events of one group as independent. NaN where groups
+        overlap; then ``samples`` is the cost with tickets, and a check that can bet slice by slice takes less.
     once
         How many people decide it with probability 0.8 if they are all drawn and looked at once, ``looks="once"``: by
-        the normal approximation. Not a number where there is no method for that.
+        the normal approximation. NaN where there is no method for that.
     """
 
     text: str
@@ -89,7 +89,7 @@ def plan_rates(
     guesses
         For each leaf, by its text, what it might be.
     shares
-        For each condition, by its text, which share of the population meets it; equal shares where nothing is said.
+        For each condition, by its text, which share of the population meets it; equal shares where none are given.
     delta
         The risk.
     seed
@@ -104,7 +104,7 @@ def plan_rates(
         raise UsageError(f"expected a property that is linear in the rates, but got {prop}: its cost is not known")
     table = _shares(evidence.channels, shares)
     found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
-    # How much groups that overlap tell about each other is not among the guesses, so then no limit is known.
+    # The guesses do not say how much overlapping groups tell about each other, so no limit is known for them.
     least = float("nan") if any(channel.ticket for channel in evidence.channels) else found.limit
     shares_of = {leaf: table[channel] for channel in evidence.channels for leaf in channel.leaves}
     once = people_at_once(formula, ranges, delta, means, shares_of)

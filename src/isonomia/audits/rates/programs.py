@@ -1,8 +1,8 @@
 """A check about a program, proved: every way through it is followed, and its probability enclosed.
 
-Where the draws of a program, or of a causal model, are normal, in steps or in categories, and what it makes of them is
-piecewise linear, the probabilities of a property's events are integrals that can be enclosed with no risk of error. The
-enclosures are as narrow as the effort allows.
+Where a program, or a causal model, draws from normal, step or categorical distributions, and computes piecewise linear
+functions of the draws, the probabilities of a property's events are integrals that can be enclosed with no risk of
+error. The enclosures are as narrow as the effort allows.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from isonomia.spec.walk import leaves_of, versions_of
 __all__ = ["Proof", "prove"]
 
 NARROW = 1e-7
-"""A width that no number of draws reaches: 10^14 of them would. Where what is proved is as narrow, nobody is drawn."""
+"""A width that would take 10^14 draws to reach. Where a proof is this narrow, nobody is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known of each leaf: a fraction, or two numbers between which its value lies; ``None`` if it has nobody.
+    """What is known of each leaf: a fraction, or two numbers that enclose it; ``None`` where its group has nobody.
 
     ``reason`` says why there is no proof, in words; empty where there is one.
     """
@@ -74,12 +74,12 @@ class Proof:
 
     @property
     def narrow(self) -> bool:
-        """Whether more draws than anybody makes would tell no more of any leaf."""
+        """Whether no feasible number of draws would tell more about any leaf."""
         return all(value is None or value[2] - value[1] <= NARROW for value in self.leaves.values())
 
     @property
     def box(self) -> dict[Leaf, Interval]:
-        """The enclosures, as the evidence takes them."""
+        """The enclosures as intervals."""
         return {
             leaf: Interval(np.asarray([value[1]]), np.asarray([value[2]]))
             for leaf, value in self.leaves.items()
@@ -154,7 +154,7 @@ def prove(check: Check[Property], question: Question, observer: Observer, effort
 def _cells_of(leaf: Leaf, ways: Ways) -> dict[Fraction, list[DrawCell]]:
     """The cells in which a leaf's condition holds, by the value of its event, or of its term, there.
 
-    The condition comes first, and interventions after it: nobody else need be followed under them.
+    The condition comes first, and interventions after it: only people who meet it are followed under them.
     """
     found: dict[Fraction, list[DrawCell]] = {}
     count = 0
@@ -217,9 +217,9 @@ def _once(
 def _mean(
     parts: Mapping[Fraction, Known],
 ) -> Known | None:
-    """The mean of a value that is known on each part; ``None`` where all of them together have no probability.
+    """The mean of a value that is known on each part; ``None`` where all parts together have probability 0.
 
-    The share of one value is enclosed by what is least of it and most of the others, and the other way round.
+    The share of one value is enclosed by its least mass with the greatest of the others, and vice versa.
     """
     exact = {value: mass for value, (mass, _, _) in parts.items() if mass is not None}
     if len(exact) == len(parts):
@@ -238,7 +238,7 @@ def _mean(
 def _extreme(parts: Mapping[Fraction, Known], *, least: bool) -> float:
     """The least, or the greatest, mean that masses within their enclosures can give.
 
-    It is reached with the most of the values on one side of some point and the least of those on the other.
+    It is reached with the greatest masses on one side of some value and the least on the other.
     """
     order = sorted(parts, reverse=not least)
     found = []

@@ -1,4 +1,4 @@
-"""A property made concrete for a population and a model: what is read, of whom, and what is refused beforehand."""
+"""A property made concrete for a population and a model: what to read, about whom, and what to refuse beforehand."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ __all__ = [
 
 
 class Ordered(Protocol):
-    """A table, or people, that know which order was declared for a column of categories."""
+    """A table or a population that knows which order was declared for a column of categories."""
 
     def order(self, name: str, /) -> tuple[str, ...]:
         """The categories in their order; empty where none is declared."""
 
 
 def need_people(population: object) -> None:
-    """Refuse a domain of inputs where people are asked about."""
+    """Refuse a domain of inputs where a population of people is needed."""
     if not hasattr(population, "streams"):
         raise UsageError("expected people, but this population has inputs for k-safety properties (nomos, safety)")
 
@@ -92,7 +92,7 @@ def refuse_classes(prop: Property, model: Model) -> None:
 
 
 def refuse_class(node: Node, model: Model) -> None:
-    """Refuse a comparison of the prediction with what the model never predicts, as far as it says what it does."""
+    """Refuse a comparison of the prediction with a value that is not among the classes that the model states."""
     for item in predicted_values(node) if model.classes else ():
         if isinstance(item, Literal) and item.value not in model.classes:
             known = ", ".join(repr(label) for label in model.classes[:8])
@@ -102,7 +102,7 @@ def refuse_class(node: Node, model: Model) -> None:
 
 
 def predicted_values(node: Node) -> tuple[Literal | Variable, ...]:
-    """The values that a comparison holds a prediction against."""
+    """The values that a prediction is compared with."""
     match node:
         case Compare("==" | "!=", Output(name="prediction"), Literal() as value):
             return (value,)
@@ -117,10 +117,10 @@ def predicted_values(node: Node) -> tuple[Literal | Variable, ...]:
 def refuse_never_given(values: Sequence[Literal | Variable], seen: Sequence[Value], name: str) -> None:
     """Refuse values of which none can be a prediction, going by predictions that were seen.
 
-    A model may never give a class in a sample and have it all the same, so a value is refused only where it is of
-    another sort than what the model gives: 0 or 1 where nothing is 0 or 1, as for labels 2 and 3 and for probabilities;
-    a whole number where everything is a fraction; a text that is nearly one that it gives. One answer that is always
-    the same tells nothing, unless it is a fraction; and where every answer is 0 or 1, both are possible.
+    A model may have a class that it never predicts in a sample, so a value is refused only where it is of another sort
+    than what the model gives: 0 or 1 where nothing is 0 or 1, as for labels 2 and 3 and for probabilities; a whole
+    number where everything is a fraction; a text that is nearly one that it gives. A single answer that never changes
+    tells nothing, unless it is a fraction; and where every answer is 0 or 1, both are possible.
     """
     items = [item for item in values if isinstance(item, Literal)]
     wanted = [item.value for item in items]
@@ -142,7 +142,7 @@ def refuse_never_given(values: Sequence[Literal | Variable], seen: Sequence[Valu
 
 
 def refuse_orders(prop: Property, people: Ordered) -> None:
-    """Text is ordered by its letters, which is not the order that somebody declared for categories."""
+    """Refuse to order categories that have a declared order: text is compared by its letters."""
     for node in nodes(prop.formula):
         if not isinstance(node, Compare) or node.relation in {"==", "!="}:
             continue
@@ -158,7 +158,7 @@ def refuse_orders(prop: Property, people: Ordered) -> None:
 
 
 def refuse_kinds(prop: Property, people: Population) -> None:
-    """Refuse what cannot be computed from the columns of a table that is held, before anybody is asked about.
+    """Refuse what cannot be computed from the columns of a table in memory, before the model is queried.
 
     Text is compared with text and has no mean; and a rate that is compared with a number above 1 was meant in percent.
     """
@@ -199,7 +199,7 @@ def _evaluated(node: Row, table: Table) -> None:
 
 
 _HEAD = 100
-"""Rows by which the kind of a column is told."""
+"""Rows from which the kind of a column is inferred."""
 
 SHOWN = 12
 """How many of a column's values a message lists, the nearest first."""
@@ -208,13 +208,14 @@ SHOWN = 12
 def refuse_absent_values(conditions: Iterable[Row | None], population: Population, *, read: bool = False) -> None:
     """Refuse a group whose value nobody has: it is more often misspelt than meant, and nothing is known about nobody.
 
-    Of a table that is held, a text that a condition compares a column with must occur in it; so must a number that it
-    must equal, or one of those that it may equal. Where all values of a column are known beforehand, as ``values=`` or
-    as categories of a causal model, it must be one of them. A value that was declared, as ``values=`` or as a category
-    of the table's column, is no mistake: the verdict is *undecided* where it turns on it. Where draws have no end, what
-    was not declared may come yet; where it does not, that is *undecided* too.
+    In a table in memory, a text that a condition compares a column with must occur in that column; so must a number
+    that it must equal, or one of those that it may equal. Where all values of a column are known beforehand, from
+    ``values=`` or as categories of a causal model, it must be one of them. A value that was declared, with ``values=``
+    or as a category of the table's column, is not a mistake: the verdict is *undecided* where it turns on it. Where
+    draws have no end, a value that was not declared may still come; where it does not, that is *undecided* too.
 
-    A table that is read as it goes is looked through only with ``read``, once all of it was read and nobody was found.
+    A table that is read from files as needed is searched only with ``read``, after all of it was read and nobody was
+    found.
     """
     people = population.people if isinstance(population, Abducted) else population
     for condition in conditions:
@@ -248,7 +249,7 @@ def _compared_values(node: Node) -> Iterator[tuple[Column, tuple[Literal, ...], 
 
 @dataclass(frozen=True, slots=True)
 class _KnownValues:
-    """The values of a column that are known beforehand: the column itself, where it is held, and what is declared."""
+    """The values of a column that are known beforehand: the column itself, if in memory, and what is declared."""
 
     people: Population
     column: NDArray[Any] | None
@@ -271,7 +272,7 @@ class _KnownValues:
         return cls(people, None, declared) if declared else None
 
     def has(self, value: Value) -> bool:
-        """Whether a value is declared, or occurs; a value of another kind than the column's is for others to refuse."""
+        """Whether a value is declared, or occurs; one of another kind than the column's is refused elsewhere."""
         if value in self.declared:
             return True
         if self.column is None:
@@ -281,7 +282,7 @@ class _KnownValues:
         return bool(np.any(self.column == value))
 
     def message(self, name: str, value: Value) -> str:
-        """That nobody has a value, the nearest ones that occur, and what to do."""
+        """The message that nobody has a value, with the nearest ones that occur, and what to do."""
         known = self.declared if self.column is None else distinct([self.column], name)
         near = _nearest_first(value, known)
         listed = ", ".join(map(value_text, near[:SHOWN])) + (", ..." if len(near) > SHOWN else "")
@@ -294,7 +295,7 @@ class _KnownValues:
 
 
 def _nearest_first(value: Value, known: Sequence[Value]) -> list[Value]:
-    """Known values, the nearest first: numbers by their distance, text by its likeness."""
+    """Known values, the nearest first: numbers by their distance, text by similarity."""
     if isinstance(value, str):
         return sorted(known, key=lambda item: -SequenceMatcher(None, str(item).lower(), value.lower()).ratio())
     numbers = [item for item in known if not isinstance(item, str)]
@@ -302,7 +303,7 @@ def _nearest_first(value: Value, known: Sequence[Value]) -> list[Value]:
 
 
 MOST_GROUPS = 200
-"""How many values a ``for`` may run over; a column with more of them is hardly a grouping."""
+"""How many values a ``for`` may run over; a column with more is hardly a grouping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +374,7 @@ class Question:
 
     @property
     def counted(self) -> OneOf["people", "pairs"]:
-        """What is asked about, and what a budget counts: a second person makes a pair."""
+        """What one sample is, which is what a budget counts: a second person makes a pair."""
         return "pairs" if Other() in self.asked else "people"
 
     @property
@@ -418,7 +419,7 @@ def ask_about(
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The values that each ``for`` runs over, as the population gives them, each column looked at once."""
+    """The values that each ``for`` runs over, as the population gives them; each column is read once."""
 
     population: Population
     journal: Journal
@@ -445,7 +446,7 @@ def _asked(written: Formula, formula: Formula, version: Version | None, model: M
 
 
 def _refuse_unknown(declared: Mapping[str, tuple[float, float]], known: Sequence[str]) -> None:
-    """A range of a misspelt column would be a promise that nobody checks."""
+    """Refuse a range of an unknown column: it would be a promise that nobody checks."""
     for name in declared:
         if name not in {"prediction", "score", *known}:
             raise UsageError(f"expected ranges of columns, but there is no column {name!r}.{nearest(name, known)}")
@@ -472,7 +473,7 @@ def need_ranges(question: Question) -> None:
 
 
 LARGEST = 1e100
-"""The ends of a range lie within; bets square them, and multiply some."""
+"""The largest absolute value in a range; bets square the ends, and multiply some."""
 
 
 def _range(
@@ -490,7 +491,7 @@ def _known(column: Column, values: tuple[Value, ...]) -> Row:
 
 
 MOST_PAIRS = 2**26
-"""Pairs that are counted; where there are more they are drawn at random."""
+"""The most pairs that are all counted; where there are more, pairs are drawn at random."""
 
 
 def census_of(population: Population) -> Census | None:
@@ -524,13 +525,13 @@ def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known:
     Parameters
     ----------
     wanted
-        What the question asks for: all columns, where a model is asked.
+        What the question needs: all columns, where there is a model to query.
     named
         The columns that the property names.
     model
         The model; ``None`` without one.
     known
-        The columns that there are. A model that reads others is given everything, and says what it misses.
+        The columns that exist. A model that reads others is given everything, and reports what is missing.
     """
     own = None if model is None else read_by(model)
     if wanted.columns is not None or own is None or not set(own) <= set(known):
@@ -541,9 +542,9 @@ def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known:
 def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
     """Make sure that each leaf can be read from a stream.
 
-    A stream gives the people of one group, and its second persons are of that group too. So a leaf that speaks of a
-    second person must say of both that they belong to it; otherwise ``other`` would stand for fewer people than it
-    says.
+    A stream gives the people of one group, and its second persons are from that group too. So a leaf that speaks of a
+    second person must state for both that they belong to it; otherwise ``other`` would range over fewer people than
+    the property says.
     """
     for leaf in leaves:
         index = stream_of(leaf, streams)
@@ -568,7 +569,7 @@ def _of_both(condition: Row | None, leaf: Leaf) -> bool:
 
 
 def _of_the_other(row: Row) -> Row | None:
-    """The same condition said of a second person; ``None`` where it cannot be said."""
+    """The same condition for a second person; ``None`` where it cannot be stated."""
     match row:
         case Literal():
             return row

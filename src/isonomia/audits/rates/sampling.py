@@ -1,4 +1,4 @@
-"""The sampled check: choose the evidence and the source, then batch after batch draw, ask, count and bet."""
+"""The sampled check: choose the evidence and the source, then draw, query the model, count and bet, batch by batch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
 
 UNLIMITED = 10_000_000
-"""The people asked about at most when the population is unlimited and no budget was given."""
+"""The most people drawn when the population is unlimited and no budget was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
     sizes, arithmetic = _kept_sizes(check, question), settled(question.formula, question.ranges)
     evidence: AnyEvidence | None = None if sizes is None else _bets(check, question, arithmetic.formula, sizes)
     if evidence is None:
-        # Groups that overlap, and regions, need independent draws: rows of a census may then come twice.
+        # Overlapping groups and regions need independent draws: rows of a census may then come twice.
         sizes, evidence = None, _evidence(check, question, arithmetic.formula)
     source, asker = _drawn_and_asked(check, question, replaced=sizes is None)
     work: RatesSampling[Any] = RatesSampling(
@@ -109,7 +109,7 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
 
 
 def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
-    """Draw as many people as there are, or as the budget says, and look when that was planned."""
+    """Draw as many people as there are, or as the budget says, and look at the planned times."""
     # People of a census are drawn with replacement: the exact tests are for independent draws.
     kept = once(check.journal, "available", lambda: {"people": _available(check, question, replaced=True)})["people"]
     available = float("inf") if kept is None else float(kept)
@@ -120,7 +120,7 @@ def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
 
 
 def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
-    """Where people are drawn and who is asked: shared with other checks where all of them see people as they are."""
+    """The source of people and the asker: shared with other checks where the check only sees people as they are."""
     on_device = getattr(check.population, "device", None) is not None
     alone = set(question.asked) == {None} and len(check.population.streams) == 1 and not on_device
     again = replaced and census_of(check.population) is not None
@@ -132,13 +132,13 @@ def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bo
 
 
 def _available(check: Check[Property], question: Question, replaced: bool) -> int | None:
-    """How many draws there can be: one a row, one a pair of rows, or infinitely many, ``None``."""
+    """How many draws there can be: one per row or per pair of rows; ``None`` for infinitely many."""
     size: int | None = check.population.size
     if size is None:
         return None
     if census_of(check.population) is None:
         return size // 2 if Other() in question.asked else size
-    # Once as many draws were made as there are rows, asking everybody is cheaper than drawing on, budget permitting.
+    # After as many draws as there are rows, counting everybody is cheaper than more draws, if the budget allows it.
     counted_in_the_end = countable(question, size) and check.budget.samples >= 2 * size
     return size if counted_in_the_end or not replaced else None
 
@@ -167,9 +167,9 @@ def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float]
 
 
 def _group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
-    """How many rows each leaf's group has, where rows can be drawn without replacement and that can be known.
+    """How many rows each leaf's group has; ``None`` where that is not known, or rows are drawn with replacement.
 
-    It can for a census whose groups do not depend on the model, and for yes/no leaves.
+    It is known for a census whose leaves are all yes/no, and whose groups do not depend on the model.
     """
     population = check.population
     if not isinstance(population, Census) or check.method not in {"auto", "bets"} or len(question.asked) > 1:
@@ -187,7 +187,7 @@ def _group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float
 
 
 def _evidence(check: Check[Property], question: Question, formula: Formula) -> AnyEvidence:
-    """What decides a formula: the question's own, after arithmetic has decided what it can."""
+    """The evidence that decides the question's formula, after arithmetic has decided what it can."""
     leaves, ranges = question.leaves, question.ranges
     streams, delta = check.population.streams, check.delta
     if check.method == "verifair":
@@ -208,9 +208,9 @@ def _bets(
 
 
 def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
-    """The schedule asked for, with smaller batches where they cost nothing or where fidelity asks for them.
+    """The requested schedule, with smaller batches where they cost nothing or where VeriFair's rule needs them.
 
-    Where every draw informs every channel, the first batches may be as small as can be. The paper's rule looks after
+    Where every draw informs every channel, the first batches may be as small as possible. VeriFair's rule looks after
     every draw; batches that grow by half a percent stop within half a percent of it.
     """
     schedule = check.schedule
@@ -232,7 +232,7 @@ def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
 
 
 def _soonest(delta: float) -> int:
-    """A draw seldom brings more than half a nat, so hardly anything is decided by fewer draws than this."""
+    """A draw seldom yields more than half a nat, so hardly anything is decided by fewer draws than this."""
     return int(np.ceil(2.0 * np.log(1.0 / delta)))
 
 
@@ -244,7 +244,7 @@ Drawn: TypeAlias = tuple[int, People]
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """What one batch came to: how many people, and the counts in every channel."""
+    """The result of one batch: how many people, and the counts in every channel."""
 
     people: int
     tallies: Tallies
@@ -252,9 +252,9 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class SamplingState(Generic[S]):
-    """What all batches so far came to: the evidence's own state, the counts of each leaf, and those of each batch.
+    """The result of all batches so far: the evidence's own state, the counts of each leaf, and those of each batch.
 
-    There are few batches: but for the first ones and the last, each is some percent of all draws before it.
+    There are few batches: except for the first ones and the last, each is some percent of all draws before it.
     """
 
     evidence: S
@@ -269,7 +269,7 @@ class RatesSampling(Generic[S]):
     Attributes
     ----------
     question, population, source, asker
-        What is asked, of whom, drawn from where, answered by which model.
+        What to decide, about whom, where people are drawn, and what answers for the model.
     evidence
         How it is decided.
     delta, seed
@@ -277,13 +277,13 @@ class RatesSampling(Generic[S]):
     sizes
         For draws without replacement, how many people each leaf's group has.
     bets
-        The evidence once more where it consists of bets, whose groups are checked and whose draws are allocated.
+        The same evidence where it consists of bets: their groups are checked and their draws allocated.
     vanished
-        The leaves that arithmetic took out of a comparison, on which it turns all the same.
+        The leaves that arithmetic removed from a comparison, which still has no truth value without them.
     notes
-        What a reader should know of how the evidence was chosen.
+        What a reader should know about how the evidence was chosen.
     region
-        The evidence once more where it is a confidence region.
+        The same evidence where it is a confidence region.
     family
         The tests of each group, where the claim is about every group and bets can be made.
     stop, width
@@ -362,7 +362,7 @@ class RatesSampling(Generic[S]):
                 yield stream, drawn
 
     def _counted(self, plan: Plan, drawn: Iterable[Drawn], asker: Asks | None) -> BatchCounts:
-        """What the people of a batch come to."""
+        """The counts of the people of a batch."""
         tallies = {channel: np.zeros(channel.grid.size) for channel in self._channels}
         asked: dict[int, int] = {}
         tickets: dict[tuple[int, int], np.random.Generator] = {}
@@ -374,7 +374,7 @@ class RatesSampling(Generic[S]):
         return BatchCounts(sum(asked.values()), tallies)
 
     def together(self, plans: Sequence[Plan]) -> BatchesAhead[BatchCounts]:
-        """Draw batches, and let workers begin to answer about all of them."""
+        """Draw several batches, and let workers start on all of them."""
         assert isinstance(self.asker, Asker), "it has workers"
         drawn = [list(self._drawn(plan)) for plan in plans]
         questions = [
@@ -389,7 +389,7 @@ class RatesSampling(Generic[S]):
 
     @property
     def ahead(self) -> RatesSampling[S] | None:
-        """Itself, where there are workers to be asked ahead."""
+        """Itself, where there are workers that can be asked ahead."""
         return self if isinstance(self.asker, Asker) and self.asker.workers is not None else None
 
     def pack(self, reading: BatchCounts) -> Entry:
@@ -409,9 +409,9 @@ class RatesSampling(Generic[S]):
         return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history)
 
     def shares(self, state: SamplingState[S]) -> tuple[float, ...]:
-        """Even at first; once every leaf was seen, where the evidence that is missing grows fastest.
+        """Equal shares at first; once every leaf was seen, more where the missing evidence grows fastest.
 
-        Tests that have refuted their polytope need no more draws. A stream that no leaf asks for gets none.
+        Tests that have refuted their polytope need no more draws. A stream that no leaf needs gets none.
         """
         streams = len(self.population.streams)
         if streams == 1:
@@ -430,7 +430,7 @@ class RatesSampling(Generic[S]):
         return reading.people
 
     def decided(self, state: SamplingState[S]) -> bool:
-        """Whether there is an answer, and all that was asked for besides."""
+        """Whether there is an answer, and the condition of ``stop`` is met."""
         if self.stop == "all" or self.answer(state) is None:
             return False
         return self.width is None or self._precise(state, self.width)
@@ -441,11 +441,11 @@ class RatesSampling(Generic[S]):
         return known is not None and known.high - known.low <= width
 
     def answer(self, state: SamplingState[S]) -> bool | None:
-        """What the evidence says; ``None`` while a comparison on which that rests may have no truth value.
+        """What the evidence says; ``None`` while a comparison that it relies on may have no truth value.
 
         Nothing is said about nobody: a comparison has no truth value while one of its groups has not been seen, or
         while it divides by what may be zero. The evidence leaves such comparisons out by itself, so that other parts of
-        the formula may decide it alone. What it cannot see are leaves that arithmetic took out: they are waited for.
+        the formula may decide it alone. It cannot see leaves that arithmetic removed, so this waits for those.
         """
         answer = self.evidence.decision(state.evidence)
         if answer is None or self.zero_denominators(state):
@@ -454,7 +454,7 @@ class RatesSampling(Generic[S]):
         return answer if seen.issuperset(self.vanished) else None
 
     def share(self, state: SamplingState[S]) -> float:
-        """How far the evidence has come; where it goes on regardless, that says nothing about the end."""
+        """How far the evidence has come; 0 where the check goes on after a decision, whose end it cannot tell."""
         return self.evidence.progress(state.evidence) if self.stop == "decided" else 0.0
 
     def closing_in(self, state: SamplingState[S]) -> str:
@@ -465,7 +465,7 @@ class RatesSampling(Generic[S]):
     def compared(self, state: SamplingState[S]) -> Expression | None:
         """What is known of the first compared quantity, or of the worst of many groups; ``None`` between planned looks.
 
-        The worst is the one that is worst by its estimate.
+        The worst is judged by its estimate.
         """
         if isinstance(state.evidence, LookState) and state.evidence.findings is None:
             return None
@@ -488,9 +488,8 @@ class RatesSampling(Generic[S]):
     ) -> list[tuple[bool | None, Expression]]:
         """Whether each comparison of each group holds, given the answer to all of them, and what is known of it.
 
-        ``known`` is what is known of everything, each at the whole risk. The intervals that are given are for all of
-        them at once, and agree with the answers. None for a claim that is not about every group, or that is about more
-        than bets can be made on.
+        In ``known``, each interval is at the whole risk. The intervals returned are valid for all comparisons at once,
+        and agree with the answers. Empty for a claim that is not about every group, or on which no bets can be made.
         """
         claims, question, own = self.question.claims, self.question, state.evidence
         comparisons = [comparison for claim in claims for comparison in claim.comparisons]
@@ -509,7 +508,7 @@ class RatesSampling(Generic[S]):
         else:
             return []
         assert isinstance(known, Knowledge), "tests of groups and regions go with intervals at any time"
-        # Intervals for all groups at once share the risk out.
+        # Intervals that are valid for all groups at once divide the risk.
         known = replace(known, delta=self.delta / len(comparisons))
         items = [known.expression(*item) for each in comparisons for item in compared(each)]
         return self._sayable(comparisons, answers, items, known.tallies)
@@ -538,7 +537,7 @@ class RatesSampling(Generic[S]):
         items: Sequence[Expression],
         tallies: Mapping[Leaf, LeafTally],
     ) -> list[tuple[bool | None, Expression]]:
-        """Answers without those that divide by what may be zero, and intervals that agree with them."""
+        """The answers, ``None`` where a comparison divides by what may be zero, with intervals that agree with them."""
         means, ranges = {leaf: tally.mean for leaf, tally in tallies.items()}, self.question.ranges
         zero = [any(_value(p, means) == 0 for p in denominators_of(each, ranges)) for each in comparisons]
         said = [None if nothing else answer for answer, nothing in zip(answers, zero, strict=True)]
@@ -567,7 +566,7 @@ class RatesSampling(Generic[S]):
     ) -> dict[Channel, NDArray[np.float64]]:
         """The counts of some of one stream's people, in every channel that reads from it.
 
-        ``where`` is the batch, the stream, and how many came before them in it; ``rngs`` draws the tickets.
+        ``where`` is the batch, the stream, and how many people of the batch came before these; ``rngs`` draw tickets.
         """
         table = drawn[None]
         index, stream, before = where

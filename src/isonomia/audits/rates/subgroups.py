@@ -1,8 +1,8 @@
 """Searching a table for subgroups that violate a property: all conjunctions of attribute values, without a hold-out.
 
-The table is looked at once, so every subgroup has an exact p-value. Subgroups overlap in every way, so the procedure
-of Benjamini and Yekutieli, which allows for any dependence, names those that violate. Who belongs to a subgroup is
-taken as given: sizes may be looked at, and what is too small, or the same people under a longer description, is left
+The table is looked at once, so every subgroup has an exact p-value. Subgroups may overlap in any way, so the procedure
+of Benjamini and Yekutieli, which allows for any dependence, names those that violate. Membership of subgroups is taken
+as given: sizes may be looked at, and a subgroup that is too small, or a longer description of the same people, is left
 out.
 """
 
@@ -57,13 +57,13 @@ class FoundSubgroup:
     group
         Whom it is about, such as ``sex == 'Female', education == 'HS-grad'``.
     n
-        How many people it has in the table, those that the property speaks of.
+        How many people it has in the table, among those that the property speaks of.
     estimate
         The compared quantity.
     low, high
         An interval for it, on the side of the threshold on which the subgroup was named.
     p_value
-        The evidence: how probable a table like this one would be, did the property hold for the subgroup; 0 for a
+        The evidence: how probable a table at least as extreme would be if the property held for the subgroup; 0 for a
         census.
     """
 
@@ -77,7 +77,7 @@ class FoundSubgroup:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found, the strongest evidence first. It can be gone through like a list.
+    """What a search found, the strongest evidence first. It can be iterated and indexed like a list.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Search:
 
 
 _SHOWN = 20
-"""Subgroups in the text; the search has all."""
+"""How many subgroups the text shows; the search has all."""
 
 
 def _as_text(result: Search) -> str:
@@ -163,11 +163,11 @@ def search(
     population
         A :class:`Sample`, a :class:`Census`, or a table, which counts as a sample.
     attributes
-        The columns whose values, alone and together, make subgroups.
+        The columns whose values, alone and combined, define subgroups.
     property
-        What must hold for each subgroup, ``group`` being a condition that is true of its members:
+        What must hold for each subgroup, where ``group`` is a condition that is true of its members:
         ``"P[hired | group] >= 0.3"``, ``"P[hired | group] / P[hired | not group] >= 0.8"``. It compares a rate of the
-        subgroup with a number, or with that of the people outside of it.
+        subgroup with a number, or with the same rate of the people outside it.
     depth
         How many attributes a subgroup may name at most.
     fdr
@@ -175,7 +175,7 @@ def search(
     model, features
         As for :func:`isonomia.check`.
     at_least
-        How many people a subgroup must have, and as many must be outside of it where it is compared with them.
+        The fewest people a subgroup must have, and must leave outside where it is compared with the others.
 
     Returns
     -------
@@ -307,7 +307,7 @@ def _side_of(leaf: Leaf) -> tuple[bool, Row | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The subgroups that some attributes make: their values, and how many people and events each has."""
+    """The subgroups that some attributes define: their values, and how many people and events each has."""
 
     names: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
@@ -358,7 +358,7 @@ class _Coded:
         )
 
     def _larger(self, names: tuple[str, ...], shape: tuple[int, ...]) -> NDArray[np.intp]:
-        """For each subgroup the least size of those that name one attribute fewer; everybody where there is none."""
+        """For each subgroup, the smallest size among those that name one attribute fewer; everybody at depth 1."""
         least = np.full(shape, self.people if len(names) == 1 else np.iinfo(np.intp).max)
         for axis in range(len(names) if len(names) > 1 else 0):
             fewer = self.sizes[names[:axis] + names[axis + 1 :]]
@@ -438,7 +438,7 @@ class _Counted:
 
 
 def _distinct(parts: Sequence[_Part], at_least: int, outside: Leaf | None) -> list[_Counted]:
-    """The subgroups that are large enough, and not the same people as one that is described in fewer words."""
+    """The subgroups that are large enough, and are not the same people as one with fewer attributes."""
     kept = []
     for part in parts:
         n, events = part.whole
@@ -457,7 +457,7 @@ def _named(kept: Sequence[_Counted], claim: _Claim, fdr: float, people: int, *, 
         p_values = np.asarray([0.0 if violated else 1.0 for violated in _violated(n, events, claim)])
         named = p_values == 0.0
     else:
-        # A probability may be too small for a double; 0 would say that there is no risk at all.
+        # A probability may be too small for a double; 0 would mean that there is no risk at all.
         p_values = np.maximum(_p_values(n, events, claim), 1e-300)
         named = benjamini_yekutieli(p_values, fdr)
     order = [int(index) for index in np.lexsort((-n[:, 0], p_values)) if named[index]]
@@ -468,7 +468,7 @@ def _named(kept: Sequence[_Counted], claim: _Claim, fdr: float, people: int, *, 
 
 
 def _p_values(n: Floats, events: Floats, claim: _Claim) -> Floats:
-    """The evidence against the property: all of its polytopes, and each of them through its half-spaces."""
+    """P-values against the property: the largest over its polytopes, each by Bonferroni over its half-spaces."""
     pieces = []
     for polytope in claim.hypothesis.polytopes:
         sides = [_against(half_space, n, events, claim) for half_space in polytope.half_spaces]

@@ -1,4 +1,4 @@
-"""What renderers show of a verdict about rates: its quantities against their thresholds, and its text explained."""
+"""What renderers show of a verdict about rates: its quantities with their thresholds, and its text explained."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from isonomia.records.verdict import Verdict
 __all__ = ["VIEW"]
 
 _LONGEST = 5_000
-"""Characters of a formula that is explained; nobody reads the explanation of a longer one."""
+"""The longest formula that is explained, in characters; nobody reads the explanation of a longer one."""
 
 
 def _explanation(verdict: Verdict) -> str | None:
-    """The formula in plain English, as its own text says it."""
+    """The formula in plain English, parsed from the verdict's text."""
     from isonomia.spec import parse
 
     if len(verdict.text) > _LONGEST:
@@ -21,7 +21,7 @@ def _explanation(verdict: Verdict) -> str | None:
     try:
         return parse(verdict.text).explain()
     except (IsonomiaError, RecursionError):
-        return None  # the text is from another version, or not from this program: it is shown as it is
+        return None  # the text is from another version or program: it is shown as it is
 
 
 VIEW = View(RATES, RATES, explain=_explanation)

@@ -29,7 +29,7 @@ __all__ = ["RESPONSIVENESS", "ResponsivenessAudit"]
 
 _NAMED = ("share", "preclusion", "gaming", "stability", "affordability", "monotonicity")
 _COMMON = of_callable(Responsiveness).without("target", "at_least", "at_most")
-"""What every named test takes besides its own options."""
+"""The options that every named test takes besides its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ResponsivenessAudit:
         return ()
 
     def prepare(self, check: Check[Responsiveness]) -> Check[Responsiveness]:
-        """A share of changes that reach a prediction needs a model."""
+        """Refuse a check without a model, which a share of changes that reach a prediction needs."""
         refuse_rates_options(check, "responsiveness")
         return replace(check, model=check.required_model)
 
@@ -66,7 +66,7 @@ class ResponsivenessAudit:
             check_property(check)
 
     def run(self, check: Check[Responsiveness], observer: Observer) -> Verdict:
-        """List what people can reach where it is little, and draw from it elsewhere."""
+        """List the points that people can reach where they are few, and draw from them elsewhere."""
         from isonomia.audits.responsiveness.check import check_responsiveness
 
         return check_responsiveness(check, observer)
@@ -76,7 +76,7 @@ class ResponsivenessAudit:
         return checks
 
     def locks(self, check: Check[Responsiveness]) -> Sequence[Hashable]:
-        """The memory of reachable points is kept with the interventions."""
+        """The interventions, which hold the memory of reachable points."""
         return [("interventions", id(check.prop.interventions))]
 
     def recheck(
@@ -86,14 +86,14 @@ class ResponsivenessAudit:
         entries: Entries,
         permissions: Permissions,
     ) -> Recheck:
-        """Ask about the points that people can reach: the model must answer as it did."""
+        """Query the model about the points that people can reach: it must answer as it did."""
         from isonomia.audits.responsiveness.counterexamples import recheck
 
         del entries, permissions
         return recheck(check.required_model, counterexamples)
 
     def counts(self, check: Check[Responsiveness], entries: Entries) -> Iterator[RecordedCounts]:
-        """The points that were counted for each person, and those of them that have the target."""
+        """The points counted for each person, and how many of them have the target."""
         from isonomia.audits.responsiveness.setup import unpacked
 
         del check

@@ -31,7 +31,7 @@ REASONS = 4
 """More than four reasons are not likely to help (comment 9(b)(2)-1 of Regulation B)."""
 
 _REFERENCES = 12
-"""People who are approved, evenly over the table, whose values stand in for a person's own, one feature at a time."""
+"""How many approved people, evenly over the table, lend a refused person their values, one feature at a time."""
 
 
 def refused_applicants(
@@ -47,23 +47,23 @@ def refused_applicants(
 ) -> RefusalList:
     """Everybody whom a model refuses, with the reasons, and what each of them could do.
 
-    The principal reasons are the features that spoke most against the person: those whose value, replaced by that of
-    people who are approved, raises the score most (the share of approvals, where the model has no scores), on average
-    over some of them; at most four. The nearest changes are looked for among all points that the person can reach, or
-    among 500 draws and changes of one feature where they are too many: then *none found* does not say that there is
-    none. What is found is put back towards the person's own values as far as approval allows. A feature that the model
-    does not read is not offered, unless a constraint ties it to one that it does; nor is one of ``leave_out``.
+    The principal reasons are the features that counted most against the person: those whose value, replaced by that of
+    approved people, raises the score most (the share of approvals, where the model has no scores), on average over some
+    of these people; at most four. The nearest changes are searched among all points that the person can reach, or among
+    500 draws and changes of one feature where there are too many: then *none found* does not mean that there is none.
+    What is found is moved back towards the person's own values as far as approval allows. A feature that the model does
+    not read is not offered, unless a constraint ties it to one that it does; nor is one of ``leave_out``.
 
     Parameters
     ----------
     data, model, features
-        The applicants, who decides, and the columns that it is given.
+        The applicants, the model that decides, and the columns that it is given.
     interventions, target
         What people can change, and the prediction that is approval, as for :class:`Responsiveness`.
     id
-        The column that tells people apart.
+        The column that identifies people.
     leave_out
-        Columns that are not a reason and that nobody can change, such as the outcome.
+        Columns that cannot be a reason and that nobody can change, such as the outcome.
     seed
         For the draws.
     """
@@ -108,7 +108,7 @@ def refused_applicants(
 
 
 def _offered(actions: Any, reads: Sequence[str] | None, never: Sequence[str]) -> Actions:
-    """The same interventions without changes that are none: of an outcome, or of what the model does not read."""
+    """The same interventions without changes that make no sense: of an outcome, or of what the model does not read."""
     names, known = {feature.name for feature in actions.features}, set(reads or ())
     fixed = set(never) | {name for name in names - known if is_sure_outcome(name)}
     if reads is not None:
@@ -133,7 +133,7 @@ def _ids(table: Table, column: str | None) -> list[Any]:
 def _weights(
     setup: ResponsivenessSetup, rows: NDArray[np.intp], names: Sequence[str]
 ) -> tuple[NDArray[np.float64], bool]:
-    """How much better each refused person's answer would be with each feature of people who are approved."""
+    """How much better each refused person's answer would be with each feature of approved people."""
     table, weights = table_of(setup.check), np.zeros((len(rows), len(names)))
     refused = np.zeros(table.rows, dtype=bool)
     refused[rows] = True
@@ -159,7 +159,7 @@ class _Scores:
 
     @classmethod
     def of(cls, setup: ResponsivenessSetup) -> _Scores:
-        """By the model's probabilities, where the target is one class and the model has them."""
+        """Use the model's probabilities, where the target is one class and the model has them."""
         model, named = setup.check.required_model, classes_named(setup.check.prop.condition, "==")
         probable = model.score_range == (0.0, 1.0) and len(named) == 1 and named[0] in model.classes
         return cls(setup, named[0] if probable else None)

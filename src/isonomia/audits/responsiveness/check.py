@@ -46,7 +46,7 @@ def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Ve
     setup = ResponsivenessSetup(check)
     try:
         if not len(setup.members.rows):
-            # A condition that is misspelt must not pass for a success: like a rate of an empty group, it is undecided.
+            # A misspelt condition must not pass for a success: like a rate of an empty group, it is undecided.
             remark = f"nobody meets {check.prop.who}, so the claim is about nobody: is this what you meant?"
             return _empty(check, "exact", "there is nobody to check", remark, monotonic() - began)
         return _about_people(setup, observer, began)
@@ -66,7 +66,7 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
     outcome = sample_people(check, setup, sampler, observer)
     answer, risk = _answer(check, outcome.state, rule)
     doubt = ""
-    if answer is not None and outcome.reason != "interrupted":  # what goes on later may find the target then
+    if answer is not None and outcome.reason != "interrupted":  # a check that is resumed may still find the target
         doubt = target_doubt(setup, outcome.state)
     if doubt:
         outcome, answer, risk = replace(outcome, state=outcome.state.without_decisions()), None, 0.0
@@ -90,9 +90,9 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
 
 
 def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet | None:
-    """All points that decide about those who break the claim, looked for when somebody asks: the model is asked again.
+    """All points that decide about those who break the claim, computed on demand: the model is queried again.
 
-    ``None`` where nobody breaks it, and where there is no model any more, as in a record that is replayed.
+    ``None`` where nobody breaks it, and where there is no model, as in the replay of a record.
     """
     check, who = setup.check, _breaking(setup, counts)
     if not len(who) or isinstance(unwrap(check.required_model), RecordedModel):
@@ -147,7 +147,7 @@ def _counterexamples(setup: ResponsivenessSetup, outcome: Outcome[PersonCounts])
     def measure() -> Entry:
         return {"counterexamples": counterexamples(setup.sets, setup.target, who, few, counts, check.seed)}
 
-    # What somebody interrupted goes on later, and may end with others.
+    # A check that was interrupted may be resumed, and end with others.
     journal: Journal = Blank() if outcome.reason == "interrupted" else check.journal
     return tuple(once(journal, "nearest", measure)["counterexamples"])
 

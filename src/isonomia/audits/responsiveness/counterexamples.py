@@ -1,4 +1,4 @@
-"""Counterexamples: for people who break the claim, the nearest points with the target prediction in reach."""
+"""Counterexamples: for people who break the claim, the nearest reachable points with the target prediction."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ __all__ = ["FURTHER_DRAWS", "counterexamples", "deciding_points", "nearest_point
 Indices = NDArray[np.intp]
 
 _PEOPLE, _POINTS = 100, 3
-"""For how many people points are kept, and how many for each."""
+"""For how many people points are kept, and how many points for each."""
 FURTHER_DRAWS = 500
-"""Draws for each person whose points are not listed, among which the nearest are looked for."""
+"""Draws for each person whose points are not listed; the nearest points are searched among them."""
 _TO_PRUNE = 6
-"""Points of a person, those with the fewest changes, that are put back towards their own values."""
+"""How many points of a person, those with the fewest changes, are moved back towards their own values."""
 _OTHERS = 6
-"""Further points of a person, however many changes they have, for other ways than these."""
+"""How many further points of a person, with any number of changes, are kept for the sake of variety."""
 _NEAREST_BATCH = 2**31
-"""The number of the batch whose seed these draws have, far above those of the audit."""
+"""The batch number whose seed these draws use, far above those of the audit."""
 
 
 def counterexamples(
     sets: ReachableSets, target: TargetTest, who: Indices, few: NDArray[np.bool_], counts: PersonCounts, seed: int
 ) -> list[dict[str, Any]]:
-    """The nearest points with the target prediction, for the first of those who break the claim, the clearest first.
+    """The nearest points with the target prediction, for the first people who break the claim, the clearest first.
 
-    ``few`` says whose points are all looked at; of others the nearest of some fresh draws are given. Of a person, the
-    nearest point comes first; one of whom no point with the target prediction is known has an entry without a point.
+    ``few`` says whose points are all looked at; for others, the nearest of some fresh draws are given. For each person,
+    the nearest point comes first; a person without a known point with the target has an entry without a point.
     """
     shown = who[:_PEOPLE]
     by_person: dict[int, list[dict[str, Any]]] = {}
@@ -58,7 +58,7 @@ def counterexamples(
 
 
 AT_ONCE = 100_000
-"""Points that are looked at together."""
+"""How many points are looked at together."""
 
 
 def nearest_points(
@@ -69,12 +69,12 @@ def nearest_points(
     few: NDArray[np.bool_],
     seed: int,
 ) -> dict[int, list[dict[str, Any]]]:
-    """The nearest points with the target of each of some people, however many: with the fewest changes, then nearest.
+    """The nearest points with the target, for any number of people: those with the fewest changes, then the nearest.
 
-    What is found is put back towards the person's own values, feature by feature, as long as the point stays in reach
-    and has the target. Where points are drawn, changes of one feature and of one block are tried besides; ``looked_at``
-    counts the draws alone. Points that change the same numbers the same way, and the same categories to the same, are
-    one: the nearest of them.
+    What is found is moved back towards the person's own values, feature by feature, as long as the point stays in reach
+    and has the target. Where points are drawn, changes of one feature and of one block are also tried; ``looked_at``
+    counts the draws alone. Of points that change the same numbers in the same direction, and the same categories to the
+    same values, only the nearest is kept.
     """
     listed, drawn = who[few[who]], who[~few[who]]
     looked_at = np.where(few, sizes, FURTHER_DRAWS)
@@ -92,7 +92,7 @@ def nearest_points(
     by_person: dict[int, list[dict[str, Any]]] = {}
     best = joined(found)
     if len(best):
-        if not sets.by_chance:  # what comes after an action is not anybody's to put back
+        if not sets.by_chance:  # nobody can take back the effects of an action
             best = pruned(sets, best, target)
         best = best.take(_first_of_each(best, _POINTS))
     away = _distances(best)
@@ -109,7 +109,7 @@ def nearest_points(
 
 
 def _fewest(points: Points, target: TargetTest) -> Points:
-    """The points with the target that change least, some of each owner, and a few others, which lead other ways."""
+    """The points with the target that change least, some of each owner, and a few others for variety."""
     hits = points.take(np.flatnonzero(target(points)))
     order = np.argsort(hits.owner, kind="stable")
     owner = hits.owner[order]
@@ -118,7 +118,7 @@ def _fewest(points: Points, target: TargetTest) -> Points:
 
 
 def _first_of_each(points: Points, most: int) -> Indices:
-    """The points of each owner with the fewest changes, the nearest of these first, at most so many; one a way."""
+    """At most ``most`` points of each owner: the fewest changes first, then the nearest; one for each direction."""
     if not len(points):
         return np.zeros(0, dtype=np.intp)
     own = _own(points)
@@ -126,7 +126,7 @@ def _first_of_each(points: Points, most: int) -> Indices:
     ways = np.where(measured, np.sign(points.values - own), points.values)
     number = (points.values != own).sum(axis=1)
     order = np.lexsort((_distances(points).round(9), number, points.owner))
-    mark = ways @ np.random.default_rng(0).random(ways.shape[1])  # a number for each way: rows are slow to compare
+    mark = ways @ np.random.default_rng(0).random(ways.shape[1])  # one number per direction: rows are slow to compare
     _, first = np.unique((points.owner + 1j * mark)[order], return_index=True)
     order = order[np.sort(first)]
     owner = points.owner[order]
@@ -146,8 +146,8 @@ def deciding_points(
 ) -> Iterator[Columns]:
     """The points that decide about people, as columns: those with the target, or ``all_of_them``.
 
-    A claim that at most so many points have the target is broken by those that have it; one that at least so many have
-    it, by all that were looked at. Of people whose points are not listed, some fresh draws are looked at.
+    A claim that at most a share of the points has the target is broken by those that have it; a claim of at least a
+    share, by all that were looked at. For people whose points are not listed, some fresh draws are looked at.
     """
     listed, drawn = who[few[who]], who[~few[who]]
     ends = np.cumsum(sizes[listed])
@@ -186,7 +186,7 @@ def _as_columns(points: Points, target: TargetTest, all_of_them: bool) -> Iterat
 
 
 def _with_earlier(items: list[dict[str, Any]], person: int, counts: PersonCounts) -> list[dict[str, Any]]:
-    """Where no draw ever reached the target, all of them are told, not only those of the search for points."""
+    """Where no draw ever reached the target, report all draws, not only those of the search for points."""
     if items[0]["reaching"] or counts.successes[person] or counts.exact[person]:
         return items
     return [{**item, "looked_at": item["looked_at"] + int(counts.n[person])} for item in items]
@@ -246,7 +246,7 @@ def _answer(answer: Answer, index: int) -> dict[str, Any]:
 
 
 def _distances(points: Points) -> NDArray[np.float64]:
-    """How far each point is from its person: changes as parts of the feature's range, added up; 1 for a category."""
+    """How far each point is from its person: the sum of changes as shares of each feature's range; 1 for a category."""
     start = _own(points)
     away = np.zeros(len(points))
     for j, feature in enumerate(points.features):
@@ -261,13 +261,13 @@ def _distances(points: Points) -> NDArray[np.float64]:
 
 
 def _own(points: Points) -> NDArray[np.float64]:
-    """Where the person of each point is."""
+    """The own values of each point's person."""
     owners, owner = np.unique(points.owner, return_inverse=True)
     return np.asarray(encoded(points.features, points.people.take(owners))[owner.reshape(-1)])
 
 
 def recheck(model: Model, counterexamples: Sequence[Mapping[str, Any]]) -> Recheck:
-    """Ask a model about the points of a record that decided it: it must answer as it did."""
+    """Query a model about the points that decided a record: it must answer as it did."""
     points = [item for item in counterexamples if item.get("point") is not None]
     silent = len(counterexamples) - len(points)
     problem = f"{silent} say that a person reaches nothing, which no single answer can show: use --full"

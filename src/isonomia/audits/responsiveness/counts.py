@@ -1,4 +1,4 @@
-"""What has been counted of each person, and who can be called responsive or fixed from it."""
+"""The counts of each person, and who can be called responsive or fixed from them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MAX_LOG = 690.0
 
 @dataclass(frozen=True, slots=True)
 class DecisionRule:
-    """How counts become decisions about people, at risk ``delta``, with ``control`` as a property has it.
+    """How counts become decisions about people, at risk ``delta``, with the property's ``control``.
 
-    ``strict`` says that a share must exceed the threshold to be responsive, where otherwise it may equal it; ``fixed``
+    ``strict`` means that a share must exceed the threshold to be responsive, where otherwise it may equal it; ``fixed``
     that the number of draws was fixed beforehand; ``one_is_enough`` that a single point with the target makes a person
-    responsive, so that the threshold is only for those of whom draws have shown none.
+    responsive, so that the threshold is only for those whose draws have shown none.
     """
 
     threshold: float
@@ -59,12 +59,12 @@ class PersonCounts:
     n, successes
         Points looked at, and those with the target prediction.
     exact
-        Whether all that the person can reach were looked at.
+        Whether all points that the person can reach were looked at.
     family
         Whether the person was to be decided by draws; fixed before any draw.
     above, below
         The logarithm of the evidence that the share lies above or below the threshold: its largest value so far where
-        any false decision is limited for the family, its present one where the share of false decisions is.
+        the probability of any false decision is limited, its present value where the share of false decisions is.
     responsive, unresponsive
         Who has been decided.
     """
@@ -91,11 +91,11 @@ class PersonCounts:
 
     @property
     def share(self) -> Floats:
-        """The shares seen; missing where nothing was."""
+        """The shares seen; NaN where nothing was seen."""
         return np.where(self.n > 0, self.successes / np.maximum(self.n, 1.0), np.nan)
 
     def listed(self, who: NDArray[np.intp], n: Floats, successes: Floats, rule: DecisionRule) -> PersonCounts:
-        """The same after all that some people can reach were looked at: they are decided without risk."""
+        """The same after all points that some people can reach were looked at: they are decided without risk."""
         changed = self._with(who, n, successes)
         exact, yes, no = changed.exact.copy(), changed.responsive.copy(), changed.unresponsive.copy()
         # Compared as counts: a share of 3 / 10 and a threshold of 0.3 are equal, whatever rounding makes of them.
@@ -121,11 +121,11 @@ class PersonCounts:
         return replace(changed, above=above, below=below)
 
     def decided(self, rule: DecisionRule) -> PersonCounts:
-        """The same with everybody decided whom the evidence allows.
+        """The same with everybody decided whom the evidence allows to decide.
 
         Guarantee: see :class:`isonomia.spec.responsiveness.Responsiveness` for ``control``. Each of the two kinds of
-        decisions has the whole delta, and a family of its own: all people decided by draws. Who has been decided is not
-        drawn from again, so that the evidence stays and so does the decision.
+        decisions has the whole delta, and a family of its own: all people decided by draws. People who have been
+        decided are not drawn from again, so their evidence stays, and so does the decision.
         """
         among = np.flatnonzero(self.family)
         if not len(among):
@@ -141,23 +141,23 @@ class PersonCounts:
         return replace(self, responsive=yes, unresponsive=no)
 
     def without_decisions(self) -> PersonCounts:
-        """The same with nobody decided: what was counted is of a target that may be none."""
+        """The same with nobody decided: the counts are about a target that may not exist."""
         nobody = np.zeros(len(self.n), dtype=bool)
         return replace(self, responsive=nobody, unresponsive=nobody)
 
     def holds_for_all(self, evidence: Floats, decided: Bools, rule: DecisionRule) -> bool:
-        """Whether everybody is as said, each by themselves at delta.
+        """Whether the claim is shown for everybody, for each person alone at delta.
 
-        A wrong "everybody" needs a wrong answer about one person that was settled beforehand, so nothing is split.
+        A wrong "everybody" needs a wrong answer about one person who is fixed beforehand, so delta is not split.
         """
         alone = self.successes > 0 if rule.one_is_enough else evidence >= np.log(1.0 / rule.delta)
         return bool(np.where(self.exact, decided, alone).all())
 
     def interval(self, rule: DecisionRule) -> tuple[Floats, Floats]:
-        """The interval of each share, at delta for each by itself: exact, Clopper-Pearson, or anytime-valid.
+        """The interval of each share, each at delta: exact, Clopper-Pearson, or anytime-valid.
 
-        The threshold was bet on by itself, and may be refuted before an interval is past it. So it cuts off the
-        interval of somebody who is decided, which takes no risk that the decision does not.
+        The threshold was tested separately, and may be refuted before an interval is past it. So it cuts off the
+        interval of a person who is decided, which takes no risk that the decision does not.
         """
         find = clopper_pearson if rule.fixed else anytime_interval
         low, high = find(self.successes, self.n, rule.delta)
@@ -173,7 +173,7 @@ class PersonCounts:
         return np.where(self.exact, self.share, low), np.where(self.exact, self.share, high)
 
     def _evidence(self, evidence: Floats, decided: Bools, other: Bools) -> Floats:
-        """Evidence, which for those looked at completely is all or nothing."""
+        """The evidence; all or nothing for people whose points were all looked at."""
         settled = np.where(decided, np.inf, np.where(other, -np.inf, evidence))
         return np.where(self.exact, settled, evidence)
 

@@ -1,6 +1,6 @@
-"""What a verdict states: what was found out as plain values, and what a reader should know about it, in words.
+"""What a verdict states: the findings as plain values, and what a reader should know about them, in words.
 
-The target is checked too: one that is misspelt, so that the model can never predict it, must not pass for an answer.
+The target is checked too: one that is misspelt, so that the model can never predict it, must not lead to an answer.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = [
 
 TARGET_UNKNOWN = "no point that was checked has the target, which may be misspelt"
 _MODEL_BATCH = 10_000
-"""People about whom the model is asked together."""
+"""How many people are put to the model together."""
 _MAX_SHOWN = 8
-"""How many of the model's own answers are told."""
+"""How many of the model's own answers are shown."""
 
 
 def details_of(prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, members: Members) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def details_of(prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, m
 
 
 def claim_of(prop: Responsiveness) -> dict[str, Any]:
-    """What was asked, in words and numbers, and the fingerprint of what people can change."""
+    """The claim, in words and numbers, and the fingerprint of what people can change."""
     return {
         "audit": "responsiveness",
         "interventions": prop.actions.fingerprint(),
@@ -108,7 +108,7 @@ def _groups(
 
 
 def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
-    """Say before anything is drawn that with so few draws nobody can ever be called fixed."""
+    """Refuse, before anything is drawn, a number of draws with which nobody could ever be called fixed."""
     if not sampled:
         if prop.draws is not None:
             raise UsageError(
@@ -141,7 +141,7 @@ def assumptions(check: Check[Responsiveness], counts: PersonCounts, approximate:
 
 
 def why_stopped(prop: Responsiveness, outcome: Outcome[PersonCounts], answer: bool | None) -> str:
-    """Why it stopped, in words; a violation is told together with those who were not decided."""
+    """Why it stopped, in words; a violation is stated together with how many people were not decided."""
     counts, reason = outcome.state, outcome.reason
     left = int(counts.undecided.sum())
     if answer is not False or not left or reason == "interrupted":
@@ -229,10 +229,10 @@ def _control(rule: DecisionRule, sampled: int) -> str:
 
 
 def target_doubt(setup: ResponsivenessSetup, counts: PersonCounts) -> str:
-    """Say why it cannot be told whether the model ever predicts the class that a target names; empty where it can.
+    """Why it is unclear whether the model ever predicts the class that a target names; empty where it is clear.
 
-    There is doubt where the model does not say its classes, and neither a point that was looked at nor anybody in the
-    table has the class: then a claim about it may speak of nothing. Where everybody's prediction is 0 or 1, both are
+    There is doubt where the model does not state its classes, and neither a point that was looked at nor anybody in the
+    table has the class: then a claim about it may be about nothing. Where everybody's prediction is 0 or 1, both are
     classes. A target that names no class, such as ``prediction < own``, cannot be misspelt.
     """
     reached = counts.successes.sum()
@@ -246,9 +246,9 @@ def target_doubt(setup: ResponsivenessSetup, counts: PersonCounts) -> str:
 
 
 def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> Entry:
-    """Whether one of some classes is one of the model's, and the predictions that were looked at to find out."""
+    """Whether one of the named classes is one of the model's, and the predictions looked at to find out."""
     if setup.check.required_model.classes:
-        return {"known": True, "predictions": []}  # a class that is none of them was refused before
+        return {"known": True, "predictions": []}  # any other class was refused before
     table, asker, seen = table_of(setup.check), setup.asker(), set[Any]()
     for first in range(0, table.rows, _MODEL_BATCH):
         some = table.slice(first, first + _MODEL_BATCH)
@@ -257,7 +257,7 @@ def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> E
         except UnreliableModelError:
             raise
         except ModelError:
-            continue  # about people whom the property is not about the model need not answer
+            continue  # the model need not answer for people whom the property is not about
         seen |= {plain_value(value) for value in (() if given is None else given)}
         if seen & set(named):
             return {"known": True, "predictions": []}

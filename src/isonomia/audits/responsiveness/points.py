@@ -1,4 +1,4 @@
-"""Which points have the target prediction. The model is asked about each different point once."""
+"""Which points have the target prediction. The model is queried about each different point once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Indices = NDArray[np.intp]
 _ODD, _PRIME = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
 """Mix the bits of a hash: an odd number near 2**64 over the golden ratio, and the prime of FNV-1a."""
 _ALIKE = 0.9
-"""Where a larger share of many rows differ, looking for the same ones is not worth it any more."""
+"""Where more than this share of many rows are different, looking for duplicates is no longer worth it."""
 _ENOUGH = 10_000
-"""So many points are needed to tell."""
+"""How many points it takes to tell."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,15 +42,15 @@ class TargetTest:
     target, asker
         The condition on a point, and the model.
     people, rows
-        The people, and which rows of the population they are, for messages.
+        The people, and their row numbers in the population, for messages.
     own
         The model's answer for each of them as they are, as columns by the names that a target uses.
     profile
         A number for each person, the same for people who agree in everything that is not a feature.
     distinct
-        About how many rows the model was asked.
+        How many rows the model was queried about.
     alike
-        Whether it is worth looking for points that are the same.
+        Whether it is worth looking for duplicate points.
     """
 
     target: Row
@@ -111,7 +111,7 @@ class TargetTest:
             halves = [bad.take(np.arange(middle)), bad.take(np.arange(middle, len(bad)))]
             failing = next((half for half in halves if self._fails(half) is not None), None)
             if failing is None:
-                return error  # it fails on many rows together only
+                return error  # it fails only on many rows together
             bad = failing
         again = self._fails(bad) or error
         row, changed = int(self.rows[bad.owner[0]]), changes_of(bad, self.people, 0)
@@ -133,7 +133,7 @@ class TargetTest:
 
 
 def own_answers(target: Row, asker: Asker, people: Table) -> dict[str, NDArray[Any]]:
-    """The model's answers for people as they are, as far as a target speaks of them."""
+    """The model's answers for people as they are, where a target uses them."""
     names = columns_of(target)
     own: dict[str, NDArray[Any]] = {}
     if OWN in names or OWN_SCORE in names:
@@ -185,13 +185,13 @@ def profiles(people: Table, apart_from: tuple[str, ...]) -> Indices:
 
 
 def _distinct_rows(values: Floats, code: Indices) -> tuple[Indices, Indices]:
-    """The first of each kind of row, and which of these each row is; a code is one more number of each row.
+    """The first of each distinct row, and which of these each row equals; ``code`` is one more number of each row.
 
     Rows are sorted by a 64-bit hash and then compared with the first of their kind; in the unlikely case that two
-    different rows have the same hash, everything is counted as different, which costs time and nothing else.
+    different rows have the same hash, all rows count as different, which costs only time.
     """
     mixed = code.astype(np.uint64) * _ODD
-    for column in (values + 0.0).T:  # adding nothing makes both zeros the same
+    for column in (values + 0.0).T:  # adding 0.0 turns -0.0 into 0.0
         bits = np.ascontiguousarray(column).view(np.uint64)
         bits = (bits ^ (bits >> np.uint64(32))) * _ODD
         mixed = (mixed ^ bits ^ (bits >> np.uint64(29))) * _PRIME

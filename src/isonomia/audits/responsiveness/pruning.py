@@ -1,4 +1,4 @@
-"""Pruning: points in reach are put back towards the person's own values, as far as the target is kept."""
+"""Pruning: reachable points are moved back towards the person's own values, as far as they keep the target."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["joined", "pruned", "single_changes"]
 Floats = NDArray[np.float64]
 
 _VALUES = 16
-"""Values of a feature that are tried by themselves, evenly over what the person can reach."""
+"""How many values of a single feature are tried, evenly over what the person can reach."""
 _HALVINGS = 12
-"""So often the way back to a person's own value is halved."""
+"""How often the distance to a person's own value is halved."""
 
 
 def joined(parts: Sequence[Points]) -> Points:
@@ -28,9 +28,9 @@ def joined(parts: Sequence[Points]) -> Points:
 
 
 def single_changes(sets: ReachableSets, drawn: Points, who: NDArray[np.intp]) -> Points:
-    """Points in which one feature is changed, or one block of coupled ones as in a draw.
+    """Points in which one feature is changed, or one block of coupled features as in a draw.
 
-    A feature takes every value in the person's reach, or some evenly over it.
+    A feature takes every value in the person's reach, or some evenly spaced ones.
     """
     start = sets.start[who]
     owners, values = [np.zeros(0, dtype=np.intp)], [np.zeros((0, start.shape[1]))]
@@ -61,16 +61,16 @@ def single_changes(sets: ReachableSets, drawn: Points, who: NDArray[np.intp]) ->
 
 
 def pruned(sets: ReachableSets, points: Points, target: TargetTest) -> Points:
-    """The same points with every change taken back, or made smaller, that the target does not need.
+    """The same points with every change undone, or made smaller, that the target does not need.
 
-    First one feature after the other is put back to the person's own value, and each block of coupled features; until
-    nothing can be put back. Then numbers that are still changed go back as far as halving the way finds. Every point
-    stays in reach and has the target.
+    First each feature, and each block of coupled features, is set back to the person's own value, until no more can be.
+    Then numbers that are still changed move back as far as bisection finds. Every point stays in reach and has the
+    target.
     """
     values, start = points.values.copy(), sets.start[points.owner]
     blocks = _blocks(sets)
     steps = [(block, columns) for block in blocks for columns in _put_back_together(block)]
-    stale = np.zeros((len(steps), len(values)), dtype=bool)  # tried in vain, and not changed since
+    stale = np.zeros((len(steps), len(values)), dtype=bool)  # tried without success, and not changed since
     changed = True
     while changed:
         changed = False
@@ -89,7 +89,7 @@ def pruned(sets: ReachableSets, points: Points, target: TargetTest) -> Points:
 
 
 def _put_back_together(block: FeatureBlock) -> list[list[int]]:
-    """The columns that are put back at once: those of the whole block, then each by itself where that is allowed."""
+    """The columns that are set back at once: those of the whole block, then each by itself where that is allowed."""
     whole = [*block.columns, *block.pushed]
     return [whole] if block.alone or _pushes(block) else [whole, *([block.columns[j]] for j in block.free)]
 
@@ -102,7 +102,7 @@ def _go_back(
     near = sets.start[points.owner, column].copy()
     for _ in range(_HALVINGS):
         middle = (near + values[:, column]) / 2.0
-        if block.features[j].whole:  # towards the person's own, and never their own, which was tried
+        if block.features[j].whole:  # towards the person's own value, but never that value, which was tried
             middle = np.where(middle > near, np.floor(middle), np.ceil(middle))
         trial = values.copy()
         trial[:, column] = np.where(middle == near, values[:, column], middle)
@@ -116,7 +116,7 @@ def _go_back(
 def _keep_better(
     sets: ReachableSets, block: FeatureBlock, points: Points, values: Floats, trial: Floats, target: TargetTest
 ) -> NDArray[np.intp]:
-    """Take over the rows of a trial that differ, are in reach and have the target, and say which these are."""
+    """Keep the rows of a trial that differ, are in reach and have the target; returns which these are."""
     rows = np.flatnonzero((trial != values).any(axis=1))
     rows = rows[_allowed(sets, block, points.owner[rows], trial[rows])]
     if len(rows):
@@ -131,9 +131,9 @@ def _allowed_in_each(sets: ReachableSets, owner: NDArray[np.intp], values: Float
 
 
 def _allowed(sets: ReachableSets, block: FeatureBlock, owner: NDArray[np.intp], values: Floats) -> NDArray[np.bool_]:
-    """Whether each point is in reach as far as a block goes.
+    """Whether each point is in reach, as far as a block is concerned.
 
-    Where actions push other features, the block as a whole is as in a point in reach, or as the person is.
+    Where actions push other features, the whole block is as in a reachable point, or as the person is.
     """
     if block.alone or _pushes(block) or not len(owner):
         return np.ones(len(owner), dtype=bool)

@@ -1,7 +1,8 @@
-"""Looking at what people can reach: all of it where it is little, else round after round of draws until it is decided.
+"""Looking at what people can reach: all points where they are few, else rounds of draws until it is decided.
 
 The loop is the engine's. Its steps are planned here: a listing of everything that some people can reach, or a round of
-draws for everybody who is undecided. What a portion of people comes to is kept in the journal, so that it is done once.
+draws for everybody who is undecided. The counts of each portion of people are kept in the journal, so that it is done
+once.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ Indices: TypeAlias = NDArray[np.intp]
 Floats: TypeAlias = NDArray[np.float64]
 
 _CHUNK = 200_000
-"""Points that the model is asked about together; it bounds the memory."""
+"""How many points are put to the model together; it bounds the memory."""
 _FIRST_TIMED = 1_000
-"""Points that the model is asked about together at first, where the time is limited."""
+"""How many points are put to the model together at first, where time is limited."""
 _FIRST, _GROWTH = 8, 1.25
-"""The draws of the first round, and how much each later round makes of the total: evidence is valid at any size."""
+"""The draws of the first round, and the factor by which each later one increases the total; any sizes are valid."""
 _STILL_LISTED = 100_000
-"""A person who was drawn from as often as they have points is settled by looking at all, up to so many."""
+"""A person with as many draws as points is decided by looking at all points, if there are at most this many."""
 
 
 def sample_people(
     check: Check[Responsiveness], setup: ResponsivenessSetup, sampler: PointSampler, observer: Observer
 ) -> Outcome[PersonCounts]:
-    """Look at what people can reach until everybody is decided or the budget is spent: then on the first of them.
+    """Look at what people can reach until everybody is decided, or the budget is spent, on the first people.
 
     The reason of the outcome is ``"decided"``, ``"budget"`` (in points or in time), ``"exhausted"`` where the draws
     that a person may have are used up, or ``"interrupted"``.
@@ -63,7 +64,7 @@ def sample_people(
         observer,
         elapsed=budget.clock.spent,
         counted="points",
-        interruptions=(KeyboardInterrupt,),  # a record that lacks a step is refused, not taken for an interrupted one
+        interruptions=(KeyboardInterrupt,),  # a record that lacks a step is refused, not treated as interrupted
     )
 
 
@@ -76,7 +77,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """Draw so many points for each of some people."""
+    """Draw ``size`` points for each of some people."""
 
     who: Indices
     number: int
@@ -85,7 +86,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepCounts:
-    """What a step came to, portion by portion of its people."""
+    """The counts of a step, portion by portion of its people."""
 
     step: Listing | Round
     portions: list[tuple[Indices, PointCounts]]
@@ -101,9 +102,9 @@ class ResponsivenessWork:
     budget: PointBudget
 
     def steps(self, counts: PersonCounts) -> Steps[Listing | Round, PersonCounts]:
-        """Who has few points is listed; others are drawn from until decided, or listed once that is no more work.
+        """List people with few points; draw from others until they are decided, or list them once that is no more work.
 
-        A person who was drawn from as often as they have points could as well have been listed.
+        A person with as many draws as points could as well have been listed.
         """
         prop, reach = self.setup.check.prop, self.setup.reach
         for who in self.budget.portions(np.flatnonzero(~counts.family), reach.counts):
@@ -124,8 +125,8 @@ class ResponsivenessWork:
     def measure(self, step: Listing | Round) -> StepCounts:
         """Look at the points of a step.
 
-        Whom the budget does not reach any more in a round keeps the evidence of before. Who that is depends on what was
-        seen earlier only, and evidence is valid whenever one stops, so that it costs nothing of the guarantee.
+        People whom the budget no longer covers in a round keep their earlier evidence. Who that is depends only on what
+        was seen before, and evidence is valid whenever one stops, so the guarantee is not affected.
         """
         match step:
             case Listing(who):
@@ -135,7 +136,7 @@ class ResponsivenessWork:
                 return StepCounts(step, list(self.sampler.drawn_portions(portions, size, number)))
 
     def absorb(self, counts: PersonCounts, reading: StepCounts) -> PersonCounts:
-        """Add what was counted; after a round, decide whom the evidence allows."""
+        """Add the counts; after a round, decide everybody whom the evidence allows to decide."""
         match reading.step:
             case Listing():
                 for who, points in reading.portions:
@@ -160,7 +161,7 @@ class ResponsivenessWork:
         return f"{people - int(counts.undecided.sum()):,} of {people:,} people decided"
 
     def compared(self, counts: PersonCounts) -> Expression | None:  # noqa: ARG002
-        """Nothing: the shares of many people close in together."""
+        """Nothing: there is no single quantity, since each person has a share."""
         return None
 
 
@@ -191,9 +192,9 @@ class PointBudget:
     def portions(self, who: Indices, size: Floats) -> Iterator[Indices]:
         """People in portions that are looked at together, in order, without those for whom too little is left.
 
-        ``size`` says how many points of each person, of these and of all others, are to be looked at. Once somebody was
-        left out, nobody is looked at for anything else. Where the time is limited, portions begin small: a portion
-        takes hardly longer than all before it together.
+        ``size`` has, for everybody and not only ``who``, how many points are to be looked at. Once somebody was left
+        out, later calls give nobody. Where time is limited, portions start small: a portion takes hardly longer than
+        all before it together.
         """
         waiting, before, planned = who[:0] if self.spent else who, self.sampler.points, 0
         while len(waiting):
@@ -218,16 +219,16 @@ class PointBudget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointCounts:
-    """What looking at some people's points came to.
+    """The counts of some people's points.
 
     Attributes
     ----------
     n, successes
         For each of them, how many points were looked at, and how many have the target prediction.
     distinct
-        About how many rows the model was asked.
+        How many rows the model was queried about.
     alike
-        Whether it is worth looking for points that are the same, from now on.
+        Whether it is still worth looking for duplicate points.
     """
 
     n: Floats
@@ -253,7 +254,7 @@ def _round_key(number: int, part: int) -> str:
 
 @dataclass(slots=True)
 class PointSampler:
-    """Looks at points, and counts how many that were and about how many rows the model was asked."""
+    """Looks at points, and counts them and the rows that the model was queried about."""
 
     setup: ResponsivenessSetup
     points: int = 0
@@ -262,16 +263,16 @@ class PointSampler:
     _listings: int = 0
 
     def listed(self, who: Indices) -> PointCounts:
-        """Look at all that some people can reach."""
+        """Look at all points that some people can reach."""
         number, self._listings = self._listings, self._listings + 1
         return self._counts(f"listing {number}", lambda: self._list(who), self.setup.reach.counts[who])
 
     def drawn_portions(
         self, portions: Iterator[Indices], size: int, number: int
     ) -> Iterator[tuple[Indices, PointCounts]]:
-        """Look at so many draws for each person of a numbered round, portion by portion.
+        """Look at ``size`` draws for each person of a numbered round, portion by portion.
 
-        Where the time is not limited, workers draw all portions at once that are not in the journal.
+        Where time is not limited, workers draw all portions that are not in the journal at once.
         """
         journal, fresh = self.setup.check.journal, list[Iterator[DrawnPortion]]()
         if isinf(self.setup.check.budget.seconds) and self.setup.check.pool is not None:
@@ -295,11 +296,11 @@ class PointSampler:
             except UnreliableModelError:
                 raise
             except IsonomiaError:
-                portion = None  # where it is not the worker's own trouble, it happens again
+                portion = None  # unless it is a problem of the worker, it happens again here
                 fresh.clear()
             if portion is None:
                 return self._draw(who, size, number, part)
-            # Once looking for points that are the same was not worth it, nobody looks again.
+            # Once looking for duplicate points was not worth it, it is not tried again.
             distinct = portion.distinct if self._alike else len(who) * size
             alike = self._alike and portion.alike
             return PointCounts(np.full(len(who), float(size)), portion.successes, distinct, alike)
@@ -307,7 +308,7 @@ class PointSampler:
         return self._counts(_round_key(number, part), draw, np.full(len(who), float(size)))
 
     def _counts(self, key: str, measure: Callable[[], PointCounts], n: Floats) -> PointCounts:
-        """What some people's points come to; a record that does not have ``n`` points of each of them is refused."""
+        """The counts of some people's points; a record that does not have ``n`` points of each person is refused."""
         unpack = partial(PointCounts.unpack, people=len(n))
         counts = recalled_or_measured(self.setup.check.journal, key, measure, PointCounts.pack, unpack)
         self.points += int(counts.n.sum())
@@ -331,7 +332,7 @@ class PointSampler:
         return PointCounts(np.full(len(who), float(size)), successes.astype(np.float64), distinct, alike)
 
     def _hits(self, points: Points) -> tuple[NDArray[np.bool_], int, bool]:
-        """Which points have the target prediction, about how many rows that took, and whether some are still alike."""
+        """Which points have the target prediction, how many rows were queried, and whether duplicates are likely."""
         target = self.setup.target
         target.alike, before = self._alike, target.distinct
         hits = target(points)

@@ -1,7 +1,7 @@
 """What a check of responsiveness starts from: whom it is about, what they can reach, and which points have the target.
 
 All of it is built on demand. A check that finds everything in its journal builds nothing: then no row is looked at and
-no model is asked.
+no model is queried.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ class ResponsivenessSetup:
 
     @cached_property
     def workers(self) -> PointWorkers | None:
-        """Who draws points elsewhere."""
+        """The workers that draw points in other processes."""
         return PointWorkers.of(self.check.pool, self.asker(), self.sets, self.target, self.check.seed)
 
     @cached_property
     def target(self) -> TargetTest:
         """Says which points have the target prediction.
 
-        Answers for points are not kept: what they come to is, portion by portion.
+        Answers for points are not kept; their counts are, portion by portion.
         """
         prop, people = self.check.prop, self.people
         own = own_answers(prop.condition, self._asker(Apart(self.check.journal, "people as they are")), people)
@@ -96,7 +96,7 @@ class ResponsivenessSetup:
         return TargetTest(prop.condition, self.asker(), people, self.members.rows, own, profile)
 
     def asker(self) -> Asker:
-        """Somebody who asks the model and keeps nothing."""
+        """An asker that keeps nothing."""
         return self._asker(Blank())
 
     def _asker(self, journal: Journal) -> Asker:
@@ -105,7 +105,7 @@ class ResponsivenessSetup:
         return asker
 
     def close(self) -> None:
-        """Let go of what was needed for asking."""
+        """Close the askers."""
         for asker in self._askers:
             asker.close()
 
@@ -119,7 +119,7 @@ class Members:
     rows
         Which rows of the population's table they are.
     groups
-        The groups that they are counted by, as the values of the columns that make them.
+        The groups that they are counted by, as the values of the columns that define them.
     group
         Which of the groups each of them is in.
     """
@@ -130,7 +130,7 @@ class Members:
 
     def pack(self) -> Entry:
         """As plain values."""
-        steps = np.diff(self.rows, prepend=0)  # of rows in order these are all alike, and take little room
+        steps = np.diff(self.rows, prepend=0)  # for rows in order these are all equal, and take little room
         rows = {"steps": packed(steps)} if (steps >= 0).all() else {"rows": packed(self.rows)}
         grouped = {"groups": list(map(list, self.groups)), "group": packed(self.group)} if self.groups else {}
         return rows | grouped
@@ -149,7 +149,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReachSizes:
-    """How much people can reach: what has to be known of it when nobody can be looked at any more.
+    """How much people can reach: all that a replay, which cannot look at people, has to know about it.
 
     Attributes
     ----------
@@ -167,11 +167,11 @@ class ReachSizes:
 
     @classmethod
     def of(cls, sets: ReachableSets) -> ReachSizes:
-        """What reachable sets say of themselves."""
+        """The sizes of reachable sets."""
         return cls(sets.counts(), sets.by_chance, bool(sets.approximate().any()))
 
     def listable(self, most: int) -> NDArray[np.bool_]:
-        """Whose points can all be looked at, being at most so many, with no chance after an action."""
+        """Whose points can all be looked at: at most ``most``, and without chance effects after an action."""
         if self.by_chance:
             return np.zeros(len(self.counts), dtype=bool)
         return self.counts <= most
@@ -269,7 +269,7 @@ def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
 def _holds_for(row: Row, prop: Responsiveness, table: Table, asker: Asker) -> NDArray[np.bool_]:
     outputs = {output.name for output in outputs_of(row)}
     if outputs:
-        encoded(prop.actions.features, table)  # a missing value is better told as such than by a model that fails
+        encoded(prop.actions.features, table)  # a missing value is better reported as such than as a failing model
     answer = asker(table, "score" in outputs, "prediction" in outputs) if outputs else Answer()
     columns: dict[str, Any] = {name: table.column(name) for name in columns_of(row)}
     batch = Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
@@ -290,7 +290,7 @@ def _rows_of(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Tabl
 
 @contextmanager
 def _errors_by_row_of_table(rows: NDArray[np.intp]) -> Iterator[None]:
-    """Let errors about somebody among some people, which are these rows of the table, name the row of the table."""
+    """Make errors about one of some people, who are these rows of the table, name the row of the table."""
     try:
         yield
     except PersonError as error:
@@ -298,14 +298,14 @@ def _errors_by_row_of_table(rows: NDArray[np.intp]) -> Iterator[None]:
 
 
 _TYPES = ("u1", "u2", "u4", "u8", "f8")
-"""Whole numbers that are not negative, in as few bytes as the largest takes; and others."""
+"""Non-negative integers, in as few bytes as the largest takes; and floats for all else."""
 
 _MAX_COUNT = 50_000_000
-"""How many numbers are unpacked at most: a few bytes of a record may say that they are any number."""
+"""The most numbers that are unpacked: a few bytes of a record may claim to be any number of them."""
 
 
 def packed(numbers: NDArray[Any]) -> Entry:
-    """Numbers in one text; every bit of them is kept."""
+    """Numbers as one text; every bit of them is kept."""
     kind = _smallest(numbers)
     squeezed = zlib.compress(numbers.astype(f"<{kind}").tobytes(), level=6)
     return {"count": len(numbers), "type": kind, "bytes": base64.b64encode(squeezed).decode("ascii")}
@@ -324,7 +324,7 @@ def unpacked(entry: Entry, count: int | None = None) -> NDArray[Any]:
         size = stated * np.dtype(kind).itemsize
         if not 0 <= stated <= _MAX_COUNT:
             raise ValueError(f"at most {_MAX_COUNT:,} are read")
-        # No more is unpacked than was stated, however little text it came from.
+        # No more is unpacked than was stated, whatever the text would expand to.
         data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"], validate=True), size + 1)
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise DataError(f"expected numbers of people in the record, but got {str(entry)[:80]}: {error}") from error

@@ -1,4 +1,4 @@
-"""What renderers show of a responsiveness verdict: of how many people the claim is true, and what they can do."""
+"""What renderers show of a responsiveness verdict: for how many people the claim is true, and what they can do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AT_MOST = (PeopleKind("fixed", "meet it", "holds"), PeopleKind("responsive", "v
 
 
 def people_kinds(details: Mapping[str, Any]) -> tuple[PeopleKind, PeopleKind, PeopleKind]:
-    """The kinds of people of a verdict: those of whom the claim is true, is false, is not known.
+    """The kinds of people of a verdict: those for whom the claim is true, is false, or is undecided.
 
     Where everybody must reach a share, the responsive keep the claim. Where nobody may, they break it.
     """
@@ -61,7 +61,7 @@ def _finding(verdict: Verdict, compact: bool) -> str:
 
 
 def _no_way(details: Mapping[str, Any]) -> bool:
-    """Whether nothing at all that those can do who break the claim reaches the target."""
+    """Whether people who break the claim cannot reach the target at all."""
     people = details.get("people") or {}
     if details.get("relation") == "<=" or not {"answer", "share", "exact"} <= people.keys():
         return False
@@ -139,7 +139,7 @@ def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> Counterexample
 
 
 def _counterexamples(verdict: Verdict) -> Iterator[CounterexampleView]:
-    """One for each person, whose nearest points stand beside each other."""
+    """One for each person, with their nearest points side by side."""
     for person, items in groupby(verdict.counterexamples, key=lambda item: item.get("person")):
         points = list(items)
         if person is None or "point" not in points[0]:

@@ -1,8 +1,8 @@
 """What people can reach, listed and drawn by the workers of an executor.
 
 Each worker has the rules, the people and the model once. It lists the moves of some starts, or draws and looks at the
-points of a portion of people, and sends back counts. Both come out as they would in one process: moves are in an order
-that does not depend on who else was asked about, and every portion has randomness of its own.
+points of a portion of people, and sends back counts. Both come out as they would in one process: the order of moves
+does not depend on who else is in the batch, and every portion has randomness of its own.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Indices: TypeAlias = NDArray[np.intp]
 Floats: TypeAlias = NDArray[np.float64]
 
 FEW_MOVES = 10_000.0
-"""Moves that are listed here in less time than it takes to ask somebody."""
+"""Fewer moves than this are listed here in less time than it takes to ask a worker."""
 
 
 def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, most: int) -> Enumerated:
     """The moves of each start, as :func:`enumerate_moves` lists them.
 
-    Whose moves are too many may depend on the order in which features are decided, and that on who else is there. So
-    workers get starts only where that cannot happen: where nobody's box has more than ``most`` points.
+    Whose moves are too many may depend on the order in which features are decided, and that on who else is in the
+    batch. So workers get starts only where that cannot happen: where nobody's box has more than ``most`` points.
     """
     boxes = Boxes.of(block, starts)
     sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
@@ -61,7 +61,7 @@ def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, most: 
     except UnreliableModelError:
         raise
     except IsonomiaError:
-        return enumerate_moves(block, starts, most)  # where it is not the worker's own trouble, it happens again
+        return enumerate_moves(block, starts, most)  # unless it is a problem of the worker, it happens again here
     return Enumerated(np.concatenate([part.acted for part in parts]), np.concatenate([part.counts for part in parts]))
 
 
@@ -73,14 +73,14 @@ def _list_moves(told: tuple[FeatureBlock, int], starts: Floats) -> Enumerated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnPortion:
-    """What the points of a portion come to, if those that are the same are looked for.
+    """The counts of a portion's points, where duplicates are looked for.
 
     Attributes
     ----------
     successes
         How many points of each person have the target prediction.
     distinct, alike
-        How many different points there were, and whether it is worth looking for that in the next portion.
+        How many different points there were, and whether looking for duplicates is worth it in the next portion.
     """
 
     successes: Floats
@@ -90,7 +90,7 @@ class DrawnPortion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ToldPoints:
-    """What every worker is told once; the target without who is asked."""
+    """What is sent to every worker once; the target comes without its asker."""
 
     sets: ReachableSets
     target: TargetTest
@@ -106,7 +106,7 @@ class PointWorkers:
     Attributes
     ----------
     pool, shared
-        The workers, and what they are told once.
+        The workers, and what is sent to them once.
     """
 
     pool: Pool
@@ -125,7 +125,7 @@ class PointWorkers:
         return cls(pool, Shared(told, spread.model.name))
 
     def drawn(self, portions: Sequence[tuple[Indices, int]], size: int, number: int) -> Iterator[DrawnPortion] | None:
-        """So many draws for each person of some parts of a numbered round; ``None`` where they cannot be told."""
+        """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
         items = [(who, size, number, part) for who, part in portions]
         try:
             return self.pool.begin(

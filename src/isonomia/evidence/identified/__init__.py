@@ -4,11 +4,11 @@ Terms of this part of the room:
 
 world
     One way a person can be, of which a draw shows only a part: through channel ``a`` a person of world ``u`` always
-    falls into one and the same cell.
+    falls into the same cell.
 mixture
     A distribution over worlds. A hypothesis admits the mixtures that satisfy linear equations and inequalities.
 identified set
-    The cell probabilities, channel by channel, that the admitted mixtures produce: all that data can speak about.
+    The cell probabilities, channel by channel, that the admitted mixtures produce: all that data can tell us about.
 cell bet
     A factor for each cell of each channel, with a multiplier for each equation and inequality.
 

@@ -1,12 +1,12 @@
 """The e-process against an identified set: the bet that would have done best on the estimate, and why any is valid.
 
-One batch brings ``n_a`` draws of channel ``a``, ``n`` in all; ``w_a = n_a / n``. A bet pays ``f_ac > 0`` for a draw of
+A batch has ``n_a`` draws of channel ``a``, ``n`` in all; ``w_a = n_a / n``. A bet pays ``f_ac > 0`` for a draw of
 channel ``a`` in cell ``c``, and has a multiplier ``k`` for each equation and ``l >= 0`` for each inequality. Its payoff
 bound is
 
     T = max over worlds u of ( sum_a w_a f_a(cell of u in a) - k . E_u - l . G_u )  +  k . e  +  l . g,
 
-and the batch multiplies the wealth by the product of what its draws pay, over ``T`` to the power ``n``.
+and the batch multiplies the wealth by the product of what its draws pay, divided by ``T ** n``.
 
 *No bet can be expected to win.* Let the truth be ``t_a = M_a x`` for an admitted mixture ``x``. Given which channel
 each draw belongs to, the draws are independent, so the expected product is ``prod_a (t_a . f_a)^(n_a)``. By the
@@ -15,7 +15,7 @@ inequality of arithmetic and geometric means that is at most ``(sum_a w_a t_a . 
     sum_a w_a t_a . f_a  =  sum_u x_u sum_a w_a f_a(u)  <=  max_u ( ... )  +  k . E x  +  l . G x  <=  T,
 
 because ``x`` is a distribution, ``E x = e``, ``G x <= g`` and ``l >= 0``. So the expected factor is at most 1 whatever
-the bet: a maximum over known worlds is all that is needed, and no solver is trusted.
+the bet: all it takes is a maximum over known worlds, and no solver has to be trusted.
 
 *The best bet is a projection.* On draws distributed like ``h`` a batch is expected to gain ``n S``,
 
@@ -50,19 +50,18 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MAX_FACTOR = 1e300
-"""The most that a draw pays, and one over the least: near the largest double, with room to add a few. Every positive
-factor is valid, so it cannot make a verdict wrong."""
+"""The most that a draw pays, and the reciprocal of the least: near the largest double, with room to add a few. Every
+positive factor is valid, so it cannot make a verdict wrong."""
 
 TINY = 1e-300
-"""Keeps divisors and logarithms away from 0. A payoff bound that is raised to it makes the wealth smaller, never
-larger."""
+"""Keeps divisors and logarithms away from 0. Raising a payoff bound to it can only lower the wealth."""
 
 PSEUDO_COUNT = 0.5
 """Draws of each cell that the estimate starts from (Krichevsky and Trofimov 1981). Changes power only."""
 
 NEGLIGIBLE_GAIN = 1e-4
-"""Nats per batch that are not worth another round of the solver: hundreds of batches lose a few hundredths in all.
-Changes power and cost only."""
+"""Nats per batch that are not worth another round of the solver: hundreds of batches lose a few hundredths of a nat in
+all. Changes power and cost only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def step(identified: IdentifiedSet, state: Wealth, counts: Floats) -> Wealth:
     identified
         The identified set of the hypothesis that is bet against; it must admit a mixture.
     state
-        What earlier batches left.
+        The state after the earlier batches.
     counts
         The draws of this batch: shape ``(repetitions, channels, cells)``.
 
@@ -115,7 +114,7 @@ def step(identified: IdentifiedSet, state: Wealth, counts: Floats) -> Wealth:
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
     # Before a channel has been seen there is nothing to go by: with a weight of 0 it is not bet on.
     weights = np.where(state.tally.any(axis=-1), draws / np.maximum(total, 1.0)[:, None], 0.0)
-    # Below 1e-10 nats per draw the solver only meets rounding; above 1e-4 small batches would not be bet on at all.
+    # Below 1e-10 nats per draw the solver would only chase rounding; above 1e-4 small batches would not be bet on.
     tolerance = np.clip(NEGLIGIBLE_GAIN / np.maximum(total, 1.0), 1e-10, 1e-4)
     bet = best_cell_bet(identified, estimate, weights, tolerance)
     log_wealth = state.log_wealth + log_factor(identified, bet, counts)
@@ -126,8 +125,8 @@ def best_cell_bet(identified: IdentifiedSet, estimate: Floats, weights: Floats, 
     """Project the estimate ``h`` onto the identified set, and pay estimate over projection for each cell.
 
     The weights ``w`` sum to at most 1. A channel of weight 0 is not bet on: its draws pay 1, which is what the others
-    pay on average. The tolerance is the accuracy of ``S`` aimed at, in nats per draw, for each repetition; where less
-    can be won, nothing is bet.
+    pay on average. The tolerance is the accuracy to which ``S`` is maximised, in nats per draw, for each repetition;
+    where less than that can be won, nothing is bet.
     """
     share = weights.sum(axis=-1)
     factors = np.ones_like(estimate)
@@ -176,10 +175,10 @@ def log_factor(identified: IdentifiedSet, bet: CellBet, counts: Floats) -> Float
 
 
 def certified_distance(identified: IdentifiedSet, estimate: Floats, weights: Floats, tolerance: float = 1e-9) -> Floats:
-    """A lower bound on ``min over q in the set of sum_a w_a KL(h_a | q_a)``, near it when the solver did well.
+    """A lower bound on ``min over q in the set of sum_a w_a KL(h_a | q_a)``, close to it if the solver did well.
 
     Guarantee: never more than the minimum, whatever the solver did (up to rounding), by the inequality for ``S``. The
-    tolerance, in nats per draw, decides how near.
+    tolerance, in nats per draw, decides how close it is.
     """
     bet = best_cell_bet(identified, estimate, weights, np.full(len(estimate), tolerance))
     return np.maximum(growth_rate(identified, bet, estimate, weights), 0.0)

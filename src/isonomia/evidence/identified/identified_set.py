@@ -29,7 +29,7 @@ class IdentifiedSet:
     below, at_most
         ``G`` and ``g``: shapes ``(inequalities, worlds)`` and ``(inequalities,)``.
     kept_worlds
-        Which of the worlds it was made of are left.
+        The indices of the worlds that are left, among those it was made of.
     """
 
     observation: Floats
@@ -48,8 +48,8 @@ class IdentifiedSet:
     ) -> IdentifiedSet:
         """Make the set; each pair is a matrix with one column per world, and its right-hand side.
 
-        Worlds that the constraints rule out altogether are left out, and so are equations that follow from others: the
-        set is the same, and its mixtures have an interior.
+        Worlds that the constraints rule out are left out, and so are equations that follow from others: the set is the
+        same, and its mixtures have an interior.
         """
         shows = np.asarray(observation, dtype=float)
         if shows.ndim != 3 or not bool(np.isin(shows, (0.0, 1.0)).all()) or not bool((shows.sum(axis=1) == 1.0).all()):
@@ -119,7 +119,7 @@ def _rows(name: str, given: tuple[Floats, Floats] | None, worlds: int) -> tuple[
 
 
 def _possible(e: Floats, e_right: Floats, g: Floats, g_right: Floats) -> Booleans:
-    """Which worlds may have a probability: none that only adds to something that must not exceed 0."""
+    """Which worlds may have positive probability: not those that a one-sided constraint forces to 0."""
     possible = np.ones(e.shape[1], dtype=bool)
     zero = np.vstack([e[e_right == 0], -e[e_right == 0], g[g_right == 0]])
     while True:
@@ -133,8 +133,8 @@ def _possible(e: Floats, e_right: Floats, g: Floats, g_right: Floats) -> Boolean
 def _independent(matrix: Floats, right: Floats) -> Booleans:
     """Keep equations that do not follow from the ones before them and from ``sum of x = 1``.
 
-    NumPy's rank calls an equation dependent where rounding cannot tell. Dropping it can only enlarge the set, which
-    costs power and never validity.
+    NumPy's rank counts an equation as dependent where rounding cannot tell. Dropping it can only enlarge the set, which
+    can cost power but never validity.
     """
     kept = np.zeros(len(matrix), dtype=bool)
     stack = np.append(np.ones(matrix.shape[1]), 1.0)[None, :]

@@ -9,12 +9,12 @@ whose optimality conditions, with a multiplier ``v`` for each cell, ``eta`` for 
 
     v q = m,    r = E' eta + G' lam - M' v >= 0,    x r = 0,    lam y = 0.
 
-Newton's method is applied to them with both products held at a positive number that goes to zero, as Mehrotra (1992)
-does: a step that aims at zero tells how far to aim, and corrects for the products' curvature. Every system is reduced
-to one row per cell, equation and inequality, whatever the number of worlds.
+Newton's method is applied to these conditions with both products held at a positive number that goes to zero, as in
+Mehrotra (1992): a trial step that aims at zero tells how far to aim, and corrects for the products' curvature. Every
+system is reduced to one row per cell, equation and inequality, whatever the number of worlds.
 
-Nothing but power and running time rests on the accuracy of a projection: every bet made from one is valid
-(:mod:`isonomia.evidence.identified.bets`). So no number of this module can make a verdict wrong.
+The accuracy of a projection affects only power and running time: every bet made from one is valid
+(:mod:`isonomia.evidence.identified.bets`). So no number in this module can make a verdict wrong.
 """
 
 from __future__ import annotations
@@ -32,24 +32,26 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MAX_PAIRS = 2048
-"""Numbers in the table of the products of all rows; a larger one is slower than multiplying row by row. Cost only."""
+"""The largest table of the products of all rows; a larger one is slower than multiplying row by row. Changes cost
+only."""
 
 MAX_ROUNDS = 60
-"""Newton steps at most; seven to twelve are usual. Cut short, the bet is worse and as valid. Changes power only."""
+"""At most this many Newton steps; seven to twelve are usual. Stopping early makes a worse bet, but a valid one. Changes
+power only."""
 
 MAX_STALLED = 4
-"""Steps without progress after which a search ends: rounding has eaten what was left to gain. Any point where it ends
+"""Steps without progress after which a search ends: what is left to gain is below rounding. Any point where it ends
 makes a valid bet, so it changes power and cost only."""
 
 MAX_TOGETHER = 128
-"""Repetitions solved together at most: enough to spread the cost of a call, few enough to stay in a core's cache.
-Cost only."""
+"""At most this many repetitions are solved together: enough to spread the cost of a call, few enough to stay in a
+core's cache. Changes cost only."""
 
 MAX_NUMBERS = 2**21
-"""Numbers in the largest array of repetitions solved together: 16 MiB of doubles. Cost only."""
+"""Numbers in the largest array of repetitions solved together: 16 MiB of doubles. Changes cost only."""
 
 STEP_SHARE = 0.995
-"""The share of the way to the boundary that a step may go; customary for interior-point methods. Power and cost
+"""The share of the way to the boundary that a step may go; customary for interior-point methods. Changes power and cost
 only."""
 
 
@@ -86,7 +88,7 @@ class Iterate:
             getattr(self, part.name)[rows] = getattr(other, part.name)
 
     def moved(self, by: Iterate, primal: Floats, dual: Floats) -> Iterate:
-        """Go along a direction: mixture and slacks by one share of it, multipliers by another."""
+        """Move along a direction: mixture and slacks by one step length, multipliers by another."""
         p, d = primal[:, None], dual[:, None]
         return Iterate(
             self.x + p * by.x,
@@ -112,7 +114,7 @@ class ConstraintMatrix:
 
     @classmethod
     def of(cls, identified: IdentifiedSet) -> ConstraintMatrix:
-        """Stack them; ``pairs`` makes the products of all rows at once, where they are few."""
+        """Stack the rows; ``pairs`` holds the products of all pairs of rows, where they are few."""
         cells = identified.observation[identified.possible_cells]
         equal = np.vstack([np.ones((1, identified.worlds)), identified.equal])
         rows = np.vstack([cells, equal, identified.below])
@@ -160,7 +162,7 @@ class NewtonSystem:
         diagonal = np.ones(len(constraints.rows))
         diagonal[q.shape[1] : q.shape[1] + at.eta.shape[1]] = 0.0
         index = np.arange(len(constraints.rows))
-        # A little more than rounding keeps rows that nearly depend on each other solvable.
+        # Slightly more than rounding, so that nearly dependent rows stay solvable.
         matrix[:, index, index] = matrix[:, index, index] * (1.0 + 1e-13) + diagonal + 1e-300
         return cls(constraints, at, q, spread, scale, matrix)
 
@@ -184,7 +186,7 @@ class NewtonSystem:
 
 
 def _solve_linear(matrix: Floats, right: Floats) -> Floats:
-    """Solve for each repetition; where one of the matrices is singular to the last bit, with a ridge of that size."""
+    """Solve for each repetition; where one of the matrices is exactly singular, with a small ridge."""
     try:
         return np.asarray(np.linalg.solve(matrix, right[:, :, None])[:, :, 0])
     except np.linalg.LinAlgError:
@@ -193,10 +195,10 @@ def _solve_linear(matrix: Floats, right: Floats) -> Floats:
 
 
 def solve(identified: IdentifiedSet, mass: Floats, tolerance: Floats) -> Iterate:
-    """Find the mixture and the multipliers of a projection, as well as ``MAX_ROUNDS`` allow.
+    """Find the mixture and the multipliers of a projection, as accurately as ``MAX_ROUNDS`` allows.
 
     ``mass`` is ``m`` for the cells that some world shows, summing to 1, zero in channels without draws. A repetition's
-    search ends where the sum of all products that should be zero is at most its ``tolerance``.
+    search ends when its conditions are violated by at most its ``tolerance`` in total.
     """
     constraints = ConstraintMatrix.of(identified)
     best = _initial(constraints, mass)
@@ -230,7 +232,7 @@ def _search(constraints: ConstraintMatrix, best: Iterate, mass: Floats, toleranc
 def _initial(constraints: ConstraintMatrix, mass: Floats) -> Iterate:
     """All worlds equally likely, with multipliers that give every world a positive reduced cost.
 
-    The numbers only keep the start well inside the boundary.
+    The constants only keep the start well inside the boundary.
     """
     repetitions, worlds = len(mass), constraints.cells.shape[1]
     x = np.full((repetitions, worlds), 1.0 / worlds)
@@ -244,7 +246,7 @@ def _initial(constraints: ConstraintMatrix, mass: Floats) -> Iterate:
 
 
 def _gap(constraints: ConstraintMatrix, at: Iterate, mass: Floats) -> Floats:
-    """How far all conditions together are from being met."""
+    """The total violation of all optimality conditions."""
     short = np.abs(at.x @ constraints.equal.T - constraints.equal_to).sum(axis=1)
     short += np.abs(at.x @ constraints.below.T + at.y - constraints.at_most).sum(axis=1)
     cells = np.abs(at.v * (at.x @ constraints.cells.T) - mass).sum(axis=1)
@@ -271,12 +273,12 @@ def _newton_step(constraints: ConstraintMatrix, at: Iterate, mass: Floats) -> It
 
 
 def _step_lengths(at: Iterate, by: Iterate, q: Floats, to_q: Floats, near: float) -> tuple[Floats, Floats]:
-    """How far one may go, in mixture and in multipliers, before something that must be positive is not."""
+    """How far to go, in mixture and in multipliers, so that everything that must be positive stays positive."""
     primal = np.minimum(_max_step(at.x, by.x), np.minimum(_max_step(at.y, by.y), _max_step(q, to_q)))
     dual = np.minimum(_max_step(at.r, by.r), np.minimum(_max_step(at.lam, by.lam), _max_step(at.v, by.v)))
     return np.minimum(near * primal, 1.0), np.minimum(near * dual, 1.0)
 
 
 def _max_step(value: Floats, change: Floats) -> Floats:
-    """How often a change may be added before a value reaches zero; a very large number where it never does."""
+    """How many times a change may be added before a value reaches zero; a very large number where it never does."""
     return np.asarray(np.where(change < 0, value / -change, np.inf).min(axis=1, initial=1e30))

@@ -1,4 +1,4 @@
-"""A confidence region for cell probabilities, and the interval that it leaves to a functional of the mixture.
+"""A confidence region for cell probabilities, and the interval that it leaves for a functional of the mixture.
 
 For each channel, mixing the likelihood ratios of all distributions over its cells with a Dirichlet(1/2, ..., 1/2)
 weight gives an evidence function ``L_a(q_a) = log of the mixture's likelihood - log of the likelihood of q_a``, whose
@@ -29,21 +29,21 @@ __all__ = ["CellRegion", "Refuted", "functional_interval"]
 Floats = NDArray[np.float64]
 
 MARGIN = 1e-6
-"""Nats taken off a refutation to cover rounding: ``n`` draws add about ``n * 1e-16``, so it suffices up to about 1e9
-draws. It *can* change a verdict: without it, rounding could refute a point that the region still holds."""
+"""Extra nats that a refutation needs, to cover rounding: ``n`` draws add about ``n * 1e-16``, so it suffices up to
+about 1e9 draws. It *can* change a verdict: without it, rounding could refute a point that the region still contains."""
 
 END_TOLERANCE = 1e-6
-"""How near to the region an end is searched. Ends are always refuted values, so it only widens intervals."""
+"""How precisely an end is found. Ends are always refuted values, so it only widens intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuted:
-    """No admitted mixture produces a point of the region: what was taken for granted is refuted at risk ``delta``."""
+    """No admitted mixture produces a point of the region: the assumptions are refuted at risk ``delta``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellRegion:
-    """The cell probabilities that the draws so far do not refute, at all times together at risk ``delta``.
+    """The cell probabilities that the draws so far do not refute, at risk ``delta`` for all times simultaneously.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class CellRegion:
 
     @property
     def allowance(self) -> float:
-        """How far the truth may lie from the sample's shares, in nats: ``log(1/delta)`` and the mixture's regret."""
-        # The 0.5 is the Dirichlet weight of every cell: another one would be as valid, and wider in the long run.
+        """How far the truth may lie from the sample's shares, in nats: ``log(1/delta)`` plus the mixture's regret."""
+        # The 0.5 is the Dirichlet weight of every cell: another one would be as valid, but wider in the long run.
         draws, half = self.tally.sum(axis=1), 0.5 * self.tally.shape[1]
         best = xlogy(self.tally, self.tally).sum() - xlogy(draws, draws).sum()
         mixed = (gammaln(self.tally + 0.5) - gammaln(0.5)).sum() + (gammaln(half) - gammaln(draws + half)).sum()
@@ -78,14 +78,14 @@ class CellRegion:
     def refutes(self, identified: IdentifiedSet) -> bool:
         """Say whether no point of the identified set lies in the region.
 
-        Guarantee: ``True`` only where it is so, since a bet of any quality bounds the distance from below.
+        Guarantee: ``True`` only where no point does, since any bet, good or bad, bounds the distance from below.
         """
         return self.n > 0 and self.misses(identified, self.best_bet(identified))
 
     def best_bet(self, identified: IdentifiedSet) -> CellBet:
         """The bet that speaks most strongly against the identified set."""
         estimate, weights = self._centre()
-        # A thousandth of a nat over the whole sample: a looser bound keeps sets alive and widens intervals, no more.
+        # A thousandth of a nat over the whole sample: a looser bound only keeps sets alive and widens intervals.
         return best_cell_bet(identified, estimate, weights, np.full(1, min(1e-3 / max(self.n, 1.0), 1e-6)))
 
     def misses(self, identified: IdentifiedSet, bet: CellBet) -> bool:
@@ -103,21 +103,21 @@ def functional_interval(
 ) -> tuple[float, float] | Refuted:
     """Enclose ``row . x``, or ``row . x / over . x``, over the admitted mixtures that produce a point of the region.
 
-    Guarantee: if the true mixture is admitted, then with probability at least ``1 - delta`` the interval holds its true
-    value *at all times, and for all rows together*, since one region serves them all. Ends are rounded outwards: each
-    end that is not the end of the possible range comes with a bet that refutes everything beyond it.
+    Guarantee: if the true mixture is admitted, then with probability at least ``1 - delta`` the interval contains its
+    true value *at all times, and for all rows together*, since one region serves them all. Ends are rounded outwards:
+    each end that is not an end of the possible range comes with a bet that refutes everything beyond it.
 
     Parameters
     ----------
     region
-        What the draws do not refute.
+        The cell probabilities that the draws do not refute.
     identified
-        The mixtures that are admitted, and what they produce.
+        The admitted mixtures, and what they produce.
     row
         One number per world, for all the worlds that ``identified`` was made of.
     over
-        One number of at least 0 per world: what is divided by, 1 where not given. Mixtures for which both products are
-        zero count as having every value.
+        The denominator, one non-negative number per world; all 1 by default. Mixtures for which both products are zero
+        count as having every value.
     """
     row = row[identified.kept_worlds]
     over = np.ones_like(row) if over is None else over[identified.kept_worlds]
@@ -147,7 +147,7 @@ class _AtLeast:
         return np.vstack([self.identified.below, last]), np.append(self.identified.at_most, 0.0)
 
     def refuted(self, value: float) -> tuple[bool, CellBet | None]:
-        """Whether a value is refuted; and the bet, where it can be tried on other values."""
+        """Whether a value is refuted; and the bet, if it can be tried on other values."""
         whole = self.identified
         piece = IdentifiedSet.of(whole.observation, (whole.equal, whole.equal_to), self.constraints(value))
         if not piece.worlds:
@@ -157,23 +157,23 @@ class _AtLeast:
         return self.region.misses(piece, bet), bet if alike else None
 
     def refuted_by(self, bet: CellBet, value: float) -> bool:
-        """Whether a given bet refutes a value: a maximum over worlds, nothing to solve."""
+        """Whether a given bet refutes a value: that takes a maximum over worlds, but no solver."""
         below, at_most = self.constraints(value)
         return self.region.misses(replace(self.identified, below=below, at_most=at_most), bet)
 
 
 def _upper_end(hypotheses: _AtLeast, least: float, most: float) -> float:
-    """The least value found beyond which everything is refuted; ``most`` where nothing is.
+    """The least value found such that everything beyond it is refuted; ``most`` where nothing is.
 
-    Fewer mixtures reach a larger value, so a refuted value refutes all above it. A bet found for one value speaks about
-    others too, and trying it is cheap: that is Newton's method, since the distance to a value bends upwards and the bet
-    is its tangent. Bisection takes turns with it, for the start and for safety.
+    Fewer mixtures reach a larger value, so a refuted value refutes all above it. A bet found for one value may refute
+    others too, and trying it is cheap. That is Newton's method, since the distance to a value is convex and the bet is
+    its tangent. It alternates with bisection, for the start and for safety.
     """
     if hypotheses.region.n <= 0 or not hypotheses.refuted(most)[0]:
         return most
     inside, outside, near = least, most, False
     while outside - inside > END_TOLERANCE:
-        # Half a tolerance below an end that a bet has just moved: where that is not refuted, the search is over.
+        # Try half a tolerance below an end that a bet has just moved: if that is not refuted, the search is over.
         value = outside - 0.5 * END_TOLERANCE if near else 0.5 * (inside + outside)
         gone, bet = hypotheses.refuted(value)
         inside, outside = (inside, value) if gone else (value, outside)
@@ -183,8 +183,8 @@ def _upper_end(hypotheses: _AtLeast, least: float, most: float) -> float:
 
 
 def _as_far_as(hypotheses: _AtLeast, bet: CellBet, inside: float, outside: float) -> float:
-    """How far down the same bet goes on refuting; ``outside`` where it refutes nothing below it."""
-    # Finer than the search around it, which would otherwise ask the solver again for what is left.
+    """The lowest value that the same bet still refutes; ``outside`` where it refutes nothing below it."""
+    # Finer than the search around it, which would otherwise call the solver again for the rest.
     while outside - inside > 0.1 * END_TOLERANCE:
         middle = 0.5 * (inside + outside)
         inside, outside = (inside, middle) if hypotheses.refuted_by(bet, middle) else (middle, outside)

@@ -15,10 +15,10 @@ effect
 bounds
     The least and the greatest effect over all distributions over worlds that produce the table.
 
-Everything here is about a known table. What a sample of finite size proves about an unknown one is decided elsewhere.
-Every statement rests on two assumptions that no table can check: a person's observed values are the potential ones
-under the person's own attribute value (consistency), and the attribute is independent of the potential values within
-the table's subgroup (Assumption 1 of the paper).
+Everything here is about a known table. What a finite sample proves about an unknown one is decided elsewhere. Every
+statement rests on two assumptions that no table can check: a person's observed values are the potential ones under the
+person's own attribute value (consistency), and the attribute is independent of the potential values within the table's
+subgroup (Assumption 1 of the paper).
 
 Source: "Counterfactual Fairness Using Principal Stratification", with its misprints corrected.
 """

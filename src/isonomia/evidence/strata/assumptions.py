@@ -5,7 +5,7 @@ No table can confirm an assumption; a table may contradict one, and then no boun
 An expression speaks of a person's potential values as columns: ``S0``, ``S1``, ... are the predictions and ``Y0``,
 ``Y1``, ... the outcomes under the attribute values 0, 1, ... The language is that of properties, restricted to what is
 linear: ``P[S0 > S1 and Y0 > Y1] >= P[S0 < S1 and Y0 > Y1]``, ``P[Y0 > Y1] <= 0.05``, ``P[S1 == 1 | Y0 == 1] >= 0.3``.
-Conditions are allowed where all of a comparison's are the same, since they can be multiplied out.
+Conditions are allowed where all probabilities of a comparison have the same one, since it can be multiplied out.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def assume(
     Parameters
     ----------
     shape
-        How many values there are.
+        How many values attribute, prediction and outcome have.
     words
         A name in ``ASSUMPTIONS``, or an expression over ``S0``, ``S1``, ..., ``Y0``, ``Y1``, ...
     labels
-        What the predictions and the outcomes are called in an expression; without them they are numbers from 0.
-        Order comparisons such as ``S0 > S1`` need labels that are numbers.
+        The values of the predictions and of the outcomes in an expression; by default, numbers from 0. Order
+        comparisons such as ``S0 > S1`` need labels that are numbers.
     """
     if words in _NAMED:
         return tuple(LinearAssumption(row, 0.0) for row in _NAMED[words][1](worlds(shape)))
@@ -144,12 +144,12 @@ def _term(leaf: Leaf, batch: Batch) -> Floats:
 
 
 def _never(excluded: Booleans) -> list[Floats]:
-    """Worlds that are excluded for any of the attribute values have probability zero."""
+    """Worlds that are excluded at any of the attribute values have probability zero."""
     return [np.asarray(excluded.any(axis=-1), dtype=np.float64)]
 
 
 def _protected(every: NDArray[np.intp], sign: int) -> list[Floats]:
-    """Within those whose outcome is better on one side, that side's prediction is on balance no worse."""
+    """Among those whose outcome is better on one side, that side's prediction is, on balance, no worse."""
     rows = []
     for a in range(1, every.shape[2]):
         lead = np.sign(every[:, :, 0] - every[:, :, a]) * sign
@@ -191,4 +191,4 @@ _NAMED: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[Floats]]]] = {
 }
 
 ASSUMPTIONS: dict[str, str] = {name: words for name, (words, _) in _NAMED.items()}
-"""The assumptions that have names, each with what it says. Values are ordered by their numbers."""
+"""The named assumptions, each with its meaning. Values are ordered by their numbers."""

@@ -35,8 +35,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-9
-"""A stratum that can have no larger probability counts as empty; a table that misses fairness by no more, as fair. That
-is the accuracy of the linear programs. It can change an answer only about strata and effects that are as small."""
+"""A stratum whose probability cannot exceed this counts as empty; a table that misses fairness by no more counts as
+fair. This is the accuracy of the linear programs. It can change answers only about strata and effects this small."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +61,12 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class EmptyStratum:
-    """No distribution over worlds that produces the table has anybody in the stratum: nothing can be unfair in it."""
+    """No distribution over worlds that produces the table has anybody in the stratum: nothing can be unfair there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FairWorld:
-    """A distribution over worlds that produces the table and is fair; that it exists does not mean that it is ours."""
+    """A distribution over worlds that produces the table and is fair; it need not be the true one."""
 
     world: Floats
     proof: Optimal
@@ -111,8 +111,8 @@ def normalised_bounds(
     Guarantee: as there, over the distributions that have somebody in the stratum. Numerator and denominator vary
     together: the linear-fractional program becomes linear in ``u = w t`` with ``t = 1 / P(stratum)`` (Charnes and
     Cooper 1962). The ends are attained, since ``|tau'| <= P(stratum)`` keeps the program bounded. Its variables reach
-    ``1 / P(stratum)``, so that for a stratum of a few in a hundred million the solver's accuracy is not enough: then
-    the bounds are -1 and 1, which always hold, and are not sharp.
+    ``1 / P(stratum)``, so for a stratum of a few in a hundred million the solver is not accurate enough: then the
+    bounds are -1 and 1, which always hold but are not sharp.
     """
     masses = stratum_bounds(observed, effect, zero=zero, assumptions=assumptions)
     if isinstance(masses, Contradiction):
@@ -121,7 +121,7 @@ def normalised_bounds(
         return EmptyStratum()
     program = _program(observed, effect_row(observed.shape, effect), zero, assumptions)
     bounds = _range(_scaled(program, effect, observed))
-    # Somebody can be in the stratum, as the program before has proved, so a contradiction here is one of rounding.
+    # The stratum need not be empty, as the program before has proved, so a contradiction here is due to rounding.
     return bounds if isinstance(bounds, Bounds) else Bounds(-1.0, 1.0, masses.proofs)
 
 
@@ -131,7 +131,7 @@ def fair_world(
     """Look for a fair world that produces the table.
 
     Guarantee: a contradiction proves that every world that produces the table (and satisfies the assumptions) violates
-    the definition. A fair world proves nothing but that the table cannot tell.
+    the definition. A fair world proves only that the table does not refute the definition.
     """
     zero = definition_effects(observed.shape, definition)
     answer = solve(_program(observed, np.zeros(observed.shape.worlds), zero, assumptions))
@@ -154,7 +154,7 @@ def _program(
     if observed.ends is not None:
         low, high = (end.ravel() for end in observed.ends)
         known, wide = low == high, low < high
-        # Ends as near to each other as the solver's accuracy would make programs that it cannot tell from infeasible.
+        # Ends closer together than the solver's accuracy would make programs that it cannot tell from infeasible ones.
         low, high = np.maximum(low - TOLERANCE, 0.0), np.minimum(high + TOLERANCE, 1.0)
         equal = np.vstack([shown[known], np.ones((1, shape.worlds))])
         right = np.append(right[known], 1.0)

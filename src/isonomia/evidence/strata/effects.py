@@ -37,7 +37,7 @@ DEFINITIONS: dict[int, str] = {
     3: "counterfactual fairness",
     4: "counterfactual equalized odds",
 }
-"""What the paper's definitions are called."""
+"""The names of the paper's definitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class PrincipalEffect:
 
 
 def unaffected(shape: TableShape, outcome: int | None = None) -> Stratum:
-    """The people whose outcome is the same under every attribute value: this outcome, or any where none is given."""
+    """The people whose outcome is the same under every attribute value: this outcome, or any if none is given."""
     kept = range(shape.outcomes) if outcome is None else (_known(outcome, shape.outcomes, "outcome"),)
     return Stratum(frozenset((y,) * shape.attributes for y in kept))
 
@@ -108,8 +108,8 @@ def definition_effects(shape: TableShape, definition: Definition) -> tuple[Princ
     outcome is ``y`` whatever the attribute; 2 within their union; 3 over everyone; 4 within each stratum
     ``Y(0) = y``, ``y >= 1``, which for two outcomes is the paper's single stratum ``Y(0) = 1``.
 
-    With more than two values the distributions are compared with that under attribute value 0, for every prediction
-    but 0, whose probability is the rest.
+    With more than two values, each distribution is compared with that under attribute value 0, for every prediction but
+    0, whose probability follows from the others.
     """
     match definition:
         case 1:
@@ -132,7 +132,7 @@ def fairness_rows(shape: TableShape, definition: Definition) -> Floats:
 
 
 def effect_rows(shape: TableShape, effects: Sequence[PrincipalEffect]) -> Floats:
-    """One row per effect; shape ``(effects, worlds)``, also where there is none."""
+    """One row per effect; shape ``(effects, worlds)``, even if there are no effects."""
     return np.asarray([effect_row(shape, effect) for effect in effects]).reshape(len(effects), shape.worlds)
 
 

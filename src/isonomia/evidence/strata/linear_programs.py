@@ -1,4 +1,4 @@
-"""Linear programs by HiGHS, every answer with a certificate that is checked apart from the solver.
+"""Linear programs by HiGHS, every answer with a certificate that is checked independently of the solver.
 
 A program is ``min cost @ x`` over ``x >= 0`` with ``equal @ x == right`` and ``below @ x <= bound``. For any
 multipliers ``y`` and ``z <= 0``,
@@ -8,8 +8,8 @@ multipliers ``y`` and ``z <= 0``,
 
 for every feasible ``x``. So where the reduced costs in the brackets are not negative, ``right @ y + bound @ z`` is a
 lower bound on the optimum; a feasible ``x`` that attains it is optimal. With ``cost = 0`` and a positive bound, no
-feasible ``x`` exists (Farkas). All sums here are correctly rounded (``math.fsum``), so what is left are the residuals
-of the solver's numbers, and they are measured.
+feasible ``x`` exists (Farkas). All sums here are correctly rounded (``math.fsum``), so only the residuals of the
+solver's numbers remain, and they are measured.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""How far residuals may be from zero, relative to 1 + the largest number of the solution: ten times what the solver is
-asked for, and far below any probability that a sample could show. It *can* change an answer: a program that misses
+"""How far residuals may be from zero, relative to 1 + the largest number of the solution: ten times the tolerance asked
+of the solver, and far below any probability that a sample could show. It *can* change an answer: a program that misses
 feasibility by less than about twice as much counts as feasible, and a value is exact only to about this much times the
 largest variable, which is 1 for probabilities and ``1 / P(stratum)`` for normalised effects."""
 
@@ -107,7 +107,7 @@ class Farkas:
 
 
 def certify_optimal(program: LinearProgram, solution: Floats, y: Floats, z: Floats) -> Optimal:
-    """Check a solution and its multipliers; a residual or gap above the tolerance is a ``NumericalError``."""
+    """Check a solution and its multipliers; a residual or gap above the tolerance raises ``NumericalError``."""
     missed = [
         *np.abs(_residuals(program.equal, solution, program.right)),
         *_residuals(program.below, solution, program.bound),
@@ -126,15 +126,15 @@ def certify_optimal(program: LinearProgram, solution: Floats, y: Floats, z: Floa
 def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> Farkas:
     """Check multipliers that prove that a program has no feasible point.
 
-    They must show a violation clearly larger than what the residual could explain, or it is a ``NumericalError``.
+    Raises ``NumericalError`` unless they show a violation clearly larger than the residual could explain.
     """
     sums = _residuals(np.vstack([program.equal, program.below]).T, np.concatenate([y, z]), np.zeros_like(program.cost))
     residual = _worst([*sums, *z])
     violation = fsum([*(program.right * y), *(program.bound * z)])
     _accept("dual residual", residual, np.concatenate([y, z]))
     # Multipliers are at most 1 in size, so an accepted residual is at most twice the tolerance. Where the variables sum
-    # to at most 1, as probabilities do, that is all the violation that a feasible point could explain. The variables of
-    # a normalised effect sum to 1 / P(stratum) and more, so that this does not cover strata rarer than about 1e-6.
+    # to at most 1, as probabilities do, a feasible point could not explain a larger violation. The variables of a
+    # normalised effect sum to 1 / P(stratum) and more, so this does not cover strata rarer than about 1e-6.
     if not violation > 2.0 * TOLERANCE:
         raise NumericalError(
             f"expected multipliers that prove the program infeasible, but they show a violation of only {violation:g}"
@@ -165,8 +165,8 @@ def _accept(name: str, residual: float, numbers: Floats) -> None:
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _ATTEMPTS: tuple[Mapping[str, Any], ...] = (_TIGHT, {**_TIGHT, "presolve": False}, {}, {"presolve": False})
 """The solver's settings, in the order in which they are tried: first the tightest that HiGHS accepts. On badly scaled
-programs these can make it give up where the usual ones lead to a solution that passes the same check. They cannot make
-an answer wrong, since the check is the same."""
+programs the tightest can make it give up where the usual ones lead to a solution that passes the same check. They
+cannot make an answer wrong, since the check is the same."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,8 +180,8 @@ class Solution:
 def solve(program: LinearProgram) -> Solution | Farkas:
     """Solve a program whose cost is bounded below.
 
-    Guarantee: the answer passed ``certify_optimal``, or the proof that there is none passed ``certify_infeasible``,
-    whatever the solver reported; where neither does, a ``NumericalError`` is raised. A program that misses feasibility
+    Guarantee: the solution passed ``certify_optimal``, or the proof that there is none passed ``certify_infeasible``,
+    whatever the solver reported; where neither passes, ``NumericalError`` is raised. A program that misses feasibility
     by less than about ``2 * TOLERANCE`` counts as feasible.
     """
     errors: list[NumericalError] = []
@@ -203,7 +203,7 @@ def _attempt(program: LinearProgram, options: Mapping[str, Any]) -> Solution | F
 
 
 def _infeasible(program: LinearProgram, options: Mapping[str, Any], message: str) -> Farkas:
-    """Prove infeasibility: minimise the total violation, whose multipliers are Farkas'."""
+    """Prove infeasibility: minimise the total violation; the multipliers of that program are a Farkas proof."""
     equal, below, variables = len(program.right), len(program.bound), len(program.cost)
     relaxed = LinearProgram(
         np.concatenate([np.zeros(variables), np.ones(2 * equal + below)]),

@@ -1,7 +1,7 @@
 """Repair: change decisions at random, as little as possible, until some fair world can produce the table.
 
-A sample's outcomes may contradict an assumption by chance. No change of decisions helps then, so the outcomes are moved
-first, as little as possible, until they agree with it.
+A sample's outcomes may contradict an assumption by chance. Then no change of decisions helps, so the outcomes are first
+adjusted, as little as possible, until they agree with the assumption.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ OBJECTIVES: dict[str, str] = {
 """What a repair may minimise."""
 
 NEGLIGIBLE_CHANGE = 1e-12
-"""A probability of change that is no larger is rounding, and counts as none: a thousandth of the programs' accuracy.
-It changes a repair by as much, and no verdict."""
+"""A probability of change up to this is rounding and counts as 0: a thousandth of the programs' accuracy. It changes a
+repair by as much, but no verdict."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,8 @@ class Repair:
     objective
         What was minimised.
     proof
-        Why no other repair of the kind is better. Its solution has a fair world that produces the repaired table first.
+        The proof that no other repair of this kind is better. Its solution begins with a fair world that produces the
+        repaired table.
     """
 
     change: Floats
@@ -88,7 +89,7 @@ class Repair:
         Parameters
         ----------
         decisions, attributes
-            Numbers from 0, one of each for every person.
+            Numbers from 0, one decision and one attribute value for every person.
         rng
             One uniform number is drawn for every person, whether or not the decision can change, so that a person's
             number does not depend on the others' decisions.
@@ -114,8 +115,8 @@ def repair(
 
     Guarantee: the repaired table is compatible with the definition, and no other change that depends on the attribute
     value and the decision alone is better; the proof was checked. *Not* implied: that decisions are then fair. Where
-    fair and unfair worlds produce the same table, no table can tell; and a repair that is learned from a sample repairs
-    the sample's table, which is off by the order of ``1 / sqrt(n)`` (Theorems 2 and 3).
+    fair and unfair worlds produce the same table, no table can tell them apart; and a repair learned from a sample
+    repairs the sample's table, which is off by the order of ``1 / sqrt(n)`` (Theorems 2 and 3).
 
     Parameters
     ----------
@@ -128,18 +129,18 @@ def repair(
     never_lower
         Never change a decision to one with a smaller number: number decisions from the least to the most favourable.
     assumptions
-        What the fair world must satisfy besides.
+        What the fair world must satisfy in addition.
 
     Returns
     -------
     Repair or Contradiction
-        Without assumptions there always is a repair, since giving everyone the same decision is fair.
+        Without assumptions there is always a repair, since giving everyone the same decision is fair.
 
     Notes
     -----
     The paper forces decision ``b`` with probability ``epsilon_ab`` whatever the decision was, which for two decisions
     is the same as changing ``1 - b`` to ``b``. With more decisions, a probability for each pair of them can do all that
-    forcing can, and with fewer changes. As in the paper, those of ``s`` to ``s'`` and back sum to at most 1.
+    forcing can, with fewer changes. As in the paper, the probabilities from ``s`` to ``s'`` and back sum to at most 1.
     """
     if objective not in OBJECTIVES:
         raise UsageError(f"expected objective {', '.join(map(repr, OBJECTIVES))}, but got {objective!r}")
@@ -203,7 +204,7 @@ def _flows(observed: Observed, moves: list[Move]) -> Floats:
 
 
 def _limits(moves: list[Move]) -> Floats:
-    """Rows of moves whose probabilities sum to at most 1: all that leave a decision, and each one with its reverse."""
+    """Rows of moves whose probabilities sum to at most 1: all that leave a decision, and each move with its reverse."""
     leaving = {move[:2]: [other for other in moves if other[:2] == move[:2]] for move in moves}
     back = [[(a, s, t), (a, t, s)] for a, s, t in moves if s < t and (a, t, s) in moves]
     return np.asarray([[move in together for move in moves] for together in (*leaving.values(), *back)], np.float64)
@@ -239,7 +240,7 @@ class AdjustedTable:
     Attributes
     ----------
     table
-        It has the decisions of the original within each attribute value and outcome.
+        The adjusted table, with the original's decisions within each attribute value and outcome.
     distance
         How far its outcomes are from the original ones: the absolute differences of their probabilities, summed over
         outcomes and attribute values.
@@ -252,10 +253,9 @@ class AdjustedTable:
 def adjust_outcomes(observed: Observed, assumptions: Sequence[LinearAssumption]) -> AdjustedTable | Contradiction:
     """Move the outcomes of a table as little as possible, until some world has them and satisfies the assumptions.
 
-    Guarantee: no outcomes that such a world has are nearer; the solution was checked. Where the population's outcomes
-    are those of such a world, they are themselves among those that could have been chosen, so that the table's outcomes
-    are at most twice as far from the population's as the sample's are. A contradiction means that no world at all
-    satisfies the assumptions.
+    Guarantee: no outcomes of such a world are nearer; the solution was checked. Where the population's outcomes are
+    those of such a world, they could have been chosen themselves, so the table's outcomes are at most twice as far from
+    the population's as the sample's are. A contradiction means that no world at all satisfies the assumptions.
     """
     seen = observed.probabilities.sum(1)
     answer = solve(_outcome_program(observed.shape, seen, assumptions))
@@ -273,14 +273,14 @@ def outcome_deviation(people: Sequence[float], outcomes: int, delta: float) -> f
     Guarantee: the distance of :class:`AdjustedTable` between a sample's outcomes and the population's is larger with
     probability at most ``delta``. For each attribute value, ``k`` shares from ``n`` draws are off by ``eps`` or more
     with probability at most ``(2**k - 2) exp(-n eps**2 / 2)`` (Weissman and others 2003, Theorem 2.1). ``people`` says
-    how many have each attribute value, and ``delta`` is the risk for all of them together.
+    how many people have each attribute value, and ``delta`` is the risk for all values together.
     """
     needed = 2.0 * log((2.0**outcomes - 2.0) * len(people) / delta)
     return float(np.sqrt(needed / np.asarray(people, dtype=np.float64)).sum())
 
 
 def _outcome_program(shape: TableShape, seen: Floats, assumptions: Sequence[LinearAssumption]) -> LinearProgram:
-    """The variables are the worlds' probabilities, then how much each outcome's is raised, then lowered."""
+    """The variables are the worlds' probabilities, then how much each outcome's probability is raised, then lowered."""
     cells, worlds = seen.size, shape.worlds
     assumed, bound = assumption_rows(shape, assumptions)
     everybody = np.concatenate([np.ones(worlds), np.zeros(2 * cells)])
@@ -299,7 +299,7 @@ def _outcomes(shape: TableShape) -> Floats:
 
 
 def _with_outcomes(observed: Observed, moved: Floats) -> Observed:
-    """The table with other outcomes; where nobody has an outcome, its decisions are those of all."""
+    """The table with other outcomes; an outcome that nobody had gets the decisions of all people."""
     table, outcomes = observed.probabilities, observed.probabilities.sum(1, keepdims=True)
     of_all = np.broadcast_to(table.sum(2, keepdims=True), table.shape)
     decisions = np.where(outcomes > 0.0, table / np.where(outcomes > 0.0, outcomes, 1.0), of_all)

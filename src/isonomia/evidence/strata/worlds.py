@@ -1,4 +1,4 @@
-"""Worlds, every joint value of the potential predictions and outcomes, and the tables that can be observed of them."""
+"""Worlds (the joint values of the potential predictions and outcomes) and the tables that can be observed of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 MAX_WORLDS = 100_000
 """How many worlds a shape may have: the linear programs have a variable for each, and take minutes with more. A larger
-shape is refused, so no verdict depends on it."""
+shape is rejected, so this changes no verdict."""
 
 SUM_TOLERANCE = 1e-9
-"""How far from 1 the probabilities of an attribute value may sum, as rounded input does; they are then rescaled. A cell
-with less counts as empty: no bound that hangs on so small a number could be computed reliably. It can change an answer
-about a known table by about as much; counts of a sample are never so small a share of fewer than 1e9 people."""
+"""How far from 1 the sum of an attribute value's probabilities may be, as with rounded input; they are then rescaled. A
+cell below it counts as empty: no bound that depends on so small a number could be computed reliably. It can change an
+answer about a known table by about as much; one person is never so small a share of fewer than 1e9 people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def observation(shape: TableShape) -> Floats:
 
 
 def _fixed(array: Array) -> Array:
-    """Forbid writing: the array is shared by all who ask for it."""
+    """Make an array read-only: it is cached and shared."""
     array.setflags(write=False)
     return array
 
@@ -111,10 +111,10 @@ class Observed:
     probabilities
         Shape ``(attributes, predictions, outcomes)``; for each attribute value non-negative with sum 1.
     shares
-        Shape ``(attributes,)``, non-negative with sum 1. No bound depends on them, only what a repair costs.
+        Shape ``(attributes,)``, non-negative with sum 1. No bound depends on them, only the cost of a repair.
     ends
-        The numbers between which each probability lies, where that is all that is known: two arrays of the same shape.
-        Bounds are then those of all the tables in between together.
+        The numbers between which each probability lies, where only that is known: two arrays of the same shape. Bounds
+        then cover all tables in between.
     """
 
     probabilities: Floats
@@ -140,7 +140,7 @@ class Observed:
 
     @classmethod
     def from_counts(cls, counts: ArrayLike) -> Observed:
-        """Turn counts of shape ``(attributes, predictions, outcomes)``, none of them 0 in all, into shares."""
+        """Turn counts of shape ``(attributes, predictions, outcomes)`` into shares; no attribute value may be empty."""
         numbers = _numbers(counts)
         if numbers.ndim != 3 or not np.all(numbers >= 0.0):
             raise DataError(
@@ -156,9 +156,9 @@ class Observed:
 
     @classmethod
     def between(cls, low: Floats, high: Floats) -> Observed:
-        """A table of which each probability is known to lie between two numbers.
+        """A table each of whose probabilities is known to lie between two numbers.
 
-        The shares are not asked for: no bound depends on them.
+        It needs no shares: no bound depends on them.
         """
         middle = (low + high) / 2
         table = cls.of(middle / middle.sum((1, 2), keepdims=True))
@@ -173,7 +173,7 @@ class Observed:
 
 
 def tally(shape: TableShape, attributes: ArrayLike, predictions: ArrayLike, outcomes: ArrayLike) -> NDArray[np.int64]:
-    """Count people: numbers from 0 for each of them, to counts of shape ``(attributes, predictions, outcomes)``."""
+    """Count people, given as numbers from 0 in each column: shape ``(attributes, predictions, outcomes)``."""
     columns = [np.asarray(column) for column in (attributes, predictions, outcomes)]
     counts = np.zeros(shape.table, dtype=np.int64)
     np.add.at(counts, tuple(columns), 1)
@@ -181,7 +181,7 @@ def tally(shape: TableShape, attributes: ArrayLike, predictions: ArrayLike, outc
 
 
 def checked_tables(probabilities: ArrayLike) -> Floats:
-    """Check tables of shape ``(..., attributes, predictions, outcomes)``, empty tiny cells, rescale to sum 1."""
+    """Check tables of shape ``(..., attributes, predictions, outcomes)``, set tiny cells to 0, rescale to sum 1."""
     tables = _numbers(probabilities)
     if tables.ndim < 3 or min(tables.shape[-3:]) < 2:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Joint constraints on what a person can change: one file a kind, and one line in the registry below."""
+"""Joint constraints on what a person can change: one file per kind, and one line in the registry below."""
 
 from typing import Final
 

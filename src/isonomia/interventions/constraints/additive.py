@@ -34,7 +34,7 @@ __all__ = ["AdditiveLinkage"]
 class AdditiveLinkage:
     """``weight`` times the action on ``source`` equals, or is at least or at most, the weighted changes of the targets.
 
-    The source's own action counts, and the whole changes of the targets, effects of linkages included.
+    The source counts by the person's own action, the targets by their whole changes, effects of linkages included.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class AdditiveLinkage:
     coefficients
         The weight of each target; 1 each unless given.
     sense
-        ``"=="``, ``">="`` or ``"<="``, read from the source to the targets.
+        ``"=="``, ``">="`` or ``"<="``, with the source on the left and the targets on the right.
     weight
-        That of the source.
+        The weight of the source.
     """
 
     kind: ClassVar[str] = "additive-linkage"

@@ -1,9 +1,9 @@
 """The protocol of constraints, and what their kinds share.
 
-Three values of each feature matter. *Start* is where the person is, ``x``. *Acted* is ``x + a``, what the person's own
-action on the feature makes of it. *Ended* is ``x + c``, with the effects that actions on other features have on it by
-linkage. Encodings and rules about actions speak of what was acted; statements about the person as they end up speak of
-what ended. Without linkages the two are the same.
+Three values of each feature matter. *Start* is where the person is, ``x``. *Acted* is ``x + a``, the value after the
+person's own action on the feature. *Ended* is ``x + c``, with the effects that actions on other features have on it by
+linkage. Encodings and rules about actions refer to acted values; rules about where the person ends up refer to ended
+values. Without linkages the two are the same.
 """
 
 from __future__ import annotations
@@ -99,15 +99,15 @@ class Constraint(Protocol):
         """
 
     def standing(self, scope: ActionScope) -> Form | None:
-        """Linear rows that hold wherever a person can be; ``None`` where there are none to tell.
+        """Linear rows that hold wherever a person can be; ``None`` where there are none.
 
-        Of the scope, the ranges count, and the start does not.
+        They use the ranges of the scope, and not the start.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Candidate moves, one a row; every array has shape ``(rows, features)``.
+    """Candidate moves, one per row; every array has shape ``(rows, features)``.
 
     The person's own action can take each feature from ``least`` to ``most``.
     """
@@ -126,7 +126,7 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Boxes of moves, one a row.
+    """Boxes of moves, one per row.
 
     Each feature's acted value lies between ``low`` and ``high``, its ended one between ``end_low`` and ``end_high``.
     """
@@ -186,10 +186,10 @@ class FormRow:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Rows that must all be satisfied, with so many binaries of the constraint's own.
+    """Rows that must all be satisfied, over ``binaries`` auxiliary binaries of the constraint's own.
 
     ``exact`` says that a move satisfies the rows, for some choice of the binaries, only if the constraint allows it,
-    but for moves on the boundary: a strict inequality over a real feature becomes one that is not strict.
+    except for moves on the boundary: a strict inequality over a real feature becomes one that is not strict.
     """
 
     rows: tuple[FormRow, ...]
@@ -200,10 +200,10 @@ class Form:
 def one_of_boxes(
     boxes: Sequence[Mapping[int, Interval]], ranges: Mapping[int, Interval], of: Literal["acted", "ended"]
 ) -> Form:
-    """The values lie in one of some boxes: one binary a box, of which exactly one is on.
+    """The values lie in one of some boxes: one binary per box, of which exactly one is on.
 
     A feature that a box does not mention has its whole range there. Boxes that share no inner point make the binaries a
-    function of the values, but for the boundary.
+    function of the values, except on the boundary.
     """
     rows = [FormRow(binaries=dict.fromkeys(range(len(boxes)), 1.0), low=1.0, high=1.0)]
     for column, whole in ranges.items():
@@ -217,10 +217,10 @@ def one_of_boxes(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """Codes that features have together, one a row, and whether each can be reached from each other one in one step.
+    """Joint codes of some features, one per row, and whether each can be reached from each other one in one step.
 
-    ``stray`` says what becomes of a person whose values are not a code: with it they stay where they are,
-    without it they are refused.
+    ``stray`` says what happens to a person whose values are not a code: if true, they stay where they are; if false,
+    they are refused.
     """
 
     codes: Floats
@@ -228,7 +228,7 @@ class Codes:
     stray: bool = False
 
     def accepts(self, start: Floats) -> Bools:
-        """Whether the person is at a code, or may stray."""
+        """Whether the person is at a code, or need not be."""
         return np.asarray((self._index(start) >= 0) | self.stray)
 
     def holds(self, moves: Moves) -> Bools:
@@ -239,7 +239,7 @@ class Codes:
         return np.asarray(reached | (self.stray & (begin < 0) & stays))
 
     def possible(self, box: Box) -> Bools:
-        """Whether a code in the box can be reached; one that strays need only be able to stay."""
+        """Whether a code in the box can be reached; a person at none need only be able to stay."""
         begin = self._index(box.start)
         result = self.stray & (begin < 0) & np.asarray(((box.low <= box.start) & (box.start <= box.high)).all(-1))
         for index, code in enumerate(self.codes):
@@ -253,7 +253,7 @@ class Codes:
         return _one_of_codes(self.codes[self.reaches[index]] if index >= 0 else start[None])
 
     def standing(self) -> Form | None:
-        """One binary for each code; ``None`` where a person may be at none."""
+        """One binary for each code; ``None`` where a person need not be at a code."""
         return None if self.stray else _one_of_codes(self.codes)
 
     def _index(self, values: Floats) -> NDArray[np.intp]:
@@ -265,7 +265,7 @@ class Codes:
 
 
 def _one_of_codes(codes: Floats) -> Form:
-    """The acted values are one of the codes: one binary a code, of which exactly one is on."""
+    """The acted values are one of the codes: one binary per code, of which exactly one is on."""
     rows = [FormRow(binaries=dict.fromkeys(range(len(codes)), 1.0), low=1.0, high=1.0)]
     for j, column in enumerate(codes.T.tolist()):
         rows.append(FormRow({j: -1.0}, binaries=dict(enumerate(column)), low=0.0, high=0.0))
@@ -285,7 +285,7 @@ def monotone(levels: int, way: Way) -> Bools:
 
 
 def names_of(kind: str, names: object, field: str = "names", least: int = 1) -> tuple[str, ...]:
-    """The names of features as a tuple; they must be text, distinct, and at least so many."""
+    """The names of features as a tuple; they must be text, distinct, and at least ``least`` of them."""
     result = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else ()
     if len(result) < least or not all(isinstance(name, str) and name for name in result):
         message = f"{field} of the {kind} constraint should be names of features, but they are {names!r}"
@@ -298,7 +298,7 @@ def names_of(kind: str, names: object, field: str = "names", least: int = 1) -> 
 
 
 def numbers_of(kind: str, field: str, values: object, count: int) -> tuple[float, ...]:
-    """So many finite numbers as a tuple."""
+    """``count`` finite numbers as a tuple."""
     result: Sequence[Any] = tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else ()
     if len(result) != count:
         message = f"{field} of the {kind} constraint should be {count} numbers, but it is {values!r}"
@@ -356,7 +356,7 @@ def satisfied(left: Floats, sense: Sense, right: Floats | float) -> Bools:
 
 
 def attainable(weights: Floats, low: Floats, high: Floats, sense: Sense, bound: float) -> Bools:
-    """Whether a weighted sum of numbers between bounds can compare so with another number."""
+    """Whether a weighted sum of numbers between bounds can satisfy a comparison with ``bound``."""
     up, down = np.maximum(weights, 0.0), np.minimum(weights, 0.0)
     least, most = low @ up + high @ down, high @ up + low @ down
     enough = np.ones(len(low), dtype=bool) if sense == "<=" else satisfied(most, ">=", bound)

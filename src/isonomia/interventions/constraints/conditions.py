@@ -100,7 +100,7 @@ class Condition:
                 return np.asarray(values < self.value - TOLERANCE)
 
     def sometimes(self, low: Floats, high: Floats) -> Bools:
-        """False only where it is true of no value between two."""
+        """False only where it is true of no value from ``low`` to ``high``."""
         match self.relation:
             case "==" | "in":
                 listed = self._listed()
@@ -114,7 +114,7 @@ class Condition:
                 return self.true(low)
 
     def always(self, low: Floats, high: Floats) -> Bools:
-        """True only where it is true of every value between two."""
+        """True only where it is true of every value from ``low`` to ``high``."""
         match self.relation:
             case "==" | "in":
                 return np.asarray((low == high) & self.true(low))
@@ -154,7 +154,7 @@ class Condition:
         gap = 1.0 if whole else 0.0
         ends = [low - gap, *listed, high + gap]
         between = [(a + gap, b - gap) for a, b in pairwise(ends)]
-        # Between two real values lies something only if they differ.
+        # There is something between two real values only if they differ.
         off = [part for part in between if part[0] < part[1] or (whole and part[0] == part[1])]
         return [(value, value) for value in listed], off
 
@@ -166,7 +166,7 @@ class Condition:
             has_above, has_below = above[0] <= above[1], below[0] <= below[1]
         else:
             above, below = (max(cut, low), high), (low, min(cut, high))
-            # The cut itself belongs to one side; the other is empty where it would have no other value.
+            # The cut itself belongs to one side; the other side is empty where the cut would be its only value.
             has_above = cut <= high if closed_above else cut < high
             has_below = cut > low if closed_above else cut >= low
         return [above] * has_above, [below] * has_below

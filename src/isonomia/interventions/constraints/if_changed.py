@@ -1,4 +1,4 @@
-"""A rule over changes: where the action on one feature is so, that on another is so, and otherwise there is none."""
+"""A rule over changes: if one action meets a condition, a second action meets another; otherwise it is 0."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["IfChanged"]
 class IfChanged:
     """If ``when`` is true of the action on one feature, ``then`` is true of that on the other; otherwise it is 0.
 
-    Both speak of the person's own actions, ``x + a`` minus ``x``.
+    Both are about the person's own actions, ``x + a`` minus ``x``.
 
     Attributes
     ----------

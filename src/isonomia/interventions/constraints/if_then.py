@@ -1,4 +1,4 @@
-"""A rule over values: where one feature ends up so, another ends up so."""
+"""A rule over values: if a condition is true of where one feature ends up, another is true of a second feature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["IfThen"]
 class IfThen:
     """If ``when`` is true of where the person ends up, so is ``then``.
 
-    It speaks of ended values, and binds the person's start as well.
+    It applies to ended values, and to the person's start as well.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class IfThen:
         return np.asarray(~sure | self.then.sometimes(box.end_low[:, 1], box.end_high[:, 1]))
 
     def standing(self, scope: ActionScope) -> Form | None:
-        """The same rows: a person must be right where they start, too."""
+        """The same rows: the start must satisfy the rule, too."""
         return self.form(scope)
 
     def form(self, scope: ActionScope) -> Form:

@@ -31,7 +31,7 @@ __all__ = ["Linear"]
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A weighted sum of ended values is at most, at least or equal to a bound. It binds the person's start as well.
+    """A weighted sum of ended values is at most, at least or equal to a bound. It applies to the start as well.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Linear:
         return attainable(self._weights(), box.end_low, box.end_high, self.sense, self.bound)
 
     def standing(self, scope: ActionScope) -> Form | None:
-        """The same rows: a person must be right where they start, too."""
+        """The same rows: the start must satisfy them, too."""
         return self.form(scope)
 
     def form(self, scope: ActionScope) -> Form:  # noqa: ARG002

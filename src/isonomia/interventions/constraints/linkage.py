@@ -30,13 +30,13 @@ __all__ = ["Linkage"]
 
 @dataclass(frozen=True, slots=True)
 class Linkage:
-    """Each unit of the person's own action on ``source`` changes each target by its scale, or at least or at most so.
+    """Each unit of a person's action on ``source`` changes each target by its scale, or by at least or at most that.
 
-    Effects do not chain: what a target receives does not go on to targets of its own. With sense ``"=="`` the effect
-    comes on top of the target's own action, and may take it out of its bounds; with ``keep_bounds`` its whole change
-    must stay in the range that its own action has.
+    Effects do not chain: a target's change by linkage has no effect on targets of its own. With sense ``"=="`` the
+    effect is added to the target's own action, and may take it out of its bounds; with ``keep_bounds`` its whole change
+    must stay in the range of its own action.
 
-    With ``">="`` and ``"<="`` the target must not be actionable. Its effect then is any change in the direction of the
+    With ``">="`` and ``"<="`` the target must not be actionable. Its effect is then any change in the direction of the
     scale times the action, at least or at most that large, within the target's bounds; without an action there is none.
 
     Attributes
@@ -82,13 +82,13 @@ class Linkage:
 
     @property
     def frees(self) -> tuple[str, ...]:
-        """The targets that move by an effect of their own size, at least or at most so large."""
+        """The targets whose effect has a size of its own, limited from below or from above."""
         return () if self.sense == "==" else self.targets
 
     def effects(self, start: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
         """How far effects of their own size can take the targets, given the ranges of the source and of the targets.
 
-        Guarantee: every move that the constraint allows lies within. One row a person, the source in the first column.
+        Guarantee: every move that the constraint allows lies within. One row per person; column 0 is the source.
         """
         pushes = [(end[:, :1] - start[:, :1]) * np.asarray(self.scales) for end in (least, most)]
         down, up = np.minimum(np.minimum(*pushes), 0.0), np.maximum(np.maximum(*pushes), 0.0)
@@ -112,7 +112,7 @@ class Linkage:
         return np.ones(len(start), dtype=bool)
 
     def holds(self, moves: Moves) -> Bools:
-        """Whether targets are within bounds that are kept, and effects large or small enough."""
+        """Whether targets stay within the bounds to keep, and effects are large or small enough."""
         if self.sense == "==":
             inside = (moves.least - TOLERANCE <= moves.ended) & (moves.ended <= moves.most + TOLERANCE)
             return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
@@ -121,7 +121,7 @@ class Linkage:
         return np.asarray(self._sized(push, action[:, 1:]).all(-1))
 
     def possible(self, box: Box) -> Bools:
-        """Whether bounds can be kept; effects of their own size are looked at when they are known."""
+        """Whether bounds can be kept; effects of their own size are checked once they are known."""
         if self.sense == "==":
             inside = (box.end_low <= box.most + TOLERANCE) & (box.least - TOLERANCE <= box.end_high)
             return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
@@ -163,7 +163,7 @@ class Linkage:
         if self.sense == ">=":
             upper = FormRow(gap, binaries=down, high=own - zero)
             lower = FormRow(gap, binaries=down, low=own - zero - most - size)
-        # A source that moves in whole steps pushes down by a step or more: no push has one reading only.
+        # A source that moves in whole steps pushes down by at least one step, so that a push of 0 has only one binary.
         step = abs(scale) if scope.whole[0] else 0.0
         return [
             FormRow(push, binaries={target: -most}, low=zero - most),

@@ -1,4 +1,4 @@
-"""So many of several dummies are on."""
+"""Exactly, or at most, a given number of several dummies are on."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class OneHot:
         return np.asarray(under & (over | (self.sense == "<=")))
 
     def standing(self, scope: ActionScope) -> Form | None:
-        """The same rows: a person must be right where they start, too."""
+        """The same rows: the start must satisfy them, too."""
         return self.form(scope)
 
     def form(self, scope: ActionScope) -> Form:

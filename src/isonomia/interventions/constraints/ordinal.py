@@ -28,7 +28,7 @@ __all__ = ["Ordinal"]
 
 @dataclass(frozen=True, slots=True)
 class Ordinal:
-    """The features are dummies of increasing levels, and the level moves in one direction.
+    """The features are dummies of increasing levels, and the level moves in the allowed direction.
 
     Exactly one is on where they are ``exhaustive``; otherwise all may be off, which is the level below the first.
 
@@ -69,7 +69,7 @@ class Ordinal:
         return self._codes().accepts(start)
 
     def holds(self, moves: Moves) -> Bools:
-        """Whether the level acted can be reached."""
+        """Whether the acted level can be reached."""
         return self._codes().holds(moves)
 
     def possible(self, box: Box) -> Bools:
@@ -77,11 +77,11 @@ class Ordinal:
         return self._codes().possible(box)
 
     def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """One binary a code."""
+        """One binary per level."""
         return self._codes().standing()
 
     def form(self, scope: ActionScope) -> Form:
-        """One binary a level."""
+        """One binary for each level that can be reached."""
         return self._codes().form(scope.start)
 
     def _codes(self) -> Codes:

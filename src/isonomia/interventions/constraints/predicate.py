@@ -22,7 +22,7 @@ Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A rule of the user's own about where the person ends up. It binds the person's start as well.
+    """A rule of the user's own about where the person ends up. It applies to the start as well.
 
     Attributes
     ----------
@@ -30,16 +30,16 @@ class Predicate:
         A condition in the language of properties, ``"debt <= 0.4 * income or owner == 1"``.
     test
         Instead of a condition, a function of two mappings from name to column, where the people start and where they
-        end up; it gives one truth value a row. Such a constraint cannot be stored in a file.
+        end up; it returns one truth value per row. Such a constraint cannot be stored in a file.
     names
-        The features that the function reads; those of a condition are found in it.
+        The features that the function reads; those of a condition are taken from it.
     levels
-        The categories of features, which the interventions fill in; not to be given.
+        The categories of features; do not give them, the interventions fill them in.
 
     Notes
     -----
     Nothing is known about a predicate but its answers. So it prunes nothing before all its features have values, and a
-    solver cannot be told of it: put what is linear into constraints of their own.
+    solver cannot use it: put linear parts into constraints of their own.
     """
 
     kind: ClassVar[str] = "predicate"

@@ -26,16 +26,16 @@ __all__ = ["Reachability"]
 
 @dataclass(frozen=True, slots=True)
 class Reachability:
-    """The features together are one of ``values``; from the i-th the j-th is reached where ``matrix[i][j]`` is 1.
+    """The features together have one of ``values``; the j-th can be reached from the i-th if ``matrix[i][j]`` is 1.
 
-    One step only: what can be reached in two steps must be said in the matrix too.
+    One step only: values that can be reached in two steps must be in the matrix too.
 
     Attributes
     ----------
     names
         The features.
     values
-        Every combination of their values that there is, each as a tuple.
+        Every possible combination of their values, each as a tuple.
     matrix
         A row and a column for each of ``values``, with 0 and 1.
     """
@@ -70,7 +70,7 @@ class Reachability:
         return self._codes().accepts(start)
 
     def holds(self, moves: Moves) -> Bools:
-        """Whether the value acted can be reached."""
+        """Whether the acted value can be reached."""
         return self._codes().holds(moves)
 
     def possible(self, box: Box) -> Bools:
@@ -78,11 +78,11 @@ class Reachability:
         return self._codes().possible(box)
 
     def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """One binary a code."""
+        """One binary per value."""
         return self._codes().standing()
 
     def form(self, scope: ActionScope) -> Form:
-        """One binary a value."""
+        """One binary for each value that can be reached."""
         return self._codes().form(scope.start)
 
     def _codes(self) -> Codes:

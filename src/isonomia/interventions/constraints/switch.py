@@ -31,9 +31,9 @@ __all__ = ["MutabilitySwitch"]
 class MutabilitySwitch:
     """Where the switch ends up at ``on``, no target may change; otherwise they are free.
 
-    With ``must_change``, at least one target changes where the switch ends up off. A person is refused who starts with
-    the switch on and a target that is not 0, or, with ``must_change``, with it off and a target that is 0. All of it
-    speaks of the person's own actions.
+    With ``must_change``, at least one target changes where the switch ends up off. A person is refused if they start
+    with the switch on and a target that is not 0 or, with ``must_change``, with it off and a target that is 0. All of
+    this is about the person's own actions.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class MutabilitySwitch:
         return replace(self, on=coded_value(self.kind, self.switch, on, levels))
 
     def accepts(self, start: Floats) -> Bools:
-        """Whether the targets are all 0 with the switch on, and where they must change none is 0 with it off."""
+        """Whether all targets are 0 with the switch on and, where one must change, none is 0 with it off."""
         on = self._is_on().true(start[:, 0])
         off_right = (start[:, 1:] != 0).all(-1) if self.must_change else np.ones(len(start), dtype=bool)
         return np.where(on, (start[:, 1:] == 0).all(-1), off_right)
 
     def holds(self, moves: Moves) -> Bools:
-        """Whether what changed could change, and changed if it had to."""
+        """Whether targets changed only where they may, and one changed where it must."""
         on = self._is_on().true(moves.acted[:, 0])
         changed = (moves.acted[:, 1:] != moves.start[:, 1:]).any(-1)
         return np.asarray(np.where(on, ~changed, changed | (not self.must_change)))
@@ -99,7 +99,7 @@ class MutabilitySwitch:
         return np.asarray((~sure | can_stay) & (~never | can_change | (not self.must_change)))
 
     def standing(self, scope: ActionScope) -> Form:
-        """One binary for the switch on and all targets at 0, one for each part of its range where it is off."""
+        """One binary for the switch on with all targets at 0, and one for each part of its range where it is off."""
         on, off = self._is_on().intervals(float(scope.least[0]), float(scope.most[0]), scope.whole[0])
         zero = dict.fromkeys(range(1, len(scope.start)), (0.0, 0.0))
         ranges = {j: (float(scope.least[j]), float(scope.most[j])) for j in range(len(scope.start))}
@@ -107,7 +107,7 @@ class MutabilitySwitch:
         return one_of_boxes(boxes, ranges, "acted")
 
     def form(self, scope: ActionScope) -> Form:
-        """One binary for the switch on, one for each part of its range where it is off."""
+        """One binary for the switch on, and one for each part of its range where it is off."""
         on, off = self._is_on().intervals(float(scope.least[0]), float(scope.most[0]), scope.whole[0])
         still = {j: (float(scope.start[j]), float(scope.start[j])) for j in range(1, len(scope.start))}
         boxes: list[dict[int, Interval]] = [{0: part, **still} for part in on] + [{0: part} for part in off]

@@ -31,7 +31,7 @@ class Thermometer:
     """The features are dummies of rising thresholds, so that ones come before zeros.
 
     With direction ``"up"`` dummies only turn on, with ``"down"`` only off. A person whose values are not such a code is
-    refused, or with ``keep_invalid`` stays where they are.
+    refused or, with ``keep_invalid``, stays where they are.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Thermometer:
     direction
         ``"both"``, ``"up"`` or ``"down"``.
     keep_invalid
-        Whether somebody who has no such code stays put instead of being refused.
+        Whether a person without such a code stays put instead of being refused.
     """
 
     kind: ClassVar[str] = "thermometer"
@@ -65,11 +65,11 @@ class Thermometer:
         return self
 
     def accepts(self, start: Floats) -> Bools:
-        """Whether the person is at a code, or may be at none."""
+        """Whether the person is at a code, or need not be."""
         return self._codes().accepts(start)
 
     def holds(self, moves: Moves) -> Bools:
-        """Whether the code acted can be reached."""
+        """Whether the acted code can be reached."""
         return self._codes().holds(moves)
 
     def possible(self, box: Box) -> Bools:
@@ -77,11 +77,11 @@ class Thermometer:
         return self._codes().possible(box)
 
     def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """One binary a code."""
+        """One binary per code."""
         return self._codes().standing()
 
     def form(self, scope: ActionScope) -> Form:
-        """One binary a code."""
+        """One binary for each code that can be reached."""
         return self._codes().form(scope.start)
 
     def _codes(self) -> Codes:

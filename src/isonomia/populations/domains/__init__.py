@@ -1,4 +1,4 @@
-"""Domains: what a k-safety property speaks about, such as the rows of a table.
+"""Domains: what a k-safety property is about, such as the rows of a table.
 
 A domain offers inputs, their features, and functions on them. It works on whole batches of records.
 """

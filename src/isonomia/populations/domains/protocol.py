@@ -20,10 +20,10 @@ Kind: TypeAlias = OneOf["record", "number", "text", "truth", "anything"]
 """What a value is, as far as it can be known before anything is computed."""
 
 Marked: TypeAlias = tuple[Any, "NDArray[np.bool_] | None"]
-"""Values, and for which cases there are none; ``None`` where all have one."""
+"""Values, and which cases have none; ``None`` if all have one."""
 
 Ask: TypeAlias = "Callable[[Table], tuple[NDArray[Any], NDArray[Any] | None]]"
-"""Asks the model about a batch: its predictions, and for each row why there is none; ``None`` where all have one."""
+"""Asks the model about a batch: its predictions, and for each row why there is none; ``None`` if all have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,21 @@ class Function:
     Attributes
     ----------
     call
-        Takes whole batches, records or columns, and gives one: a result a case. It may also give a pair, the results
-        and for which cases there is none at all; these are turned away like those that a precondition rejects.
+        Takes whole batches, records or columns, and returns one: a result per case. It may also return a pair: the
+        results, and which cases have none; such cases are rejected, as by a precondition.
     takes
-        How many arguments a specification writes: a number, or the least and the most of them.
+        How many arguments a specification writes: a number, or the least and the most.
     gives
-        What kind of value comes out.
+        What kind of value it returns.
     random
-        Whether it draws: then ``call`` gets one argument more, a column of seeds, and the result may depend on nothing
-        else. So a case can be repeated.
+        Whether it is random: then ``call`` gets one more argument, a column of seeds, and its only randomness may come
+        from these, so that a case can be repeated.
     single
         Whether ``call`` takes one case at a time instead: slower, but easier to write.
     asks
-        Whether it asks the model, as playing a game asks a policy at every step: then ``call`` gets an :data:`Ask` as
-        its last argument, and gives a pair like it, the results and why there is none. Only a block may call it, and
-        the calls of all cases are gathered into one.
+        Whether it asks the model, as a game asks a policy at every step: then ``call`` gets an :data:`Ask` as its last
+        argument, and returns a pair like it: the results, and why there is none. Only a block may call it, and the
+        calls of all cases are gathered into one.
     """
 
     call: Callable[..., Any]
@@ -59,9 +59,9 @@ class Function:
 
 
 def as_function(value: Any, written: int | None = None) -> Function:
-    """A function of the domain, as it is or made of a Python function of one case.
+    """A function of the domain, as it is or made from a Python function of one case.
 
-    It takes as many arguments as a specification writes, where it can, and otherwise as many as it must have.
+    It takes as many arguments as a specification writes, if it can, and otherwise as few as possible.
     """
     if isinstance(value, Function):
         return value
@@ -100,10 +100,10 @@ class Domain(Protocol):
 
     Everything works on batches. Transformations give new records and leave the old ones alone.
 
-    A domain may offer more, which is used where it is there: ``what``, what one record is called; ``together``, how
-    many records are put to the model at once at most; ``corners(rows, most, rng)``, which of these inputs lie at the
-    ends of what there is, at most so many; ``difference(before, after, index)``, what two records differ in, as
-    ``[before, after]`` by name, where their shown values say too much; and ``fingerprint()``.
+    A domain may also have, and then these are used: ``what``, what one record is called; ``together``, the most records
+    that the model is given at once; ``corners(rows, most, rng)``, which of these inputs lie at the ends of their
+    ranges, at most ``most``; ``difference(before, after, index)``, where two records differ, as ``[before, after]`` by
+    name, if their shown values say too much; and ``fingerprint()``.
     """
 
     @property
@@ -126,7 +126,7 @@ class Domain(Protocol):
         ...
 
     def feature(self, feature: str | int) -> str:
-        """The name of a feature, given by name or by number; raises DataError, naming those there are."""
+        """The name of a feature, given by name or by number; raises DataError, listing the known ones."""
         ...
 
     def kind(self, feature: str) -> Kind:
@@ -134,7 +134,7 @@ class Domain(Protocol):
         ...
 
     def values(self, feature: str) -> tuple[Any, ...]:
-        """The values that a feature can be set to, where it has finitely many: those that occur."""
+        """The values that a feature can be set to, if it has finitely many: those that occur."""
         ...
 
     def get(self, records: Any, feature: str) -> Marked:
@@ -142,11 +142,11 @@ class Domain(Protocol):
         ...
 
     def set(self, records: Any, feature: str, values: NDArray[Any]) -> Marked:
-        """The same records with a feature set, and where that cannot be."""
+        """The same records with a feature set, and where that is impossible."""
         ...
 
     def label(self, records: Any) -> NDArray[Any]:
-        """The right answer of every record, where the domain knows it; raises DataError otherwise."""
+        """The right answer for every record, if the domain knows it; raises DataError otherwise."""
         ...
 
     def concatenate(self, parts: Sequence[Any]) -> Records:
@@ -158,7 +158,7 @@ class Domain(Protocol):
         ...
 
     def distance(self, left: Any, right: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How many features differ, and how far they are apart in all, each feature on its own scale."""
+        """How many features differ, and how far apart they are in total, each feature on its own scale."""
         ...
 
     def show(self, records: Any, index: int) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class Domain(Protocol):
         ...
 
     def restore(self, shown: Sequence[Mapping[str, Any]]) -> Records:
-        """The records that were shown; raises DataError where one does not fit."""
+        """The records that were shown; raises DataError if one does not fit."""
         ...
 
     def unique(self, records: Any) -> NDArray[np.intp] | None:

@@ -1,1 +1,1 @@
-"""Running programs on whole columns: draws, branches, noise that can be stored, and draws directed at a rare group."""
+"""Running programs on whole columns: draws, branches, stored noise, and draws directed at a rare group."""

@@ -1,7 +1,7 @@
-"""Counterfactuals of real people: abduction finds the noise behind them, and the equations run again with it.
+"""Counterfactuals of real people: abduction finds the noise behind their values, and the equations run again with it.
 
-Each equation is undone in turn: an expression is peeled off its one draw, a Python function has its inverse. People who
-cannot have come from the equations are refused, the first one by the number of the row.
+Each equation is inverted in turn: an expression is solved for its one draw, a Python function has its inverse. People
+who cannot have come from the equations are refused; the message names the first one's row.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = ["abduct", "counterfactual", "not_invertible", "under_interventions"]
 Array = NDArray[Any]
 
 TOLERANCE = 1e-6
-"""How far, relative to its size, a value may lie from what an equation without noise gives for it."""
+"""How far a value may be from what its equation gives, relative to its size (absolute for results below 1)."""
 
 
 def counterfactual(world: World, people: Table, settings: Mapping[str, Any]) -> Table:
-    """People as they would have been with some variables set, each to one value or to one for each person."""
+    """People as they would have been with some variables set, each to one value or to one per person."""
     fixed = settings_for(world, settings, people.rows)
     noise = abduct(world, _variables(world, people), people.rows)
     return Table.of(world.rerun_with(noise, fixed, world.names))
@@ -94,7 +94,7 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
 
 
 def not_invertible(world: World) -> dict[str, str]:
-    """For each variable whose noise cannot be found out, why."""
+    """For each variable whose noise cannot be computed, the reason."""
     reasons = {}
     for item in world.statements:
         if isinstance(item, If):
@@ -129,7 +129,7 @@ def _solvable(expression: Expression) -> bool:
 
 
 def _observe(noise: StoredNoise, target: str, value: Array, computed: Any) -> None:
-    """Note what a variable is, and what its equation makes of the noise behind it."""
+    """Record the value of a variable, and the value its equation gives for the noise found."""
     if noise.observed is None:
         raise AssertionError("what abducted people are like is always known")
     _check_equal(target, value, np.asarray(computed), None)
@@ -151,7 +151,7 @@ def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
 
 
 def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
-    """Peel an expression off its one draw, and undo the draw."""
+    """Solve an expression for its one draw, and the draw for its noise."""
     if not draws_of(expression):
         _check_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
         return
@@ -177,7 +177,7 @@ def _abduct_expression(target: str, expression: Expression, value: Array, frame:
 
 
 def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame, chosen: Array) -> None:
-    """Undo an expression for some of the people; of the noise of the others nothing is known."""
+    """Solve an expression for some of the people; nothing is known about the noise of the others."""
     rows = np.flatnonzero(chosen)
     if len(rows):
         _abduct_expression(target, expression, value[rows], frame if len(rows) == frame.rows else frame.branch(rows))
@@ -186,7 +186,7 @@ def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame
 def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) -> None:
     middle = _column(draw.mean, frame)
     spread = _column(draw.variance, frame)
-    # Where there never is variance any noise will do, if only the value is right.
+    # If the variance is always 0, any noise will do, as long as the value is right.
     noise = (value - middle) / np.sqrt(spread)
     if draw.variance == Number(0.0):
         noise = np.where(value == middle, 0.0, np.nan)
@@ -220,7 +220,7 @@ def _abduct_arithmetic(target: str, expression: BinaryOperation, value: Array, f
 
 
 def _column(expression: Expression, frame: Frame) -> Array:
-    """The numbers that an expression gives, one a person."""
+    """The numbers that an expression gives, one per person."""
     return np.broadcast_to(in_double_precision(compile_expression(expression)(frame)), (frame.rows,))
 
 
@@ -241,7 +241,7 @@ def _numbers(target: str, value: Array) -> Array:
 
 
 def _check_informative(target: str, hidden: Array, frame: Frame) -> None:
-    """Refuse people whose draw does not show, because it counts for nothing."""
+    """Refuse people whose draw does not show in their value, because its factor or its variance is 0."""
     if hidden.any():
         first = int(np.argmax(hidden))
         row = _row(first, frame.origin)
@@ -252,7 +252,7 @@ def _check_informative(target: str, hidden: Array, frame: Frame) -> None:
 
 
 def _check_explained(target: str, value: Array, noise: Array, frame: Frame) -> None:
-    """Refuse people whom no noise explains, and those of whom a value is missing."""
+    """Refuse people whose values no noise explains, and those with a missing value."""
     wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
     if wrong.any():
         first = int(np.argmax(wrong))
@@ -269,7 +269,7 @@ def _check_explained(target: str, value: Array, noise: Array, frame: Frame) -> N
 
 
 def _check_equal(target: str, value: Array, given: Array, origin: Array | None) -> None:
-    """Refuse people who are not what an equation gives for them."""
+    """Refuse people whose value differs from what the equation gives."""
     expected = np.broadcast_to(given, value.shape)
     if value.dtype.kind in "fiub" and expected.dtype.kind in "fiub":
         right = np.abs(value - expected * 1.0) <= TOLERANCE * np.maximum(1.0, np.abs(expected * 1.0))
@@ -285,5 +285,5 @@ def _check_equal(target: str, value: Array, given: Array, origin: Array | None) 
 
 
 def _row(index: int, origin: Array | None) -> int:
-    """The number of a person in the whole table, by their index among those of a branch."""
+    """A person's row in the whole table, from their index in a branch."""
     return index if origin is None else int(origin[index])

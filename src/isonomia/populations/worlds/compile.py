@@ -1,8 +1,8 @@
 """Programs compiled to functions on whole columns.
 
-Compiling goes backwards, from what is wanted: a statement that sets nothing wanted is left out. Each branch of an
-``if`` runs for the people who take it, and for nobody else. Where a Python function gives a variable, its kind is not
-known beforehand, so values are checked as they are used.
+Compiling goes backwards, from the wanted variables: a statement that sets none of them is left out. Each branch of an
+``if`` runs only for the people who take it. If a Python function sets a variable, its kind is not known beforehand, so
+values are checked as they are used.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 class Block:
     """Compiled statements, in order.
 
-    ``needs`` are the variables that must be set before; ``sets`` is every variable that may be set, those included that
-    nobody wants.
+    ``needs`` are the variables that must be set before; ``sets`` are all variables that may be set, even those that are
+    not wanted.
     """
 
     needs: frozenset[str]
@@ -82,7 +82,7 @@ class Block:
 def compile_block(
     statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str] = frozenset()
 ) -> Block:
-    """Compile the statements that matter for the variables that somebody will read afterwards.
+    """Compile the statements that the wanted variables depend on.
 
     Variables in ``given`` are set from outside: nothing in the block sets them.
     """
@@ -134,7 +134,7 @@ def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[st
 
 
 def compile_condition(expression: Expression) -> Evaluate:
-    """Compile a condition to a function that gives truth values, or one for everybody."""
+    """Compile a condition to a function that gives a column of truth values, or one truth value for everybody."""
     evaluate = compile_expression(expression)
     return lambda frame: truth_values(evaluate(frame), expression)
 
@@ -231,13 +231,13 @@ def _gaussian(expression: Gaussian) -> Evaluate:
 
 
 def _error_at(message: str, expression: Expression) -> DataError:
-    """An error that shows the line: several equations may each have a line 1."""
+    """An error that shows the line itself, since several equations may each have a line 1."""
     place = expression.place
     return DataError(f"line {place.line}, column {place.column}: {message}\n{place.caret()}" if place else message)
 
 
 def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
-    """Each arm is evaluated for those who take it, so that `1 / x if x != 0 else 0` divides by no 0."""
+    """Each arm is evaluated only for those who take it, so `1 / x if x != 0 else 0` never divides by 0."""
 
     def choose(frame: Frame) -> Any:
         split = _split(frame, condition)
@@ -250,7 +250,7 @@ def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluat
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """People of whom some meet a condition and some do not, each in a frame of their own."""
+    """People split by a condition, those who meet it and the others, each in their own frame."""
 
     whole: Frame
     then: Frame
@@ -266,7 +266,7 @@ class _Split:
 
 
 def _split(frame: Frame, condition: Evaluate) -> _Split | bool:
-    """Split people by a condition; where all of them are on one side, whether that is the side that meets it."""
+    """Split people by a condition; if all are on one side, return whether that side meets it."""
     met = np.asarray(condition(frame))
     if not met.ndim:
         return bool(met)
@@ -277,7 +277,7 @@ def _split(frame: Frame, condition: Evaluate) -> _Split | bool:
 
 
 def in_double_precision(value: Any) -> Any:
-    """Numbers for arithmetic: whole ones must not overflow, and truth values count as 0 and 1."""
+    """Numbers for arithmetic, as floats: integers could overflow, and truth values count as 0 and 1."""
     if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.char == "d"):
         return value
     column = np.asarray(value)
@@ -288,7 +288,7 @@ def in_double_precision(value: Any) -> Any:
 
 
 def truth_values(value: Any, expression: Expression) -> Any:
-    """Truth values for a condition; numbers count where all of them are 0 and 1."""
+    """Truth values for a condition; numbers are accepted if all of them are 0 or 1."""
     if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype.char == "?"):
         return value
     column = np.asarray(value)

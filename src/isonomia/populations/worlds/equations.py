@@ -33,7 +33,7 @@ __all__ = [
 
 
 def world_of(equations: Mapping[str, Any]) -> World:
-    """Make a world of equations: texts, functions, and values of :mod:`isonomia.populations.worlds.mechanisms`."""
+    """Make a world from equations: texts, functions, and values of :mod:`isonomia.populations.worlds.mechanisms`."""
     if not isinstance(equations, Mapping) or not equations:
         raise UsageError(f"expected equations as {{'variable': equation, ...}}, but got {equations!r}")
     for name in equations:
@@ -114,7 +114,7 @@ def _statement(name: str, equation: Any, kinds: dict[str, Kind | None]) -> Assig
 
 
 def _settable(name: str, value: Any) -> Value:
-    """A value that a variable can be set to, as a plain one."""
+    """A value that a variable can be set to, as a plain Python value."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | bool) or (isinstance(plain, int | float) and isfinite(plain)):
         return plain
@@ -133,7 +133,7 @@ def _constant(name: str, values: Mapping[str, Value]) -> Assign:
 
 
 def settings_for(world: World, settings: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """Check what variables are set to, and give it in the form that a world runs on."""
+    """Check what variables are set to, and convert it to the form that a world runs on."""
     return {name: _setting(world, name, given, rows) for name, given in settings.items()}
 
 
@@ -203,7 +203,7 @@ def identity_of_equations(world: World) -> list[str]:
 
 
 def _identity(item: Mechanism) -> str:
-    """Tell an equation from others: by its functions, its noise and how it is undone."""
+    """Tell an equation from others: by its functions, its noise and its inverse."""
     equation = item.equation
     if isinstance(equation, Categories):
         return repr(equation)

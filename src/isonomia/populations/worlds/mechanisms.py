@@ -1,4 +1,4 @@
-"""Equations written in Python: a function of the parents' columns and of noise, or categories drawn by chance alone."""
+"""Equations written in Python: a function of the parents' columns and of noise, or categories without parents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Noise that is spread evenly between two numbers.
+    """Noise that is uniform between two numbers.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """Noise of one's own.
+    """Noise drawn by the user's own function.
 
     Attributes
     ----------
@@ -79,18 +79,18 @@ STANDARD = Normal()
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """An equation with noise of its own kind, and how to undo it.
+    """An equation with a chosen kind of noise, and its inverse.
 
     Attributes
     ----------
     function
         Gives the variable's column from the columns of its parents, which are the names of its parameters, and from
-        ``noise`` where it has a parameter of that name.
+        ``noise`` if it has a parameter of that name.
     noise
-        What ``noise`` is.
+        The distribution of ``noise``.
     inverse
-        Gives the noise from ``value`` and the columns of the parents, by name; without one, counterfactuals of real
-        people cannot be computed, those of drawn people can.
+        Gives the noise from ``value`` and the columns of the parents, by name. Without it, counterfactuals cannot be
+        computed for real people, only for drawn ones.
     """
 
     function: Callable[..., Any]
@@ -100,14 +100,14 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """``function(parents) + noise``, which can always be undone.
+    """``function(parents) + noise``, which can always be inverted.
 
     Attributes
     ----------
     function
         Gives the variable's column from the columns of its parents, which are the names of its parameters.
     noise
-        What is added; standard normal unless given.
+        What is added; standard normal by default.
     """
 
     function: Callable[..., Any]
@@ -141,7 +141,7 @@ class Categories:
 
     @cached_property
     def edges(self) -> NDArray[np.float64]:
-        """The shares of noise at which one value ends and the next begins, from 0 to 1."""
+        """The noise, from 0 to 1, at which one value ends and the next begins."""
         sums = np.concatenate([[0.0], np.cumsum(list(self.shares.values()))])
         return np.asarray(sums / sums[-1])
 
@@ -156,7 +156,7 @@ class Categories:
         )
 
     def intervals(self, wanted: Iterable[Value]) -> Intervals:
-        """The noise that gives one of some values."""
+        """The noise that gives one of the wanted values."""
         chosen = set(wanted)
         pieces = zip(self.shares, self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True)
         return Intervals(tuple((low, high) for value, low, high in pieces if value in chosen and low < high))
@@ -166,9 +166,9 @@ class Categories:
         return self.values[np.clip(np.searchsorted(self.edges, share, side="right") - 1, 0, len(self.values) - 1)]
 
     def noise_behind(self, values: Array) -> NDArray[np.float64]:
-        """Noise that gives these values: the middle of what does, since nothing else depends on where it lies.
+        """Noise that gives these values: the middle of the interval, since nothing else depends on where it lies.
 
-        It is not a number where a value is none of the categories, or one that never occurs.
+        It is NaN where a value is not one of the categories, or is one that never occurs.
         """
         noise = np.full(len(values), np.nan)
         for value, low, high in zip(self.values, self.edges[:-1], self.edges[1:], strict=True):
@@ -183,7 +183,7 @@ def _are_shares(shares: Collection[Any]) -> bool:
 
 
 def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive | Categories) -> Mechanism:
-    """Read the parents of a Python equation off its parameters."""
+    """Make a mechanism from a Python equation, whose parents are its parameters."""
     if isinstance(equation, Categories):
         return Mechanism(target, (), equation, takes_noise=False)
     written = equation if isinstance(equation, Equation | Additive) else Equation(equation)
@@ -214,7 +214,7 @@ def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """An equation in a model: the variable that it sets, those that it reads, and whether it has a ``noise``."""
+    """An equation in a model: the variable that it sets, those that it reads, and whether it takes ``noise``."""
 
     target: str
     parents: tuple[str, ...]
@@ -223,12 +223,12 @@ class Mechanism:
 
     @property
     def random(self) -> bool:
-        """Whether noise takes part."""
+        """Whether the equation has noise."""
         return self.takes_noise or not isinstance(self.equation, Equation)
 
     @property
     def lacks_inverse(self) -> bool:
-        """Whether there is noise, but no inverse to find it out."""
+        """Whether there is noise, but no inverse to compute it."""
         return isinstance(self.equation, Equation) and self.takes_noise and self.equation.inverse is None
 
     def run(self, frame: Frame) -> Array:
@@ -274,7 +274,7 @@ class Mechanism:
         return self._called(self.equation.inverse, {**arguments, "value": value}, frame.rows, "inverse of the equation")
 
     def store(self, frame: Frame, noise: Array) -> None:
-        """Put noise where a later run finds it."""
+        """Store noise for later runs."""
         stored, site = frame.run.stored, (self.target, 0)
         if stored is None:
             raise AssertionError("abducted noise is always stored")
@@ -297,7 +297,7 @@ class Mechanism:
         return self._called(noise.draw, {}, rows, "noise", rows, rng)
 
     def _numbers(self, arguments: dict[str, Any], rows: int) -> Array:
-        """What an equation gives that noise is added to."""
+        """The numbers from an ``Additive`` equation, before noise is added."""
         if not isinstance(self.equation, Additive):
             raise AssertionError("noise is added to an Additive only")
         column = self._called(self.equation.function, arguments, rows)
@@ -322,9 +322,9 @@ class Mechanism:
 
 
 def _read_only(value: Array, rows: int) -> Array:
-    """A column for a function that may not write into it; one value for all is written out.
+    """A read-only column for a function; one value for all is expanded to a column.
 
-    Were it not, NumPy might round differently for it than for a column of the same values.
+    Otherwise NumPy might round differently for the single value than for a column of it.
     """
     column = value.view() if value.ndim else np.full(rows, value)
     column.flags.writeable = False

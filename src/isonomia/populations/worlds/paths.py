@@ -1,8 +1,8 @@
-"""Every way through a program, exactly: which draws take it, and what the variables are there.
+"""Every path through a program, exactly: which draws take it, and the values of the variables on it.
 
-A program of draws and piecewise linear assignments is run on linear forms of its draws instead of on people. Where a
-comparison depends on draws, both sides are followed, each in its own cell of draws. Numbers count as the decimals that
-were written, and arithmetic is in fractions.
+A program of draws and piecewise linear assignments is run on linear forms of its draws instead of on people. If a
+comparison depends on draws, both sides are followed, each in its own cell of draws. Numbers are taken as the decimals
+that were written, and arithmetic is in fractions.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ Value: TypeAlias = LinearForm | bool | str
 Variables: TypeAlias = Mapping[str, Value]
 Way: TypeAlias = tuple[Value, DrawCell]
 Answer: TypeAlias = Callable[[Variables, DrawCell], Iterator[Way]]
-"""What a model answers about somebody with these variables, on each way through it."""
+"""A model's answer for a person with these variables, on each path through the model."""
 
 
 class NotExactError(ArithmeticError):
-    """A program that is not all draws, linear arithmetic and comparisons, or has too many ways; it says which."""
+    """The program is not all draws, linear arithmetic and comparisons, or has too many paths; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramPath:
-    """One way through a program: the draws that take it, and the variables as they are and in each other version."""
+    """One path through a program: the draws that take it, and the variables as they are and in each other version."""
 
     cell: DrawCell
     versions: Mapping[Version | None, Variables]
@@ -81,9 +81,9 @@ class ProgramPath:
 
 @dataclass(frozen=True, slots=True)
 class PathFinder:
-    """Finds the ways through a world, of which there may be at most ``most`` at a time, until it is ``late``.
+    """Finds the paths through a world, at most ``most`` at a time, until it is ``late``.
 
-    All of it raises :class:`NotExactError` where there are more, or where the program is of another kind.
+    Every method raises :class:`NotExactError` if there are more, the time is up, or the program is of another kind.
     """
 
     world: World
@@ -91,19 +91,19 @@ class PathFinder:
     late: Callable[[], bool] = lambda: False
 
     def paths(self, wanted: Sequence[str], versions: Sequence[Do]) -> list[ProgramPath]:
-        """Every way, as far as some variables and what interventions read of them are concerned."""
+        """Every path, as far as it matters for the wanted variables and those that interventions read."""
         needed = frozenset(wanted).union(*(self.world.read_beforehand(version) for version in versions))
         return [
             ProgramPath(cell, {None: variables}) for variables, cell in self.run({}, DrawCell(), needed, frozenset())
         ]
 
     def under(self, path: ProgramPath, version: Do, wanted: Sequence[str]) -> Iterator[ProgramPath]:
-        """The same draws under an intervention, on each way that they take then."""
+        """The same draws under an intervention, on each path that they then take."""
         for variables, cell in self.version(path, version, frozenset(wanted)):
             yield ProgramPath(cell, {**path.versions, version: variables})
 
     def check(self, count: int) -> None:
-        """Refuse too many ways, and go no further when the time is up."""
+        """Refuse too many paths, and stop when the time is up."""
         if count > self.most:
             raise NotExactError(f"there are more than {self.most:,} ways through the program")
         if not count % 256 and self.late():
@@ -214,7 +214,7 @@ def _plain(value: str | bool | int | float) -> Value:
 
 
 def evaluate(expression: Expression, variables: Variables, cell: DrawCell) -> Iterator[Way]:
-    """The value of an expression, on each way through it."""
+    """The value of an expression, on each path through it."""
     match expression:
         case Reference(name):
             yield variables[name], cell
@@ -264,7 +264,7 @@ def _condition(expression: Expression, variables: Variables) -> Callable[[DrawCe
 
 
 def _junction(connective: str, parts: Sequence[Callable[[DrawCell], Iterator[Way]]], cell: DrawCell) -> Iterator[Way]:
-    """Conditions from left to right; the rest does not matter once one of them settles it."""
+    """Conditions from left to right, until one of them decides the result."""
     for value, after in parts[0](cell):
         met = _true(value)
         if len(parts) == 1 or met == (connective == "or"):
@@ -292,7 +292,7 @@ def compare(relation: str, left: Value, right: Value, cell: DrawCell) -> Iterato
         return
     difference = _minus(_number(left), _number(right))
     if difference.slopes:
-        if relation in {"==", "!="}:  # two numbers that chance makes are the same with probability 0
+        if relation in {"==", "!="}:  # a continuous difference is 0 with probability 0
             yield relation == "!=", cell
             return
         below, above = cell.split(difference)
@@ -371,7 +371,7 @@ def _around(mean: LinearForm, variance: Fraction, site: Site, cell: DrawCell) ->
 
 
 _ROOT_BITS = 72
-"""Binary digits of a root that is not a fraction: what is cut off is far below the rounding of floats."""
+"""Binary digits of a root that is not a fraction: the truncation error is far below the rounding of floats."""
 
 
 def _root(square: Fraction) -> Fraction:
@@ -389,7 +389,7 @@ def _step(draw: StepDraw, site: Site, cell: DrawCell) -> Iterator[Way]:
     elif known == draw:
         yield itself, cell
     elif isinstance(known, StepDraw):
-        # The same share of probability lies below both, so that one is linear in the other between their corners.
+        # The same share of probability lies below both, so one is linear in the other between their corners.
         for (a, b), (c, d) in _matched(known, draw):
             part = cell.within(site, a, b)
             if part is not None:
@@ -403,7 +403,7 @@ Span: TypeAlias = tuple[Fraction, Fraction]
 
 
 def _matched(first: StepDraw, second: StepDraw) -> Iterator[tuple[Span, Span]]:
-    """Spans of two draws that have the same shares of probability below them."""
+    """Spans of two draws with the same shares of probability below them."""
     corners = sorted({*_shares(first), *_shares(second)})
     for low, high in pairwise(corners):
         yield _span(first, low, high), _span(second, low, high)
@@ -444,7 +444,7 @@ def _category(categories: Categories, site: Site, cell: DrawCell) -> Iterator[Wa
 
 
 def row_values(row: Row, way: ProgramPath, answer: Answer | None, cell: DrawCell) -> Iterator[Way]:
-    """The value of an expression about one person, on each way through it."""
+    """The value of an expression about one person, on each path through it."""
 
     def values(part: Row, at: DrawCell) -> Iterator[Way]:
         return row_values(part, way, answer, at)

@@ -1,8 +1,8 @@
 """One run of equations for many people at once: their variables, their noise, and how noise becomes draws.
 
-A :class:`Run` has the randomness, a :class:`Frame` the variables of those who took one way through the program. Noise
-is stored where a person will be run again in other circumstances. Draws can be made within intervals only, at the
-quantiles of the truncated distribution.
+A :class:`Run` has the randomness, a :class:`Frame` the variables of those who took one path through the program. Noise
+is stored if people will be run again under an intervention. Draws can be restricted to intervals, at the quantiles of
+the truncated distribution.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 REDRAWN = 100
-"""How often a draw that rounding has put outside its interval is made again."""
+"""How often a draw that rounding put outside its interval is repeated."""
 
 
 @dataclass(slots=True)
 class Run:
     """The randomness of one run.
 
-    Noise goes to ``stored``, or comes from there; ``None`` where nobody is run again. The variables in ``directed`` are
-    drawn within some intervals only, and ``weights`` is each person's probability that undirected draws would have
+    Noise goes to ``stored``, or comes from there; ``None`` if nobody is run again. The variables in ``directed`` are
+    drawn only within their intervals, and ``weights`` is each person's probability that undirected draws would have
     fallen into them.
     """
 
@@ -73,7 +73,7 @@ class Run:
         return table.quantile(self._shares(site, frame))
 
     def share(self, site: Site, frame: Frame) -> Floats:
-        """Noise between 0 and 1 for everybody in the frame, itself within the intervals where it is directed."""
+        """Noise between 0 and 1 for everybody in the frame; if directed, the noise itself lies in the intervals."""
         if site[0] in self.directed:
             return self._directed_step(site, UNIFORM, frame)
         return self._shares(site, frame)
@@ -84,7 +84,7 @@ class Run:
         return self._observable(site, frame.of_everybody(self.stored.share(site)), frame)
 
     def _observable(self, site: Site, noise: Floats, frame: Frame) -> Floats:
-        """Noise that abducted people's values tell; where they do not, what would have been is not known."""
+        """Refuse noise that the values of abducted people do not determine: their counterfactuals are not known."""
         if self.stored is not None and self.stored.observed is not None and not np.all(np.isfinite(noise)):
             first = int(np.argmin(np.isfinite(noise)))
             row = first if frame.origin is None else int(frame.origin[first])
@@ -102,7 +102,7 @@ class Run:
         possible = bool(masses.sum() > 0)
 
         def draw(n: int) -> tuple[Floats, Floats]:
-            # Who cannot meet the condition is of no weight, and gets a draw that can occur, lest later lines fail.
+            # People who cannot meet the condition have weight 0, and get a possible draw so that later lines work.
             noise = _normals_within(self.rng, ends, masses, n) if possible else self.rng.standard_normal(n)
             return noise, np.asarray(noise * deviation + mean)
 
@@ -118,7 +118,7 @@ class Run:
 
         def draw(n: int) -> tuple[Floats, Floats]:
             shares = table.share((inside or table).quantile(self.rng.random(n)))
-            # The share is what is stored, so the value must be the one that the share gives.
+            # The share is stored, so the value must be the one that the share gives.
             return shares, table.quantile(shares)
 
         shares, draws = draw(frame.rows) if inside is None else _drawn_within(wanted, frame.rows, draw)
@@ -137,10 +137,10 @@ class Run:
 
 @dataclass(slots=True)
 class Frame:
-    """The variables of the people who took one way through the program.
+    """The variables of the people who took one path through the program.
 
-    ``values`` has what was set or read here, each a column or one number for all. ``chosen`` says who of the parent's
-    people they are, and ``origin`` who of everybody; ``None`` where they are everybody.
+    ``values`` has what was set or read here, each a column or one value for all. ``chosen`` has their indices among the
+    parent's people, and ``origin`` among everybody; ``None`` if they are everybody.
     """
 
     rows: int
@@ -174,12 +174,12 @@ class Frame:
 
 @dataclass(slots=True)
 class StoredNoise:
-    """The noise of every person at every site, so that the same person can be run again in other circumstances.
+    """The noise of every person at every site, so that the same person can be run again under an intervention.
 
     Noise is a share between 0 and 1, or the standard normal number with that share below it, whichever was drawn; the
-    other follows from it. Noise that no run has asked for yet is drawn when one does. For abducted people, ``observed``
-    has what each variable is in their table and what its equation makes of their noise; the two differ by rounding. It
-    is ``None`` for people who are drawn.
+    other follows from it. Noise is drawn when a run first needs it. For abducted people, ``observed`` has the value of
+    each variable in their table and the value its equation gives for their noise; the two differ by rounding. It is
+    ``None`` for people who are drawn.
     """
 
     rows: int
@@ -190,38 +190,38 @@ class StoredNoise:
     observed: dict[str, tuple[NDArray[Any], NDArray[Any]]] | None = None
 
     def normal(self, site: Site) -> Floats:
-        """Standard normal noise, one number a person."""
+        """Standard normal noise, one number per person."""
         if site not in self.normals:
             share = self.shares.get(site)
             self.normals[site] = self._fresh(self.rng.standard_normal) if share is None else ndtri(share)
         return self.normals[site]
 
     def share(self, site: Site) -> Floats:
-        """Uniform noise, one number a person."""
+        """Uniform noise, one number per person."""
         if site not in self.shares:
             normal = self.normals.get(site)
             self.shares[site] = self._fresh(self.rng.random) if normal is None else ndtr(normal)
         return self.shares[site]
 
     def other(self, site: Site, draw: Callable[[int, np.random.Generator], NDArray[Any]]) -> NDArray[Any]:
-        """Noise of a kind of its own, one value a person."""
+        """Noise of another kind, one value per person."""
         if site not in self.others:
             self.others[site] = draw(self.rows, self.rng)
         return self.others[site]
 
     def store(self, site: Site, normals: Floats, shares: Floats, origin: Indices | None) -> None:
-        """Store the noise of some people at a site; ``None`` for everybody.
+        """Store the noise of some people at a site; ``origin=None`` for everybody.
 
-        Both forms are stored, because the draw that a site stands for may be of the other form on another way.
+        Both forms are stored, because the draw of a site may have the other form on another path.
         """
         who = slice(None) if origin is None else origin
         for columns, noise in ((self.normals, normals), (self.shares, shares)):
             columns.setdefault(site, np.full(self.rows, np.nan))[who] = noise
 
     def corrected(self, name: str, value: Any) -> Any:
-        """What an equation gives, corrected where it gives what it gave for the person as they are.
+        """The result of an equation, replaced by the table's value where it equals the result for the actual person.
 
-        So abducted people whose parents do not change keep the very value that the table has.
+        So abducted people whose parents do not change keep the exact value of the table.
         """
         if self.observed is None or name not in self.observed:
             return value
@@ -231,12 +231,12 @@ class StoredNoise:
         return given if same.all() else np.where(same, given, value)
 
     def _fresh(self, draw: Callable[[int], Floats]) -> Floats:
-        """New noise; of abducted people nothing is known that their values do not tell."""
+        """New noise; NaN for abducted people, whose noise is known only from their values."""
         return draw(self.rows) if self.observed is None else np.full(self.rows, np.nan)
 
 
 def _drawn_within(wanted: Intervals, rows: int, draw: Callable[[int], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Draw noise and values within some intervals; rounding may put a value onto an end, and then it is drawn again."""
+    """Draw noise and values within some intervals; a value that rounding puts on an end is drawn again."""
     noise, values = draw(rows)
     for _ in range(REDRAWN):
         outside = np.flatnonzero(~wanted.inside(values))
@@ -255,7 +255,7 @@ def _normals_within(rng: np.random.Generator, ends: Floats, masses: Floats, n: i
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Disjoint intervals, ascending, each of a positive length. Their end points do not matter: no draw hits them."""
+    """Disjoint intervals, ascending, each of positive length. Their end points do not matter: no draw hits them."""
 
     pieces: tuple[tuple[float, float], ...]
 
@@ -272,7 +272,7 @@ class Intervals:
         return inside
 
     def complement(self) -> Intervals:
-        """What does not lie in any."""
+        """What lies in none of them."""
         edges = [-inf, *(edge for piece in self.pieces for edge in piece), inf]
         return Intervals(tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b))
 
@@ -292,7 +292,7 @@ class StepTable:
 
     @cached_property
     def _drawn(self) -> Floats:
-        """The cells that can occur, one a row."""
+        """The cells that can occur, one per row."""
         return np.asarray([cell for cell in self.cells if cell[2] > 0], dtype=float)
 
     @cached_property
@@ -303,7 +303,7 @@ class StepTable:
 
     @cached_property
     def _edges(self) -> Floats | None:
-        """The edges where every cell begins where the last one ends; ``None`` where there are gaps."""
+        """The edges, if every cell begins where the last one ends; ``None`` if there are gaps."""
         lows, highs = self._drawn[:, 0], self._drawn[:, 1]
         return np.append(lows, highs[-1]) if np.array_equal(lows[1:], highs[:-1]) else None
 
@@ -326,7 +326,7 @@ class StepTable:
         return np.asarray(np.interp(value, points, sums))
 
     def possible(self, value: Floats) -> NDArray[np.bool_]:
-        """Whether a draw can be this value, give or take the rounding of arithmetic that led to it."""
+        """Whether a draw can be this value, up to the rounding of the arithmetic that led to it."""
         slack = 1e-12 * np.maximum(1.0, np.abs(value))
         low, high = self._drawn[:, 0], self._drawn[:, 1]
         inside = ((value + slack)[:, None] >= low) & ((value - slack)[:, None] <= high)

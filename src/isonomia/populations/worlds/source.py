@@ -58,7 +58,7 @@ from isonomia.spec.walk import columns_of
 __all__ = ["Direction", "WorldSource", "direction_for", "stream_remarks", "streams_for"]
 
 RARE = 0.1
-"""Below this probability a group is drawn directly. Above it one draw that serves every group is the better bargain."""
+"""Below this probability a group is drawn directly. Above it, one draw that serves every group is cheaper."""
 
 _BELOW, _ABOVE = {"<", "<="}, {">", ">="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -71,7 +71,7 @@ OneVariable = tuple[str, Intervals]
 class WorldSource:
     """A world opened for one run.
 
-    Each stream has the direction of its group, or ``None`` for everybody. Who does not meet ``among`` is drawn again.
+    Each stream has the direction of its group, or ``None`` for everybody. People who do not meet ``among`` are rejected.
     """
 
     world: World
@@ -98,7 +98,7 @@ class WorldSource:
         return tables | {version: Table.of(columns) for version, columns in drawn.versions.items()}
 
     def _listed(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
-        # A table without columns is none; the first variable costs least.
+        # A table needs at least one column; the first variable costs least.
         return self.world.names if names is None else names or self.world.names[:1]
 
     def _draw(
@@ -120,7 +120,7 @@ class WorldSource:
     ) -> Draws:
         """Propose people until ``n`` were accepted."""
         among = columns_of(self.among) if self.among is not None else ()
-        # What is directed must be drawn, or nobody would have a weight.
+        # Directed variables must be drawn, or nobody would have a weight.
         needed = tuple(dict.fromkeys((*names, *among, *(direction.directed if direction else ()))))
         parts: list[Draws] = []
         accepted, proposed, size = 0, 0, max(2 * n, 64)
@@ -172,8 +172,8 @@ def _too_rare(direction: Direction | None, among: Row | None, proposed: int, acc
 class Direction:
     """How a group is drawn: ``condition`` is the part of its condition that draws from these intervals meet.
 
-    No person's weight is larger than ``max_weight``: the largest probability, over all ways through the program, that
-    undirected draws would have met the condition. ``exact`` says that everybody has that weight: nobody is rejected.
+    No person's weight is larger than ``max_weight``: the largest probability, over all paths through the program, that
+    undirected draws would have met the condition. ``exact`` means that everybody has that weight: nobody is rejected.
     """
 
     condition: Row
@@ -183,7 +183,7 @@ class Direction:
 
 
 def streams_for(world: World, conditions: Sequence[Row | None]) -> tuple[Direction | None, ...]:
-    """The streams for groups with these conditions: one of everybody, or one for each group that can be directed at.
+    """The streams for groups with these conditions: one of everybody, or one for each group that can be drawn directly.
 
     Groups stay in the common stream unless one of them is rare; then every group that can be drawn directly is, and
     the common stream remains for the others.
@@ -218,7 +218,7 @@ def stream_remarks(directions: Sequence[Direction | None]) -> tuple[str, ...]:
 
 
 def direction_for(world: World, condition: Row | None) -> Direction | None:
-    """Find the part of a condition that draws can be directed at; ``None`` where there is none.
+    """Find the part of a condition that draws can be directed at; ``None`` if there is none.
 
     Only a part that says exactly "this variable lies in these intervals" counts, for a variable that is set once, by a
     draw whose parameters are constants.
@@ -240,7 +240,7 @@ def direction_for(world: World, condition: Row | None) -> Direction | None:
 
 
 def _masses(world: World, name: str, wanted: Intervals) -> list[float]:
-    """How probable each of a variable's draws makes the intervals; empty where it cannot be directed."""
+    """The probability of the intervals under each of a variable's draws; empty if it cannot be directed."""
     setters = [item for item in assignments(world.statements) if item.target == name]
     if name not in world.names or max_assignments(world.statements, name) != 1:
         return []
@@ -269,7 +269,7 @@ def _at_the_root(world: World, name: str) -> bool:
 
 
 def _of_row(row: Row, world: World) -> OneVariable | None:
-    """The variable and the intervals that a condition of a property comes to."""
+    """A property's condition as a variable and its intervals."""
     match row:
         case Compare("==" | "!=" as relation, Column(name=name, version=None), Literal(value)):
             variable = _equal(name, value, world)
@@ -303,7 +303,7 @@ def _among(name: str, values: set[Value], world: World) -> OneVariable | None:
 
 
 def _of_truth(name: str, world: World) -> OneVariable | None:
-    """A truth value stands for the condition it was set to, if it was set once and for everybody."""
+    """The condition that a truth value was set to, if it was set once and for everybody."""
     if max_assignments(world.statements, name) != 1:
         return None
     for item in world.statements:
@@ -345,7 +345,7 @@ def _complement(variable: OneVariable | None) -> OneVariable | None:
 
 
 def _joined(connective: str, operands: Iterable[OneVariable | None]) -> OneVariable | None:
-    """Several conditions as one, where all of them are about the same variable."""
+    """Several conditions as one, if all of them are about the same variable."""
     parts = list(operands)
     known = [part for part in parts if part is not None]
     if len(known) != len(parts) or len({name for name, _ in known}) != 1:

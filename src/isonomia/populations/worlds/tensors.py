@@ -1,13 +1,13 @@
 """Programs run by torch: a whole batch of people at once, on a device.
 
-Both branches of an ``if`` are computed for everybody, and each person gets the value of the branch that they take. A
-draw has one tensor of noise for each site, which the branches share: a person takes one of them. What must not happen
-to a person, such as a division by zero, counts only on the branch that they take.
+Both branches of an ``if`` are computed for everybody, and each person gets the value of the branch that they take.
+There is one tensor of noise for each site, which the branches share, since a person takes only one of them. An error,
+such as a division by zero, counts only on the branch that a person takes.
 
-Numbers are in single precision unless double is asked for. A draw is then a normal number rounded to 24 bits, no
-further than 6.7 deviations from its mean, and a comparison may fall out otherwise for a person who is within rounding
-of its threshold. That moves a probability by about the density at the threshold times the distance between two
-neighbouring numbers there: some 1e-7, far below what ten thousand million draws can tell.
+Numbers are in single precision unless double is requested. A draw is then a normal number rounded to 24 bits, at most
+6.7 deviations from its mean, and a comparison may come out differently for a person within rounding of its threshold.
+That moves a probability by about the density at the threshold times the distance between two neighbouring numbers
+there: about 1e-7, far below what ten thousand million draws can detect.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ from isonomia.spec.tree import AsIf, Do, Literal, Setting, Version
 __all__ = ["TensorSource", "refuse_mediators"]
 
 Tensor: TypeAlias = Any
-"""A tensor of torch, or one number or truth value for everybody."""
+"""A torch tensor, or one number or truth value for everybody."""
 
 LARGEST = {"float32": 1e37, "float64": 1e307}
 """Numbers that stay below this have not overflowed."""
 
 FURTHEST = 40.0
-"""No draw of any generator is more deviations from its mean; torch's reach 6.7 in single precision, and 9 in double."""
+"""No draw is more deviations from its mean than this; torch's reach 6.7 in single precision, and 9 in double."""
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -109,7 +109,7 @@ class TensorSource:
 
     @cached_property
     def _once(self) -> frozenset[Site]:
-        """The sites with one draw each, whose noise nobody else reads."""
+        """The sites with one draw each, whose noise nothing else reads."""
         sites = [draw.site for draw in _draws(self._statements(self._names(self.wanted.columns), frozenset()))]
         return frozenset(site for site in sites if sites.count(site) == 1)
 
@@ -128,7 +128,7 @@ class TensorSource:
 
 
 def refuse_mediators(version: Do) -> None:
-    """Refuse what only NumPy can draw: a mediator as it would have been."""
+    """Refuse counterfactual mediators, which only NumPy can draw."""
     for item in version.items:
         if isinstance(item, AsIf):
             raise SpecError(
@@ -152,7 +152,7 @@ def _settings(version: Do) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Live:
-    """Statements that matter for what is wanted, the variables that they need, and those that all of them may set."""
+    """Statements that the wanted variables depend on, the variables that they need, and all that may be set."""
 
     statements: tuple[Statement, ...]
     needs: frozenset[str]
@@ -160,7 +160,7 @@ class _Live:
 
 
 def _live(statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str]) -> _Live:
-    """Leave out what sets nothing wanted, going backwards; variables in ``given`` are set from outside."""
+    """Going backwards, drop statements that set nothing wanted; variables in ``given`` are set from outside."""
     live, sets = wanted, frozenset[str]()
     kept: list[Statement] = []
     for statement in reversed(statements):
@@ -197,7 +197,7 @@ def _draws(statements: Sequence[Statement]) -> list[Gaussian | StepDensity]:
 
 @dataclass(slots=True)
 class _Noise:
-    """The noise of every person at every site, drawn when somebody first asks for it."""
+    """The noise of every person at every site, drawn when first needed."""
 
     rows: int
     device: Device
@@ -219,13 +219,13 @@ class _Noise:
         return {"device": self.device.name, "dtype": getattr(self.torch, self.precision)}
 
     def scaled(self, site: Site, mean: Tensor, deviation: Tensor) -> Tensor:
-        """Normal draws. Where nobody else reads the noise it is scaled as it is drawn: one pass over the memory."""
+        """Normal draws. If nothing else reads the noise, it is scaled as it is drawn, in one pass over the memory."""
         if site in self.once and isinstance(mean, float) and isinstance(deviation, float):
             return self.torch.empty(self.rows, **self.place).normal_(mean, deviation, generator=self.generator)
         return self.normal(site) * deviation + mean
 
     def normal(self, site: Site) -> Tensor:
-        """Standard normal noise, one number a person."""
+        """Standard normal noise, one number per person."""
         if site not in self.normals:
             share = self.shares.get(site)
             self.normals[site] = (
@@ -236,7 +236,7 @@ class _Noise:
         return self.normals[site]
 
     def share(self, site: Site) -> Tensor:
-        """Uniform noise, one number a person."""
+        """Uniform noise, one number per person."""
         if site not in self.shares:
             normal = self.normals.get(site)
             self.shares[site] = (
@@ -274,25 +274,25 @@ class _Noise:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A tensor or one value for everybody, and what its size stays below."""
+    """A tensor or one value for everybody, and a bound on its absolute value."""
 
     data: Tensor
     bound: float
 
 
 _Conditions: TypeAlias = tuple[Tensor, ...]
-"""What must hold of the people on a branch."""
+"""The conditions that the people on a branch meet."""
 
 
 @dataclass(slots=True)
 class _TensorRun:
-    """One run of statements, and what went wrong on the way, which is looked at once at the end."""
+    """One run of statements, and the errors on the way, which are examined once at the end."""
 
     noise: _Noise
     troubles: list[tuple[Tensor, str, Expression]] = field(default_factory=list)
 
     def execute(self, statements: Sequence[Statement], values: dict[str, _Value], taken: _Conditions) -> None:
-        """Run statements for everybody, changing ``values``; ``taken`` says who takes this way."""
+        """Run statements for everybody, changing ``values``; ``taken`` says who takes this path."""
         for statement in statements:
             match statement:
                 case Assign(target, value):
@@ -301,7 +301,7 @@ class _TensorRun:
                     self._branch(self._truth(condition, values, taken), then, otherwise, values, taken)
 
     def refuse(self) -> None:
-        """Raise what went wrong first."""
+        """Raise the first error, if there is one."""
         for wrong, message, expression in self.troubles:
             if bool(wrong.any()):
                 place = expression.place
@@ -338,7 +338,7 @@ class _TensorRun:
         return _Value(self.noise.torch.where(met, one, two), bound)
 
     def _safe(self, value: _Value, taken: _Conditions, expression: Expression) -> _Value:
-        """Look for what has overflowed, where that is possible at all."""
+        """Note values that overflowed, if the bound allows that."""
         largest = LARGEST[self.noise.precision]
         if value.bound < largest or isinstance(value.data, bool | int | float):
             return value
@@ -426,7 +426,7 @@ class _TensorRun:
         return self._safe(_Value(self.noise.scaled(expression.site, mean.data, deviation), bound), taken, expression)
 
     def _truth(self, expression: Expression, values: Mapping[str, _Value], taken: _Conditions) -> Tensor:
-        """A condition; numbers count where all of them are 0 and 1."""
+        """A condition; numbers are accepted if all of them are 0 or 1."""
         value = self._value(expression, values, taken).data
         if isinstance(value, bool):
             return value

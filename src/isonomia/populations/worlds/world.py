@@ -35,7 +35,7 @@ Columns = dict[str, NDArray[Any]]
 class Draws:
     """People as they are, and the same people, in the same order, under each intervention.
 
-    For draws directed at a group, a weight is the probability that undirected ones would have met the direction.
+    For draws directed at a group, a weight is the probability that undirected draws would have fallen into it.
     """
 
     columns: Columns
@@ -45,7 +45,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class World:
-    """Equations, each of which reads variables that earlier ones set; every run sets those in ``names``, in order."""
+    """Equations, each of which reads variables that earlier ones set; every run sets all variables in ``names``."""
 
     statements: tuple[Statement | Mechanism, ...]
     names: tuple[str, ...]
@@ -55,11 +55,11 @@ class World:
 
     @cached_property
     def random_names(self) -> frozenset[str]:
-        """The variables with noise of their own."""
+        """The variables that have their own noise."""
         return frozenset(_set_by_chance(self.statements))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out what was compiled, which another process compiles again."""
+        """Leave out compiled code; another process compiles it again."""
         return World, (self.statements, self.names)
 
     def draw(
@@ -72,8 +72,8 @@ class World:
     ) -> Draws:
         """Draw people, and run the same people again under each intervention.
 
-        Only the columns that somebody will read, and what these need, are computed. Variables in ``directed`` are drawn
-        within some intervals only.
+        Only the wanted columns, and what these need, are computed. Variables in ``directed`` are drawn only within
+        their intervals.
         """
         stored = StoredNoise(rows, rng) if versions else None
         run = Run(rows, rng, stored, directed or {})
@@ -89,9 +89,9 @@ class World:
 
     @contextmanager
     def _overflow_refused(self) -> Iterator[None]:
-        """Refuse numbers that overflow, since whatever is compared with what is not a number counts as false.
+        """Refuse numbers that overflow, since every comparison with NaN counts as false.
 
-        Functions of the user's may well go through what is not a number, so a model that has one is not watched.
+        The user's own functions may use NaN on purpose, so a model that has one is not checked.
         """
         own = any(isinstance(item, Mechanism) for item in self.statements)
         try:
@@ -112,24 +112,24 @@ class World:
             return _columns(self._version(frame, version, frozenset(wanted)), wanted)
 
     def rerun_with(self, noise: StoredNoise, fixed: Mapping[str, Any], wanted: Sequence[str]) -> Columns:
-        """Run people whose noise is known with some variables set, each to one value for all or to one a person."""
+        """Run people whose noise is known with some variables set, each to one value for all or one per person."""
         frame = Frame(noise.rows, Run(noise.rows, noise.rng, noise), {})
         with np.errstate(all="ignore"):
             return _columns(self._with(frame, fixed, frozenset(wanted)), wanted)
 
     def categories(self, name: str) -> Categories | None:
-        """The categories of a variable that has some."""
+        """The categories of a variable; ``None`` if it has none."""
         for item in self.statements:
             if isinstance(item, Mechanism) and item.target == name and isinstance(item.equation, Categories):
                 return item.equation
         return None
 
     def read_by_mediator(self, item: AsIf) -> frozenset[str]:
-        """The noise-bearing variables that a mediator reads and that stay as they are."""
+        """The variables with noise that a mediator reads and that stay as they are."""
         return self._mediator_block(item).needs & self._held(item)
 
     def _version(self, actual: Frame, version: Do, wanted: frozenset[str]) -> Frame:
-        """Run the people of a frame under an intervention, each with the noise that they have."""
+        """Run the people of a frame under an intervention, each with their own noise."""
         fixed = {item.name: _plain(item) for item in version.items if isinstance(item, Setting)}
         mediators = self.mediators_in_order(version)
         before = self._with(actual, fixed, self.read_beforehand(version)) if fixed and mediators else actual
@@ -139,7 +139,7 @@ class World:
         return self._with(actual, {**fixed, **values}, wanted)
 
     def mediators_in_order(self, version: Do) -> list[AsIf]:
-        """The mediators of an intervention: one that causes another comes before it."""
+        """The mediators of an intervention, causes before effects."""
         targets = [assignment.target for assignment in assignments(self.statements)]
         items = [item for item in version.items if isinstance(item, AsIf)]
         return sorted(items, key=lambda item: targets.index(item.name))
@@ -150,10 +150,10 @@ class World:
         return frame
 
     def _mediator(self, before: Frame, earlier: Mapping[str, Any], item: AsIf) -> Any:
-        """A mediator's value had some variables been otherwise.
+        """A mediator's value if some variables had been different.
 
-        All other noise-bearing variables are as they are, but for mediators that come earlier: together they are what
-        they would have been.
+        All other variables with noise stay as they are, except for earlier mediators, which have the values they would
+        have had.
         """
         block = self._mediator_block(item)
         changed = {setting.name: _plain(setting) for setting in item.settings}
@@ -171,16 +171,16 @@ class World:
         return self.random_names - changed - {item.name}
 
     def read_by(self, item: AsIf) -> frozenset[str]:
-        """The variables that must be set before a mediator is."""
+        """The variables that must be set before a mediator is computed."""
         return self._mediator_block(item).needs
 
     def kept_for(self, item: AsIf) -> frozenset[str]:
-        """The variables that are not computed again for a mediator: those that stay, and those that are changed."""
+        """The variables that are not computed again for a mediator: those that stay, and those that are set."""
         changed = frozenset(setting.name for setting in item.settings)
         return (self._held(item) | changed) - {item.name}
 
     def read_beforehand(self, version: Do) -> frozenset[str]:
-        """The variables of people as they are that the mediators of an intervention read."""
+        """The actual variables that the mediators of an intervention read."""
         parents = frozenset[str]()
         for item in version.items:
             if isinstance(item, AsIf):
@@ -210,7 +210,7 @@ def _columns(frame: Frame, wanted: Sequence[str]) -> Columns:
 
 
 def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign | Mechanism]:
-    """Every assignment, those within branches included."""
+    """Every assignment, including those within branches."""
     for statement in statements:
         if isinstance(statement, If):
             yield from assignments(statement.then)
@@ -220,7 +220,7 @@ def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign 
 
 
 def _set_by_chance(statements: Sequence[Statement | Mechanism], by_chance: bool = False) -> Iterator[str]:
-    """The variables that are drawn, or set on one of several ways that are chosen by chance."""
+    """The variables that are drawn, or set in a branch that chance chooses."""
     for item in statements:
         match item:
             case If(condition, then, otherwise):
@@ -235,7 +235,7 @@ def _set_by_chance(statements: Sequence[Statement | Mechanism], by_chance: bool 
 
 
 def max_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:
-    """How often a variable is set, on the way that sets it most often."""
+    """How often a variable is set, on the path that sets it most often."""
     return sum(
         max(max_assignments(statement.then, name), max_assignments(statement.otherwise, name))
         if isinstance(statement, If)
@@ -245,7 +245,7 @@ def max_assignments(statements: Sequence[Statement | Mechanism], name: str) -> i
 
 
 def check_version(world: World, version: Do) -> None:
-    """Make sure that an intervention means something here."""
+    """Make sure that an intervention is meaningful in this world."""
     for item in version.items:
         _need_equation(world, item)
         for setting in item.settings if isinstance(item, AsIf) else (item,):
@@ -272,10 +272,10 @@ def _need_category(world: World, item: Setting) -> None:
 
 
 def category_error(world: World, name: str, value: Any) -> str | None:
-    """Why a variable cannot be set to a value, or ``None`` where it can.
+    """Why a variable cannot be set to a value, or ``None`` if it can.
 
-    Equations that read a category compare it with its values. Any other value would take the last way through
-    each of them, silently: a misspelt one must not pass for a group.
+    Equations that read a category compare it with its values. Any other value would silently take the last branch of
+    each: a misspelt one must not pass for a group.
     """
     categories = world.categories(name)
     if categories is None or value in categories.shares:

@@ -1,7 +1,7 @@
 """Documents that rules ask for: a folder for each rule, with a template and what fills its tables.
 
 :func:`fill` makes the document of a pack. It has the tables that the rule names and the facts that were stated; a fact
-that nobody stated stands there as a gap with its name, and is never invented. No document is legal advice.
+that nobody stated appears as a gap with its name, and is never invented. No document is legal advice.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from isonomia.report.packs.protocol import Fact, Pack, PackTable
 __all__ = ["PACKS", "Document", "Fact", "Pack", "PackTable", "check_facts", "fill", "pack_named"]
 
 PACKS = ("nyc-ll144", "eeoc", "reg-b", "eu-ai-act", "sr-11-7")
-"""The names of the packs; each has a folder of its name, with underscores."""
+"""The names of the packs; each has a folder of the same name, with underscores."""
 
 
 def pack_named(name: str) -> Pack:
-    """The pack of a name."""
+    """The pack of this name."""
     if name not in PACKS:
         raise UsageError(f"expected a pack, one of {', '.join(PACKS)}, but got {name!r}.{nearest(name, PACKS)}")
     found: Pack = import_module(f"isonomia.report.packs.{name.replace('-', '_')}.pack").PACK
@@ -41,7 +41,7 @@ def fill(pack: Pack | str, subject: Any, facts: dict[str, str] | None = None) ->
         The pack, or its name.
     subject
         What it is about: a :class:`GroupTable` of :func:`isonomia.measure` for ``nyc-ll144`` and ``eeoc``, a
-        :class:`RefusalList` for ``reg-b``, an :class:`Audit` for ``eu-ai-act`` and ``sr-11-7``.
+        :class:`RefusalList` for ``reg-b``, a :class:`SealedAudit` for ``eu-ai-act`` and ``sr-11-7``.
     facts
         What only you know, by name.
 
@@ -57,7 +57,7 @@ def fill(pack: Pack | str, subject: Any, facts: dict[str, str] | None = None) ->
 
 
 def check_facts(pack: Pack, facts: Mapping[str, object]) -> None:
-    """Refuse facts that a pack does not ask for, which would be missing without a word, and dates that are none."""
+    """Refuse facts that a pack does not ask for, which would be dropped silently, and invalid dates."""
     known = {fact.name: fact for fact in pack.facts}
     for name, value in facts.items():
         if name not in known:
@@ -78,11 +78,11 @@ _DATES = (
     rf"\b(?:{'|'.join(month_abbr[1:])})[a-z]*\.? \d{{1,2}},? \d{{4}}\b",
     rf"\b\d{{1,2}} (?:{'|'.join(month_abbr[1:])})[a-z]*\.? \d{{4}}\b",
 )
-"""What looks like a date: 2026-03-01, 03/01/2026, March 1, 2026, 1 March 2026."""
+"""Texts that look like dates: 2026-03-01, 03/01/2026, March 1, 2026, 1 March 2026."""
 
 
 def _as_date(text: str) -> date | None:
-    """A date in one of these forms; ``None`` where the calendar has none."""
+    """A date in one of these forms; ``None`` where there is no such day."""
     words = re.sub(r"[.,]|(?<=[a-z]{3})[a-z]+", "", text, flags=re.IGNORECASE)
     for form in ("%Y-%m-%d", "%m/%d/%Y", "%b %d %Y", "%d %b %Y"):
         with suppress(ValueError):

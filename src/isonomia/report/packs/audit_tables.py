@@ -32,7 +32,7 @@ _COMPARES_OUTCOME = re.compile(r"prediction (==|!=|-) (`|[a-z_])|- prediction\b|
 
 
 def kind_of(verdict: Verdict) -> str:
-    """What a property is about: rates are about bias, unless a prediction is held against an outcome."""
+    """What a property is about: rates are about bias, unless a prediction is compared with an outcome."""
     match view_of(verdict).kind:
         case "k-safety":
             return "robustness"
@@ -104,13 +104,13 @@ def _verdicts(entries: Sequence[Entry]) -> PackTable:
 
 
 def _known(verdict: Verdict) -> str:
-    """What is known, and from which part of the rows."""
+    """What is known, and from how many of the rows."""
     some = early(verdict)
     return f"{view_of(verdict).finding(verdict, False)}{f' ({some})' if some else ''}"
 
 
 def _risk(verdict: Verdict) -> str:
-    """The risk of a wrong answer, and at which looks that holds."""
+    """The risk of a wrong answer, and at which looks it applies."""
     if verdict.answer == "undecided":
         return "nothing is claimed"
     return "none: exact" if verdict.risk == 0 else f"{risk(verdict)}, {looks(verdict)}"

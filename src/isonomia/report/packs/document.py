@@ -1,6 +1,6 @@
 """A document from a template: as Markdown and as one HTML page.
 
-A template has a line for each thing: ``# `` and ``## `` for headings, ``- `` for items, ``[[name]]`` for a table or a
+A template has a line for each block: ``# `` and ``## `` for headings, ``- `` for items, ``[[name]]`` for a table or a
 list of sentences, anything else for a paragraph. ``{name}`` is a fact or a computed text. ``?name `` before a line
 leaves it out where the text of that name is empty, ``?!name `` where it is not. ``[§ ...]`` at the end of a line is the
 paragraph of the rule that the line answers. What follows ``=== `` is the template of the further pages.
@@ -38,7 +38,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBlock:
-    """One thing of a document.
+    """One block of a document.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class Document:
     Attributes
     ----------
     pack, blocks
-        The name of the pack, and the things of the document in order.
+        The name of the pack, and the blocks of the document in order.
     missing
-        The facts that it asks for and that nobody stated.
+        The facts that it asks for and nobody stated.
     """
 
     pack: str
@@ -82,7 +82,7 @@ class Document:
         return "\n".join(lines).strip() + f"\n\nMade with Isonomia {__version__}.\n"
 
     def to_html(self) -> str:
-        """The document as one HTML page that needs nothing else, and can be printed."""
+        """The document as one self-contained HTML page that can be printed."""
         title = next((_plain(block.parts) for block in self.blocks if block.kind == "title"), self.pack)
         template = files("isonomia.report.packs").joinpath("document.html").read_text("utf-8")
         body = "\n".join(_html(self.blocks))
@@ -204,7 +204,7 @@ def _markdown_table(table: PackTable) -> list[str]:
 
 
 def _html(blocks: Sequence[DocumentBlock]) -> Iterator[str]:
-    """The body; items that follow each other are one list, and every page is a section of its own."""
+    """The body; consecutive items are one list, and every page begins with a heading."""
     in_list = False
     for block in blocks:
         if in_list and block.kind != "item":
@@ -234,7 +234,7 @@ def _html(blocks: Sequence[DocumentBlock]) -> Iterator[str]:
 
 
 _NARROW, _SHORT, _WORD = 5, 40, 30
-"""How many columns, how long a text and how long a word still fit a phone side by side."""
+"""The most columns, the longest text and the longest word that fit side by side on a phone."""
 
 
 def _html_table(table: PackTable, cited: str) -> str:

@@ -1,4 +1,4 @@
-"""What every pack says: the rule, the facts that it asks for, and what it makes of its subject."""
+"""What every pack has: the rule, the facts that it asks for, and how it fills a document from its subject."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Fact:
     paragraph
         The paragraph that asks for it.
     needed
-        Whether the document lacks something without it; otherwise it stands in it only where it is stated.
+        Whether the document is incomplete without it; otherwise it appears only where it is stated.
     date
-        Whether it must be a date, or may have dates in it that are looked at.
+        Whether it must be a date, or may contain dates, which are then checked.
     """
 
     name: str
@@ -55,7 +55,7 @@ class PackContent:
     lists
         Lists of sentences by name, for ``[[name]]`` too.
     pages
-        Further documents that follow, each on a page of its own: a title, and content of the same kind.
+        Further documents, each on a page of its own: a title, and content of the same kind.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Pack:
     Attributes
     ----------
     name
-        The name at the command line, and of its folder, with underscores there.
+        The name on the command line, and of its folder, with underscores there.
     subject
         What it is about: a table by group, refused applicants, or the verdicts of an audit.
     facts

@@ -42,7 +42,7 @@ Kind = OneOf[
 SETTLED = {True: "holds", False: "violated", None: "undecided"}
 
 TOGETHER = "The answer is about all comparisons together; one whose interval covers its threshold is open by itself."
-"""Why a claim can be decided of which some comparisons are not."""
+"""Why a claim can be decided though some of its comparisons are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Drawing:
     rows
         The values that it is drawn from.
     params
-        Numbers that the chart needs besides, by name.
+        Further numbers that the chart needs, by name.
     headings, table
         The same numbers as a table.
     key
@@ -78,17 +78,17 @@ class Drawing:
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The rows as columns, in which the names stand once."""
+        """The rows as columns, so that each name is written once."""
         return {name: [row[name] for row in self.rows] for name in (self.rows[0] if self.rows else ())}
 
     @property
     def lines(self) -> int:
-        """How many lines lie one under the other; 0 for a chart with an upright axis."""
+        """How many lines there are, one below the other; 0 for a chart with a vertical axis."""
         return 1 + max((row.get("place", -1) for row in self.rows), default=-1)
 
 
 def drawings_of(entry: Entry, limits: PageLimits) -> tuple[Drawing, ...]:
-    """The charts of a property: how its interval closed in, then those of its view, in order."""
+    """The charts of a property: how its interval narrowed, then those of its view, in order."""
     closing = closing_in(entry, limits)
     drawings = [] if closing is None else [closing]
     for block in view_of(entry.verdict).drawn(entry.verdict):
@@ -142,14 +142,14 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
 
 
 NARROW = 0.01
-"""How far an axis reaches at least to both sides of a rate."""
+"""How far an axis extends at least on both sides of a rate."""
 
 
 def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Drawing:
-    """The rate or mean of each group with its interval and how many people it rests on."""
+    """The rate or mean of each group, with its interval and the number of people behind it."""
     shown = leaves[: limits.rows]
     known = [value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)]
-    # What was proved has hardly any width: an axis of its own would have the same number at every tick.
+    # A proved rate has hardly any width: an axis just for it would have the same number at every tick.
     around = [leaf.estimate + step for leaf in shown if leaf.estimate is not None for step in (-NARROW, NARROW)]
     ends = stretch([*known, *around], 0.04)
     labels = group_labels([leaf.text for leaf in shown])
@@ -179,7 +179,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
 
 
 def group_labels(texts: Sequence[str]) -> list[str]:
-    """What rates, means and comparisons of them are called on a chart: the names of their groups.
+    """The labels of rates, means and comparisons of them on a chart: the names of their groups.
 
     That is enough where all of them are about the same event; otherwise, and where a text cannot be read as a quantity,
     a label is the text itself.
@@ -210,7 +210,7 @@ _RANGES = {
     (">=", "<="): "{} to {}",
     (">", "<="): "over {} to {}",
 }
-"""The values of one column by name, for the comparisons with it in this order."""
+"""How the values of one column are worded, by the comparisons with it in this order."""
 
 
 def group_name(condition: Row | None) -> str:
@@ -235,13 +235,13 @@ def group_name(condition: Row | None) -> str:
 
 
 def _left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
-    """A word on what a chart leaves out; empty where it is all there."""
+    """A note on what a chart leaves out; empty where nothing is."""
     more = len(whole) - len(shown)
     return f" Shown are {len(shown):,} of {len(whole):,}; the record has them all." if more else ""
 
 
 def _clipped(value: float, ends: tuple[float, float]) -> float:
-    """A value where it can be drawn: an end that is infinite, or far away, runs to the edge."""
+    """A value moved into the range of the chart: an end that is infinite, or far away, runs to the edge."""
     return min(max(value, ends[0]), ends[1])
 
 
@@ -256,12 +256,12 @@ def must_be(item: Expression) -> str:
 
 
 def printed(words: str) -> str:
-    """Words of our own with the signs that print has for comparisons."""
+    """Our own words with typographic signs for comparisons."""
     return words.replace(">=", "≥").replace("<=", "≤")
 
 
 def _drawn(value: float | None) -> float | None:
-    """A value where it can be drawn at all."""
+    """A value if it can be drawn, else ``None``."""
     return value if value is not None and isfinite(value) else None
 
 
@@ -296,17 +296,17 @@ def _in_words(item: Expression) -> str:
 
 
 Point: TypeAlias = tuple[int, float, float | None, float]
-"""Samples, and the lowest value, the estimate and the highest value after so many."""
+"""A number of samples, and the lowest value, the estimate and the highest value after them."""
 
 
 _BEYOND = 1.08
-"""How far the chart goes on behind the last sample, so that the last interval can be seen."""
+"""How far the chart continues after the last sample, so that the last interval can be seen."""
 
 
 def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
-    """How the interval closed in on its threshold, sample after sample.
+    """How the interval narrowed as samples came in.
 
-    ``None`` where that was not kept, and where there is nothing to see: one moment, or an interval that never moved.
+    ``None`` where that was not kept, and where there is nothing to see: one point, or an interval that never changed.
     """
     verdict = entry.verdict
     known = list({point[0]: point for point in entry.history if point[0] > 0}.values())
@@ -332,7 +332,7 @@ def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
 
 
 def _window(points: Sequence[Point], threshold: float) -> tuple[float, float]:
-    """The ends of the upright axis: room for the end of the story, and for its beginning as far as that stays readable.
+    """The ends of the vertical axis: room for the last intervals, and for the first as far as that stays readable.
 
     Early intervals can be a hundred times as wide as the last one; they run off the chart.
     """
@@ -341,7 +341,7 @@ def _window(points: Sequence[Point], threshold: float) -> tuple[float, float]:
     whole = [value for point in points for value in (threshold, *point[1:]) if value is not None and isfinite(value)]
     least, largest = stretch(whole, 0.06)
     if min(whole) >= 0:
-        least = max(least, 0.0)  # what cannot be negative has no room below zero
+        least = max(least, 0.0)  # no room below zero where nothing is negative
     return max(least, near[0]), min(largest, near[1])
 
 
@@ -358,7 +358,7 @@ def _ends(point: Point) -> str:
 
 
 def _thinned(points: Sequence[Point], limit: int) -> list[Point]:
-    """No more points than can be told apart, the last one always among them."""
+    """At most ``limit`` points, always including the last one."""
     step = max(1, -(-len(points) // limit))
     return list(points[::-1][::step][::-1])
 
@@ -431,11 +431,11 @@ def _bounds_key(block: Subgroups) -> str:
 
 _BINS = 20
 _WORDS = {"holds": "meet it", "violated": "violate it", "undecided": "undecided"}
-"""What people are called on the charts, whichever way the claim goes."""
+"""The names of the kinds of people on the charts, whichever way the claim goes."""
 
 
 def _words(kinds: Sequence[PeopleKind]) -> dict[str, str]:
-    """What the kinds of people are called, by the keys of their counts."""
+    """The names of the kinds of people, by the keys of their counts."""
     return {kind.key: _WORDS[kind.answer] for kind in kinds}
 
 
@@ -457,7 +457,7 @@ def _kinds(block: PeopleCounts, limits: PageLimits) -> Drawing:
 
 
 def _kinds_key(relation: str) -> str:
-    """How to read the kinds: who can reach the target meets one claim, and violates another."""
+    """How to read the kinds: people who can reach the target meet one kind of claim, and violate the other."""
     above, below = "proved to be above the limit", "proved to be below it"
     if relation == "<=":
         key = f"Violate it: the share that they reach is {above} (responsive). Meet it: {below} (fixed)."
@@ -498,7 +498,7 @@ def _shares(block: PeopleCounts) -> list[Drawing]:
 
 
 def _bars(bins: Mapping[tuple[int, str], int], threshold: float, words: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Bars that stand on each other where their people have the same share."""
+    """Bars, stacked where their people have the same share."""
     height: Counter[int] = Counter()
     rows, order = [], list(words)
     for (place, answer), count in sorted(bins.items(), key=lambda item: (item[0][0], order.index(item[0][1]))):

@@ -1,4 +1,4 @@
-"""Counterexamples on the page: records side by side, what differs first, with the stretch that differs marked."""
+"""Counterexamples on the page: records side by side, with differing features first and the difference marked."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Case:
 
 
 def cases_of(verdict: Verdict, limits: PageLimits) -> tuple[tuple[Case, ...], str]:
-    """The first counterexamples, as many as there is room for and at least one; and a word on the others."""
+    """The first counterexamples, as many as there is room for and at least one; and a note on the others."""
     views = view_of(verdict).cases(verdict)
     cases: list[Case] = []
     room = limits.case_characters
@@ -104,7 +104,7 @@ _AROUND = 60
 class ValueCell:
     """A value: what comes before the stretch that differs from the first record, the stretch, and what comes after it.
 
-    A value that is as in the first record is all in ``before``.
+    A value that is the same as in the first record is all in ``before``.
     """
 
     before: str
@@ -140,7 +140,7 @@ def _changed(first: Any, value: Any, limit: int) -> ValueCell:
 
 
 def _common(left: str, right: str) -> int:
-    """How long the common beginning of two texts is, by halving."""
+    """The length of the common prefix of two texts, by bisection."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -149,7 +149,7 @@ def _common(left: str, right: str) -> int:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Whether two values are the same; 3 and 3.0 are, two missing numbers are, 1 and "1" or yes are not."""
+    """Whether two values are the same: 3 and 3.0 are, and two NaNs; 1 and "1", or 1 and true, are not."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     numbers = isinstance(left, int | float) and isinstance(right, int | float)

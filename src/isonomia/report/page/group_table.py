@@ -1,4 +1,4 @@
-"""The page of a table by group: the numbers, and a chart of each with the groups' names, as one HTML file."""
+"""The page of a table by group: the measures, and charts of them by group, as one HTML file."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class PageTable:
 
     @property
     def wide(self) -> bool:
-        """Whether it does not fit a phone side by side: an interval takes more room than a count."""
+        """Whether its columns do not fit side by side on a phone: an interval takes more room than a count."""
         intervals = any(interval for row in self.rows for _, interval in row.cells)
         return len(self.headings) > (3 if intervals else 4)
 
@@ -187,7 +187,7 @@ CHARTED = (
     "mean_error",
     "mean_absolute_error",
 )
-"""The measures that have a chart: a false negative rate is a true positive rate upside down."""
+"""The measures that have a chart; a false negative rate, for one, is 1 minus the true positive rate."""
 
 
 def _drawings(table: GroupTable, rows: Sequence[GroupRow]) -> Iterator[Drawing]:
@@ -224,7 +224,7 @@ def _chart(name: str, rows: Sequence[GroupRow]) -> Drawing | None:
 
 
 def _ends(estimates: Sequence[Estimate], ratio: bool) -> tuple[float, float]:
-    """The ends of the axis: all that is known, and always 0; of ratios the line of 0.8 and the reference's 1, too."""
+    """The ends of the axis: 0 and all values; for ratios also 1, but no interval beyond 1.5 times the largest ratio."""
     values = [value for one in estimates for value in (one.value, one.low, one.high)]
     finite = [value for value in values if value is not None and isfinite(value)]
     if ratio:
@@ -249,7 +249,7 @@ def _bar(place: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float
 
 
 def _reliability(rows: Sequence[GroupRow]) -> Drawing | None:
-    """Scores beside outcomes, a line for each of the largest groups."""
+    """Outcomes against scores, one line for each of the largest groups."""
     able = [row for row in rows if row.reliability and not row.unknown]
     largest = sorted(able, key=lambda row: -row.n)[: len(SERIES)]
     chosen = [row for row in able if row in largest]

@@ -12,7 +12,7 @@ _ALL_CASES = 1_500_000
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """What a page shows of one property; what is left out is said in words."""
+    """How much a page shows of one property; it says in words what is left out."""
 
     cases: int = 10  # counterexamples
     case_characters: int = 200_000  # characters of all its counterexamples together
@@ -25,7 +25,7 @@ class PageLimits:
 
 
 def limits_for(properties: int) -> PageLimits:
-    """The limits of a page about so many properties: the more there are, the less of each."""
+    """The limits of a page for this many properties: the more there are, the less of each."""
     share = _ALL_CASES // max(properties, 1)
     if properties <= 50:
         return PageLimits(case_characters=min(share, 200_000))

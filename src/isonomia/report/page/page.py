@@ -36,7 +36,7 @@ def write_page(audit: Audit, path: str | PathLike[str]) -> None:
     audit
         What to show.
     path
-        The file; it is replaced if it is there.
+        The file; an existing one is replaced.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def page(audit: Audit) -> str:
 
 
 def environment() -> Any:
-    """Where the templates of pages are, with everything that they print made visible and escaped."""
+    """The Jinja environment of the pages: everything that templates print is made visible and escaped."""
     import jinja2
 
     templates = jinja2.Environment(
@@ -98,7 +98,7 @@ def environment() -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Whatever the templates print, with nothing invisible in it; markup of our own as it is."""
+    """A value that a template prints, with invisible characters made visible; our own markup stays as it is."""
     return value if hasattr(value, "__html__") else visible(str(value))
 
 
@@ -112,7 +112,7 @@ class Tile:
 
 
 def _tiles(sections: Sequence[Section], audit: Audit) -> list[Tile]:
-    """One for each answer, and one for those that have none, where there are such."""
+    """One for each answer, and where some properties have none, one for each reason."""
     answers = [section.answer for section in sections]
     unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
     without = [
@@ -128,7 +128,7 @@ def _tiles(sections: Sequence[Section], audit: Audit) -> list[Tile]:
 
 
 def _day(when: str | None) -> str | None:
-    """A moment as people write it, such as ``15 November 2026, 17:55 UTC``; as it is where it is none."""
+    """A time as people write it, such as ``15 November 2026, 17:55 UTC``; any other text stays as it is."""
     if when is None:
         return None
     try:
@@ -162,7 +162,7 @@ def _together(verdicts: Sequence[Verdict]) -> str:
 
 
 def _aloud(sections: Sequence[Section], audit: Audit) -> str:
-    """The whole audit in a sentence or two that can be read aloud: which claims, of what, and what came of them."""
+    """The whole audit in a sentence or two that can be read aloud: how many claims hold, and which do not."""
     counted = summary_sentence([entry.verdict for entry in audit.entries], audit.failures)
     told = []
     for answer, words in (("violated", "Violated"), ("undecided", "Not settled")):
@@ -173,12 +173,12 @@ def _aloud(sections: Sequence[Section], audit: Audit) -> str:
 
 
 _ALOUD = 3
-"""How many names of properties a sentence can bear."""
+"""How many names of properties fit in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """What to do now, with the section that it is about; without one it is about all."""
+    """What to do now, and the section that it is about; without one, it is about the whole page."""
 
     words: str
     anchor: str = ""
@@ -228,7 +228,7 @@ def _methods(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 
 def _data(verdicts: Sequence[Verdict]) -> list[str]:
-    """The data that were looked at, each once: how many rows, and the beginning of the fingerprint."""
+    """The data that were audited, each once: how many rows, and the beginning of the fingerprint."""
     found: dict[str, None] = {}
     for verdict in verdicts:
         size, kind = verdict.population.get("size"), verdict.population.get("kind", "population")
@@ -324,11 +324,11 @@ class Section:
     gauge, known
         The first compared quantity as a small picture, and in words.
     facts
-        Counts that stand beside the charts.
+        Counts shown beside the charts.
     drawings, tables
         The charts, and the tables that the audit brings itself.
     cases, cases_left_out
-        Counterexamples, and a word on those that are not shown.
+        Counterexamples, and a note on those that are not shown.
     guarantee, method, assumptions, remarks
         What the answer is worth and rests on.
     repeat
@@ -406,7 +406,7 @@ def certainty(verdict: Verdict) -> str:
 
 
 def odds(risk: float) -> str:
-    """A probability as people say it: ``one in 1,000,000``; where that is not round, as a number that is not less."""
+    """A probability as people say it: ``one in 1,000,000``; where that is not round, as a number, rounded up."""
     if not 0 < risk < 1:
         return f"{risk:g}"
     one_in = 1 / risk

@@ -1,6 +1,6 @@
-"""The scripts of the page: Vega as one bundle, the page's own, and data that cannot end a script.
+"""The scripts of the page: Vega as one bundle, the page's own, and data that cannot end a script element.
 
-Making the bundle takes seconds and always gives the same, so it is cached for the next report.
+Making the bundle takes seconds and always gives the same result, so it is cached for the next report.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["as_data", "bundle", "cached_script", "own_script", "policy", "style"
 
 
 def cached_script(name: str, make: Callable[[], str]) -> str:
-    """A script by name, from the user's cache folder where it is whole and the user's own, or else made and kept.
+    """A script by name: from the user's cache folder if it is intact and the user's own, otherwise made and cached.
 
     A folder that cannot be written costs time and nothing else.
     """
@@ -39,7 +39,7 @@ def cached_script(name: str, make: Callable[[], str]) -> str:
 
 
 def _folder() -> Path:
-    """Where this system keeps what can be made again."""
+    """The cache folder of this system."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -50,7 +50,7 @@ def _folder() -> Path:
 
 
 def _own_text(file: Path) -> str:
-    """What a file says that nobody else could have written: it will run in the browser of whoever reads a report."""
+    """The text of a file that only this user can have written: it will run in the browsers of a report's readers."""
     with file.open("rb") as stream:
         facts = os.fstat(stream.fileno())
         if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o022):
@@ -59,10 +59,10 @@ def _own_text(file: Path) -> str:
 
 
 def _keep(file: Path, text: str) -> None:
-    """Write a file in one go, so that whoever reads it at the same moment finds all of it or none."""
+    """Write a file atomically, so that a concurrent reader finds all of it or none."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with replacing(file) as part:
-        part.chmod(0o600)  # whatever others may do with new files here
+        part.chmod(0o600)  # whatever the umask is
         part.write_bytes(text.encode("utf-8"))
 
 
@@ -119,7 +119,7 @@ def policy(*scripts: str) -> str:
 
 
 def _sealed(script: str) -> str:
-    """A script that the page's markup cannot cut short; line ends as browsers count them for the checksum."""
+    """A script that cannot end its element early; line ends are as browsers hash them."""
     return script.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

@@ -1,7 +1,7 @@
-"""The charts of the page, one specification a kind, made with Altair: the page draws each as often as it needs it.
+"""The charts of the page, one specification per kind, made with Altair: the page draws each as often as it needs it.
 
-Colours are the page's own (``var(--name)``), so that a chart follows light, dark and paper without being drawn again.
-Labels stand above their bars instead of beside them: so a chart fits a phone as well as a page.
+Colours are the page's own (``var(--name)``), so that a chart suits light, dark and print without being redrawn. Labels
+are above their bars instead of beside them, so that a chart fits a phone as well as a page.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 __all__ = ["chart_specs"]
 
 LINE = 48
-"""How high a line of a chart is, in pixels; the page gives a chart as many lines as it needs."""
+"""The height of a line of a chart, in pixels; the page gives a chart as many lines as it needs."""
 
 _PLAIN = "abs(datum.value) < 1e-9 ? '0' : format(datum.value, '.3~g')"
-"""A number beside an axis: a sum of rounded steps may miss zero by a hair, or come to minus zero."""
+"""A number beside an axis: a sum of rounded steps may miss zero by a hair, or give minus zero."""
 
 _ANSWERS = ("holds", "violated", "undecided")
 _KINDS = {"meet it": "responsive", "violate it": "fixed", "undecided": "undecided"}
@@ -54,7 +54,7 @@ def _config() -> dict[str, Any]:
     ink, quiet, line = "var(--ink)", "var(--quiet)", "var(--line)"
     return {
         "background": None,
-        "aria": False,  # the page gives the words; a label on every mark would drown them
+        "aria": False,  # the page has the words; a label on every mark would drown them
         "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
         "view": {"stroke": None},
         "axis": {
@@ -73,7 +73,7 @@ def _config() -> dict[str, Any]:
 
 
 def _numbers(alt: Any, **given: float) -> list[Any]:
-    """Parameters that the page gives a value for each drawing."""
+    """Parameters that the page sets for each drawing."""
     return [alt.param(name=name, value=value) for name, value in given.items()]
 
 
@@ -135,7 +135,7 @@ def _rates(alt: Any) -> Any:
 
 
 def _ratios(alt: Any) -> Any:
-    """Rates beside a line that they are compared with by eye."""
+    """Rates with a line to compare them with by eye."""
     base = alt.Chart()
     line = base.mark_rule(color="var(--ink)", strokeWidth=1.5, strokeDash=[5, 3])
     return (
@@ -146,12 +146,12 @@ def _ratios(alt: Any) -> Any:
 
 
 SERIES = ("c1", "c2", "c3", "c4", "c5", "c6")
-"""The colours of lines that are told apart, by the page's names; each has a shape of its own, too."""
+"""The colours of lines that must be told apart, by the page's names; each also has its own shape."""
 
 
 def _reliability(alt: Any) -> Any:
     base = alt.Chart()
-    # Only the points have a legend, on a scale of their own: so colours and shapes are told in one.
+    # Only the points have a legend, on a scale of their own, so that one legend has both colours and shapes.
     legend = alt.Legend(orient="top", title=None, columns=alt.expr("width < 400 ? 1 : 3"), labelLimit=220)
     colours = alt.Scale(range=[f"var(--{name})" for name in SERIES])
     shapes = alt.Scale(range=["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"])
@@ -273,10 +273,10 @@ def _history(alt: Any) -> Any:
 
 
 def _timeline(alt: Any) -> Any:
-    """How something stood from update to update, with alarms as lines across."""
+    """How an estimate changed from update to update, with alarms as vertical lines."""
     base = alt.Chart()
     axis = alt.Axis(title="samples", tickCount=5, format="~s", grid=False)
-    # Given, since alarms, of which there may be none, have an extent of their own.
+    # The domain is given, because alarms, of which there may be none, have an extent of their own.
     span = alt.Scale(domain=[alt.expr("first"), alt.expr("last")], nice=False)
     across = alt.X("at:Q", scale=span, axis=axis)
     scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
@@ -313,7 +313,7 @@ def _timeline(alt: Any) -> Any:
 
 
 def _counts(alt: Any) -> Any:
-    """How many samples each day brought."""
+    """How many samples there were each day."""
     axis = alt.Axis(title=None, labelOverlap=True, labelAngle=-35, labelLimit=110)
     bars = alt.Chart().mark_bar(color="var(--accent)")
     return bars.encode(

@@ -1,4 +1,4 @@
-"""The page of a watch: alarms, how each property stood from update to update, counts a day, and what is pending."""
+"""The page of a watch: alarms, the state of each property after each update, counts by day, and what is pending."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isonomia.wording import capitalised, listed, number, plural
 __all__ = ["watch_page"]
 
 MAX_CHARTS = 12
-"""Charts of one property, of which those with an alarm come first; the table has every group."""
+"""The most charts of one property, those with an alarm first; the table has every group."""
 
 MAX_DAYS = 90
 """Days in the chart of counts."""
@@ -30,7 +30,7 @@ KEY = (
     "For the last samples, from update to update, with its interval; the dashed line is the threshold. Red: from the "
     "probable beginning to an alarm."
 )
-"""How to read the charts of a property, beside the first of them."""
+"""How to read the charts of a property; shown with the first one."""
 
 MAX_ALARMS = 50
 """Alarms in the table, the latest first."""
@@ -41,7 +41,7 @@ def watch_page(
 ) -> str:
     """The page, as the text of one HTML file that opens offline and runs no script but its own.
 
-    ``why`` says why properties must hold, by their names; ``updated`` is when this was.
+    ``why`` says why properties must hold, by name; ``updated`` is the time of the update.
     """
     template = environment().get_template("watch.html")
     alarms, points, now = store.alarms(), store.points(), watch.now
@@ -84,7 +84,7 @@ def _facts(watch: Watch, points: Sequence[HistoryPoint], updated: str) -> Iterat
 
 
 def conclusion(watch: Watch, alarms: Sequence[KeptAlarm]) -> str:
-    """What whoever opens the page wants to know, in one sentence."""
+    """What a reader of the page wants to know first, in one sentence."""
     waiting = [alarm for alarm in alarms if alarm.acknowledged is None]
     if waiting:
         names = dict.fromkeys(_whom(alarm.content) for alarm in waiting)
@@ -98,7 +98,7 @@ def conclusion(watch: Watch, alarms: Sequence[KeptAlarm]) -> str:
 
 
 def promise(watch: Watch) -> str:
-    """What an alarm is worth."""
+    """The guarantee against false alarms."""
     over = "" if len(watch.now) == 1 else ", over all properties and groups"
     if watch.alpha is not None:
         return f"The chance that there is ever a false alarm is at most {odds(watch.alpha)}{over}."
@@ -194,7 +194,7 @@ def _meaning(verdict: Verdict) -> str:
 
 
 def _moment(written: str) -> str:
-    """A moment of the store as people write it."""
+    """A time from the store as people write it."""
     return f"{written[:10]} {written[11:16]} UTC"
 
 
@@ -274,7 +274,7 @@ def _timeline(
 
 
 def _ends(drawn: Sequence[tuple[HistoryPoint, float, float, float]], item: Expression) -> tuple[float, float]:
-    """The ends of the axis: all estimates and the threshold, and of the intervals what is no more than twice as far."""
+    """The ends of the axis: all estimates and the threshold, and later interval ends at most one such span beyond."""
     centre = [item.threshold, *(value for _, value, _, _ in drawn)]
     low, high = min(centre), max(centre)
     room = max(high - low, 0.05 * abs(item.threshold), 1e-6)

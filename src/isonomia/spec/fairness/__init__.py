@@ -10,8 +10,8 @@ measured, and says what it does not imply. The parameters that they share:
   combination of their values, and is named by a tuple, such as ``("F", "Black")``.
 * ``minority``, ``majority``: with both, the minority is compared with the majority. With ``majority`` alone, every
   other group is.
-* ``groups``: the groups to compare, where not all that occur are meant; with the majority, or without one each with
-  each other. Without ``minority``, ``majority`` and ``groups``, every group that occurs is compared with every other. A
+* ``groups``: the groups to compare, if not all that occur: each with the majority, or without one, each with every
+  other. Without ``minority``, ``majority`` and ``groups``, every group that occurs is compared with every other. A
   combination of several attributes that does not occur leaves the verdict undecided; list those that do.
 * ``given``: a condition, such as ``col("age") >= 18`` or its text. The whole property is about the people who meet it.
 

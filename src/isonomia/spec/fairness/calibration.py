@@ -44,7 +44,7 @@ def calibration(
     score: str | Term = model_score,
     given: str | Term | None = None,
 ) -> Property:
-    """In every group, people with like scores have a positive outcome about as often as their scores say.
+    """In every group, people with similar scores have a positive outcome about as often as their scores say.
 
     Scores are cut into bins. In each group and each bin the share of positive outcomes and the mean score differ by at
     most ``tolerance``: ``abs(E[(outcome == positive) - score | group and bin]) <= tolerance``. So where it holds, the
@@ -55,20 +55,20 @@ def calibration(
     too low cancel. It does not imply equalized odds: where groups differ in how many outcomes are positive, the two
     cannot both hold exactly (Kleinberg, Mullainathan and Raghavan 2017). It says nothing about what is decided.
 
-    The other parameters are those that these properties share; ``isonomia.fairness`` describes them. No group is
-    compared with another: each with its own outcomes.
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them. Groups are not
+    compared with each other: each is compared with its own outcomes.
 
     Parameters
     ----------
     outcome, positive
-        The column that says what turned out, and the value that the score is the probability of. People whose outcome
-        is missing count as not positive; leave them out with ``given``.
+        The column with the actual outcome, and the value whose probability the score is. People whose outcome is
+        missing count as not positive; leave them out with ``given``.
     tolerance
         How far the share of positive outcomes may be from the mean score, above 0 and at most 1.
     bins
-        How many bins of equal width there are from 0 to 1, or their edges, such as ``[0, 0.1, 0.3, 1]``; a bin has its
+        The number of bins of equal width from 0 to 1, or their edges, such as ``[0, 0.1, 0.3, 1]``; a bin includes its
         lower edge, and the last one both. A bin in which a group has nobody leaves the verdict undecided, so choose
-        edges that all groups reach. With 1 there is one bin for everybody: calibration in the large.
+        bins in which every group has people. With 1 there is one bin for everybody: calibration in the large.
     score
         The score, between 0 and 1: the model's, or a column.
 

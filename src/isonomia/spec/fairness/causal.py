@@ -42,10 +42,10 @@ def counterfactual(
     decision: str | Term = prediction,
     given: str | Term | None = None,
 ) -> Property:
-    """Most people would have been decided about in the same way, had they belonged to another group.
+    """Most people would have received the same decision, had they belonged to another group.
 
     It demands ``P[decision == do(attribute = majority).decision | attribute == minority] >= share``, for the same
-    people with everything that does not depend on the attribute as it is. Without a majority, it is demanded of every
+    people with everything that does not depend on the attribute as it is. Without a majority, it demands this of every
     group under the value of every other.
 
     It does **not** imply parity: groups may differ for reasons that do not depend on the attribute. It rests on the
@@ -56,7 +56,7 @@ def counterfactual(
     Parameters
     ----------
     share
-        Which share of the people must be decided about in the same way; above 0 and at most 1.
+        The share of people who must receive the same decision; above 0 and at most 1.
     decision
         What is decided: the model's ``prediction``, a column, or a condition such as ``score >= 0.7``.
 
@@ -99,12 +99,11 @@ def counterfactual_effect(
     It compares ``P[favourable | minority]`` with ``P[do(attribute = majority).favourable | minority]``, the same people
     in both: the effect of the attribute on those who have it.
 
-    It does **not** imply that any single person would have been decided about in the same way: gains and losses may
-    cancel, which :func:`counterfactual` does not allow. It rests on the causal model, and needs a population that has
-    one.
+    It does **not** imply that any single person would have received the same decision: gains and losses may cancel,
+    which :func:`counterfactual` does not allow. It rests on the causal model, and needs a population that has one.
 
     The parameters are those that these properties share; ``isonomia.fairness`` describes them. A ratio is that of what
-    is to what would have been, for every pair of groups; it has no value where nobody would have been selected.
+    is to what would have been, for every pair of groups; it is undefined where nobody would have been selected.
 
     References
     ----------
@@ -141,7 +140,7 @@ def causal(
     """The attribute has little total effect on the decisions.
 
     It compares ``P[do(attribute = minority).favourable]`` with ``P[do(attribute = majority).favourable]``, over
-    everybody: what would be decided, were all people of one group, or all of the other.
+    everybody: what would be decided if all people were of one group, or all of the other.
 
     It does **not** imply that nobody is affected: gains and losses may cancel, which :func:`no_causal_discrimination`
     does not allow. It counts every path from the attribute to the decision, legitimate ones too. It rests on the causal
@@ -184,20 +183,20 @@ def no_causal_discrimination(
     decision: str | Term = prediction,
     given: str | Term | None = None,
 ) -> Property:
-    """Most people would be decided about in the same way, whichever group they belonged to.
+    """Most people would receive the same decision, whichever group they belonged to.
 
     It demands ``P[do(attribute = minority).decision == do(attribute = majority).decision] >= share``, over everybody.
 
     It does **not** imply parity, and says nothing about which group gains where the decisions differ. It rests on the
-    causal model, and needs a population that has one: where nothing else depends on the attribute, this is the test of
-    flipping it alone.
+    causal model, and needs a population that has one. Where nothing else depends on the attribute, this tests what
+    changes when the attribute alone is flipped.
 
     The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
 
     Parameters
     ----------
     share
-        Which share of the people must be decided about in the same way; above 0 and at most 1.
+        The share of people who must receive the same decision; above 0 and at most 1.
     decision
         What is decided: the model's ``prediction``, a column, or a condition such as ``score >= 0.7``.
     given
@@ -241,9 +240,9 @@ def path_specific(
     -shortfall``: the mediator, such as education, may make a difference, and the attribute itself may not. Everything
     else about the minority stays as it is.
 
-    It does **not** imply demographic parity: what goes through the mediators is accepted, and whether that is right is
-    not asked. It is one-sided: the minority may do better. It rests on the causal model, and needs a population that
-    has one.
+    It does **not** imply demographic parity: effects through the mediators are accepted, without asking whether that is
+    right. It is one-sided: the minority may do better. It rests on the causal model, and needs a population that has
+    one.
 
     The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
 

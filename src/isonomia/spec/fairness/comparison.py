@@ -1,8 +1,8 @@
 """The one construction behind every comparison of groups: who is compared with whom, and how far apart they may be.
 
 :func:`who_of` says who is compared, :func:`tolerance_of` how far apart they may be, and :func:`compare` makes the
-property from these and from measures of a group. The rest reads arguments, and names them with value and type where
-they are wrong.
+property from these and from measures of a group. The rest reads arguments; an error names the argument with its value
+and type.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def names_of(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def states_outcome(make: Callable[_Arguments, Property]) -> Callable[_Arguments, Property]:
-    """Let properties remember which columns their ``outcome`` speaks of: a model that is audited is not given them."""
+    """Let properties remember the columns of their ``outcome``: an audited model is not given them."""
 
     @wraps(make)
     def made(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> Property:
@@ -102,7 +102,7 @@ def states_outcome(make: Callable[_Arguments, Property]) -> Callable[_Arguments,
 
 
 def term_of(argument: str, value: Any) -> Term:
-    """A term, or the column of a name."""
+    """A term, or the column of this name."""
     if isinstance(value, Term):
         return value
     if isinstance(value, str) and value:
@@ -134,7 +134,7 @@ def condition_of(argument: str, value: Any) -> Term | None:
 
 
 def both(first: Term, second: Term | None) -> Term:
-    """One condition and another, where there is another."""
+    """Both conditions joined, or only the first where there is no second."""
     return first if second is None else first & second
 
 
@@ -169,7 +169,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Each of several groups is compared with one majority; all other groups that occur where none are listed."""
+    """Each of several groups is compared with one majority; without a list, all other groups that occur."""
 
     groups: tuple[Group, ...] | None
     majority: Group
@@ -177,7 +177,7 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Mutual:
-    """Each of several groups is compared with each other; all that occur where none are listed."""
+    """Each of several groups is compared with every other; without a list, all groups that occur."""
 
     attributes: tuple[str, ...]
     groups: tuple[Group, ...] | None
@@ -239,7 +239,7 @@ def _without(reference: Group, listed: tuple[Group, ...], groups: Any) -> tuple[
 
 
 def claim_for(who: Who, claim: Claim) -> Property:
-    """The property that a claim about a group and its reference group holds for everybody who is to be compared."""
+    """The property that a claim about a group and its reference group holds for all groups to be compared."""
     match who:
         case Pair(minority, majority):
             return claim(minority, majority)
@@ -336,7 +336,7 @@ Tolerance: TypeAlias = MinRatio | MaxDifference
 
 
 def tolerance_of(ratio: float | None, difference: float | None) -> Tolerance:
-    """The tolerance that two arguments of a property state, one of which is given."""
+    """The tolerance from two arguments of a property, of which exactly one must be given."""
     if (ratio is None) == (difference is None):
         given = "neither" if ratio is None else f"ratio={ratio!r} and difference={difference!r}"
         raise UsageError(
@@ -367,7 +367,7 @@ def toward(tolerance: Tolerance, measure: Measure, reference: Measure) -> Proper
 def mutual(tolerance: Tolerance, measure: Measure, other: Measure) -> Property:
     """A measure compared with another one, in a claim that makes the opposite comparison as well.
 
-    The ratio is multiplied out, since among many groups somebody's rate may be zero: 0 >= 0.8 * 0 is true, and 0 / 0
+    The ratio is multiplied out, since among many groups one may have a rate of zero: 0 >= 0.8 * 0 is true, and 0 / 0
     has no value.
     """
     match tolerance:
@@ -385,7 +385,7 @@ MeasureOf: TypeAlias = Callable[[Term], Measure]
 
 
 def compare(name: str, who: Who, tolerance: Tolerance, *measures: MeasureOf, given: Term | None = None) -> Property:
-    """The property that each of some measures is within the tolerance for everybody who is to be compared.
+    """The property that each of some measures is within the tolerance for all groups to be compared.
 
     The whole property is about the people who meet ``given``; about everybody without it.
     """
@@ -397,7 +397,7 @@ def compare(name: str, who: Who, tolerance: Tolerance, *measures: MeasureOf, giv
 
 
 def relate(name: str, who: Who, tolerance: Tolerance, *measures: Callable[[Group], Measure]) -> Property:
-    """The same for measures that need to know the group itself, and not only who belongs to it."""
+    """The same for measures that need the group itself, not only the condition for belonging to it."""
     apart = mutual if isinstance(who, Mutual) else toward
 
     def claim(group: Group, reference: Group) -> Property:
@@ -432,7 +432,7 @@ def attributes_of(who: Who) -> tuple[str, ...]:
 def under(person: PersonVersion, term: Term) -> Term:
     """The same term with every column and every answer of the model taken from another version of the person.
 
-    A term that speaks of other versions already is refused: a version of a version has no meaning here.
+    A term that already refers to other versions is refused: a version of a version has no meaning here.
     """
 
     def moved(row: Row) -> Row:

@@ -57,8 +57,8 @@ def demographic_parity(
     ``difference``. Also called statistical parity, or independence.
 
     It does **not** imply that the right people are selected: choosing the best of one group and anybody of the other
-    satisfies it. It does not imply equal errors either, and where groups differ in what decides, it rules out a perfect
-    model.
+    satisfies it. It does not imply equal errors either, and where groups differ in who deserves the decision, it rules
+    out a perfect model.
 
     The parameters are those that these properties share; ``isonomia.fairness`` describes them.
 
@@ -100,7 +100,7 @@ def four_fifths(
     with the highest rate alone. Where nobody at all is selected, it holds.
 
     It does **not** imply anything that demographic parity does not imply. In law it is a rule of thumb for when to look
-    closer, no proof of discrimination or of its absence; the guidelines also set aside groups of up to 2% of the labor
+    closer, not proof of discrimination or of its absence; the guidelines also set aside groups below 2% of the labor
     force in the relevant labor area (1607.15 A), and here ``groups`` says who counts.
 
     The parameters are those that these properties share; ``isonomia.fairness`` describes them.
@@ -139,13 +139,13 @@ def conditional_parity(
     decision: str | Term = prediction,
     given: str | Term | None = None,
 ) -> Property:
-    """Demographic parity among people who are alike in what may legitimately decide.
+    """Demographic parity among people who are alike in the legitimate grounds for the decision.
 
     It demands demographic parity within every stratum: for every value of a column (``strata``), among the people for
     whom a condition is true (``given``), or both. Also called conditional statistical parity.
 
-    It does **not** imply demographic parity: the strata may differ in how the groups are spread over them. Whether the
-    strata are themselves a product of discrimination is not asked.
+    It does **not** imply demographic parity: the groups may be spread differently over the strata. It does not ask
+    whether the strata are themselves a product of discrimination.
 
     The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
 
@@ -153,7 +153,7 @@ def conditional_parity(
     ----------
     strata
         A column, or several for every combination of their values. A combination that does not occur for a group leaves
-        the verdict undecided, so use few and coarse ones.
+        the verdict undecided, so use few and coarse columns.
 
     References
     ----------
@@ -213,8 +213,8 @@ def equal_opportunity(
     Parameters
     ----------
     outcome, positive
-        The column that says what turned out, and its value for those who deserve the favourable decision. People
-        whose outcome is missing are left out.
+        The column with the actual outcome, and its value for those who deserve the favourable decision. People whose
+        outcome is missing are left out.
 
     References
     ----------
@@ -255,7 +255,7 @@ def predictive_equality(
     """Those who do not deserve the decision get it about as often in one group as in another.
 
     It compares false positive rates, ``P[favourable | group and outcome != positive]``. Where the decision is a burden,
-    such as being held before trial, these are the people who are wronged; put the burden as ``favourable`` then, and
+    such as being held before trial, these are the people who are wronged; then give the burden as ``favourable``, and
     prefer ``difference``, since the ratio for a minority is one-sided.
 
     It does **not** imply anything about those whose outcome is positive.
@@ -265,7 +265,7 @@ def predictive_equality(
     Parameters
     ----------
     outcome, positive
-        The column that says what turned out, and its value for those who deserve the decision. People whose outcome is
+        The column with the actual outcome, and its value for those who deserve the decision. People whose outcome is
         missing are left out.
 
     References
@@ -314,8 +314,8 @@ def equalized_odds(
     Parameters
     ----------
     outcome, positive
-        The column that says what turned out, and its value for those who deserve the favourable decision. People
-        whose outcome is missing are left out.
+        The column with the actual outcome, and its value for those who deserve the favourable decision. People whose
+        outcome is missing are left out.
 
     References
     ----------
@@ -367,7 +367,7 @@ def predictive_parity(
     Parameters
     ----------
     outcome, positive
-        The column that says what turned out, and the value that justifies the favourable decision. People whose outcome
+        The column with the actual outcome, and the value that justifies the favourable decision. People whose outcome
         is missing count as not positive; leave them out with ``given``.
 
     References
@@ -485,8 +485,8 @@ def regression_parity(
     difference
         How far the means may be apart, in the unit of the number.
     low, high
-        Between which numbers it must lie; both or neither. Without them the range comes from ``ranges=`` of ``check``,
-        or from the model where it is a score.
+        The range of the number; both or neither. Without them it comes from ``ranges=`` of ``check``, or from the model
+        where the number is a score.
     decision
         The number: the model's prediction, or for example ``score``, a column, or an expression.
 

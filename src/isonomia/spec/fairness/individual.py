@@ -22,7 +22,7 @@ __all__ = ["individual"]
 
 
 Distance: TypeAlias = Mapping[str, float | str] | str | Term | Callable[[Any, Any], Any]
-"""Scales of columns; a row expression that speaks of ``other``, as text or as a term; or a function of two people."""
+"""Scales of columns; a row expression that refers to ``other``, as text or as a term; or a function of two people."""
 
 
 @with_known_options
@@ -35,33 +35,32 @@ def individual(
     columns: Iterable[str] | None = None,
     given: str | Term | None = None,
 ) -> Property:
-    """Of random pairs of people, most are treated no more differently than they are different.
+    """In most random pairs, two people are treated no more differently than they are different.
 
     It demands ``P[abs(decision - other.decision) <= lipschitz * distance] >= share``, where the second person is drawn
     independently of the first.
 
-    It does **not** imply that *every* pair is treated so: very similar people are rarely drawn together, and a sharp
-    step of the model concerns few pairs. It does not imply parity between groups. All that it says of justice lies in
-    the distance.
+    It does **not** imply this for *every* pair: very similar people are rarely drawn together, and a sharp step of the
+    model concerns few pairs. It does not imply parity between groups. Whether it is just depends on the distance alone.
 
     Parameters
     ----------
     distance
         How different two people are, in one of four ways: a mapping from columns to scales, for the sum of
         ``abs(age - other.age) / scale``, where ``"differs"`` in place of a scale counts 1 when two categories differ; a
-        row expression, as text or as a term, that speaks of ``other``; or a Python function, given to ``columns``'
-        values of the first and of the second people, which returns one number a pair. A pair whose distance is missing
-        counts against the property; a missing category counts as not different.
+        row expression, as text or as a term, that refers to ``other``; or a Python function, called with the values of
+        ``columns`` for the first and for the second people, which returns one number per pair. A pair whose distance is
+        missing counts against the property; a missing category counts as not different.
     share
-        Which share of the pairs must be treated so; above 0 and at most 1.
+        The share of pairs for which it must be true; above 0 and at most 1.
     lipschitz
         How much more the decision may differ than the people do.
     decision
-        The number that is decided: the model's ``score``, its ``prediction`` where that is a number, or a column.
+        The decision as a number: the model's ``score``, its ``prediction`` where that is a number, or a column.
     columns
         The columns that a Python function needs.
     given
-        A condition that both people meet.
+        A condition that both people must meet.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""From Python's syntax tree to an expression: a whitelist, and everything else is refused in words.
+"""From Python's syntax tree to an expression: by a whitelist; everything else is refused with a reason.
 
 An expression may draw: each draw is numbered (:class:`Sites`), and its constants are checked here. Names and kinds are
 checked afterwards, in :mod:`~isonomia.spec.fairsquare.scope`.
@@ -50,10 +50,10 @@ _LEVELS = 200
 
 
 class Sites:
-    """How many draws were made so far for each variable, on the way to here.
+    """How many draws were made so far for each variable, on the path to here.
 
-    Two ways that exclude each other start from the same count and are joined by the larger one. So draws that stand
-    for each other share a site, and no two draws that one person can meet share one.
+    Two branches that exclude each other start from the same count and are joined by the larger one. So draws that
+    correspond to each other share a site, and no two draws on one path do.
     """
 
     __slots__ = ("_before", "_made")
@@ -78,11 +78,11 @@ class Sites:
         return site
 
     def fork(self) -> Sites:
-        """Set out on one of several ways from here; this count stays as it is until they are joined."""
+        """Start one of several branches from here; this count stays as it is until they are joined."""
         return Sites(self)
 
     def join(self, ways: Iterable[Sites]) -> None:
-        """Go on where several ways from here meet."""
+        """Continue where several branches from here meet."""
         for way in ways:
             for variable, made in way._made.items():
                 self._made[variable] = max(made, self.made(variable))
@@ -90,7 +90,7 @@ class Sites:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where an expression stands: its text, the draws made before it, and the variable that it helps to set.
+    """The context of an expression: its text, the draws made before it, and the variable that it helps to set.
 
     Reading a draw adds to ``sites``. An ``equation`` may choose between expressions and compare with texts.
     """
@@ -179,7 +179,7 @@ def _unary(node: ast.UnaryOp, context: Context, levels: int) -> Expression:
         case _ if isinstance(operand, Number):
             return Number(operand.value, place=place)
         case _:
-            # The same value exactly, and an operand that is not a number is still found out.
+            # Exactly the same value, and an operand that is not a number is still detected.
             return UnaryMinus(UnaryMinus(operand, place=place), place=place)
 
 
@@ -227,7 +227,7 @@ Read: TypeAlias = Callable[[ast.expr], Expression]
 
 
 def _draw(node: ast.Call, context: Context, read: Read) -> Draw:
-    """A call within an expression; its arguments draw before it does."""
+    """A call within an expression; draws in its arguments come first."""
     source = context.source
     name = _called(node, source)
     check_plain_arguments(node, source)
@@ -297,7 +297,7 @@ def _cell_number(node: ast.expr, source: SourceText, read: Read) -> float:
 
 
 _TOLERANCE = 1e-6
-"""How far from 1 the probabilities may add up, because they were rounded when they were written down."""
+"""How far the sum of the probabilities may be from 1, because they were rounded when they were written down."""
 
 
 @dataclass(frozen=True, slots=True)

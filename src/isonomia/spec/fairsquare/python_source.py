@@ -1,6 +1,6 @@
 """Python's own parser, used for its syntax tree only: nothing is compiled or run, and every failure is a SpecError.
 
-What Python has and a program has not is refused here, too: each construct in plain words, with what to write instead.
+Python constructs that programs do not have are refused here, too: each in plain words, with what to write instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-# Quotations first, so that a `#` in one of them begins no comment.
+# Quotations first, so that a `#` inside one does not begin a comment.
 _LOOSE = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|#[^\n]*|\\\n|\n")
 
 
@@ -72,7 +72,7 @@ class SourceText:
         return Place(self.text, self.place(first).start, self.place(last).end)
 
     def at(self, line: int | None, column: int | None) -> int:
-        """The character at a line and a column counted from 1, or the nearest one that there is."""
+        """The index of the character at a line and a column, both counted from 1, or of the nearest one."""
         row = self._row(line or 1)
         return self.starts[row] + min(max((column or 1) - 1, 0), len(self.lines[row]))
 
@@ -228,12 +228,12 @@ def no_expression(node: ast.expr, source: SourceText) -> SpecError:
 
 
 def no_sign(node: ast.BinOp | ast.UnaryOp, source: SourceText) -> SpecError:
-    """Say that an operator is not there."""
+    """Say that an operator does not exist."""
     sign, hint = _SIGNS_REFUSED.get(type(node.op).__name__, ("?", _ALLOWED_EXPRESSIONS))
     return SpecError(f"there is no operator `{sign}`: {hint}", source.place(node))
 
 
 def no_comparison(operator: ast.cmpop, node: ast.Compare, source: SourceText) -> SpecError:
-    """Say that a comparison is not there."""
+    """Say that a comparison does not exist."""
     sign, hint = _COMPARISONS_REFUSED.get(type(operator).__name__, ("?", _ALLOWED_EXPRESSIONS))
     return SpecError(f"there is no comparison `{sign}`: {hint}", source.place(node))

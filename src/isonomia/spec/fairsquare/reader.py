@@ -62,8 +62,8 @@ def read_program(text: str, name: str | None = None) -> FairSquareProgram:
     Returns
     -------
     FairSquareProgram
-        Every name in it is set before it is read, whichever branches a run takes, and every kind fits. What hangs
-        on drawn values is not examined: a divisor or a variance can still turn out to be 0 or negative in a run.
+        Every name in it is set before it is read, whichever branches a run takes, and every kind fits. What depends on
+        drawn values is not examined: a divisor or a variance can still turn out to be 0 or negative in a run.
 
     Raises
     ------
@@ -81,8 +81,8 @@ def read_program(text: str, name: str | None = None) -> FairSquareProgram:
 def read_equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
     """Read the equation of one variable of a causal model: an expression, which may run over several lines.
 
-    In addition to what stands in programs, an equation may choose (``a if c else b``), and may have texts: compared
-    by ``==`` and ``!=``, or as the branches of a choice. The two branches of a choice share the sites of their draws.
+    In addition to what programs may have, an equation may choose (``a if c else b``), and may have texts: compared by
+    ``==`` and ``!=``, or as the branches of a choice. The two branches of a choice share the sites of their draws.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def read_equation(text: str, variable: str, known: Mapping[str, Kind | None]) ->
     Returns
     -------
     tuple
-        The expression, and its kind. Where the kind hangs on variables of unknown kind only, it is given as a number.
+        The expression, and its kind. Where the kind depends only on variables of unknown kind, it is ``"number"``.
     """
     try:
         return _equation(plain_text(text), variable, known)
@@ -138,7 +138,7 @@ def _known_kind(name: Reference, known: Mapping[str, Kind | None]) -> Kind | Non
 def _program(source: SourceText) -> FairSquareProgram:
     pop_model, decide = _functions(parse_module(source), source)
     sites = Sites()
-    # A person is drawn before anything is decided, also where F comes first in the text.
+    # A person is drawn before anything is decided, even where F comes first in the text.
     population = _body(pop_model, source, sites)
     decision = _body(decide, source, sites)
     return FairSquareProgram(source.text, population.statements, decision.statements, _kinds((population, decision)))
@@ -240,7 +240,7 @@ def _not_at_the_top(node: ast.stmt, source: SourceText) -> SpecError:
 class _Body:
     """What a function does: its statements in the order of the text, those of them that are marks, and its results.
 
-    What ``return`` gives back has no effect, but must make sense.
+    What it returns has no effect, but must be valid.
     """
 
     statements: tuple[Statement, ...]
@@ -286,7 +286,7 @@ def _without_docstring(nodes: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
 def _result(node: ast.Return, source: SourceText, sites: Sites) -> list[Expression]:
     if node.value is None:
         return []
-    # A draw in a result is never made, so it must not count for the draws that are.
+    # A draw in a result is never made, so it must not be counted among those that are.
     return [read_value(node.value, Context(source, sites.fork(), "return"))]
 
 
@@ -367,7 +367,7 @@ def _useless(node: ast.Expr, source: SourceText) -> SpecError:
 
 
 def _mark_name(node: ast.stmt) -> str | None:
-    """The name of the mark that a statement is; ``None`` where it is none."""
+    """The name of the mark that a statement makes; ``None`` where it makes none."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in MARKS:
             return name
@@ -400,7 +400,7 @@ def _check_marked_once(marks: Sequence[Assign]) -> None:
 
 
 def _check_mark_columns(statements: Sequence[Statement], marks: Sequence[Assign]) -> None:
-    """Refuse a variable that would be taken for the column of a mark.
+    """Refuse a variable that would be mistaken for the column of a mark.
 
     Guarantees that the last value of a mark's column is the value of the mark. A variable may share its name with the
     column only where it is what the mark marks, and is not set afterwards.

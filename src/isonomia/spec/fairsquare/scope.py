@@ -1,6 +1,6 @@
 """Which variables are set at a point of a program, and which kinds fit: definite assignment over the tree.
 
-Every expression is a number, a truth value or a text; a variable has one kind, on every way to where it is read.
+Every expression is a number, a truth value or a text; a variable has the same kind on every path to where it is read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Variables", "assignments_of", "kind_of", "outline_of", "variables_af
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a whole program sets, for messages: each variable and where it is set first, in the order of a run.
+    """What a whole program sets, for messages: each variable and where it is first set, in the order of a run.
 
     ``marks`` are the columns that marks set. One that is not a variable as well cannot be read.
     """
@@ -51,7 +51,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class VariableState:
-    """What is known of a variable: its kind, and whether every way to here sets it; if not, the ``if`` to blame."""
+    """What is known of a variable: its kind, and whether every path to here sets it; if not, the ``if`` to blame."""
 
     kind: Kind
     sure: bool = True
@@ -62,8 +62,8 @@ class VariableState:
 class Variables:
     """What is known of the variables at one point of a program: what was known ``before``, and what changed since.
 
-    Branches are kept apart from what came before them, so that joining two of them costs what they change, not what
-    there is. Only :func:`variables_after` adds to ``changes``, while it makes the value.
+    Branches are kept apart from what came before them, so that the cost of joining two of them depends on what they
+    change, not on how much is known. Only :func:`variables_after` adds to ``changes``, while it makes the value.
     """
 
     outline: Outline
@@ -87,7 +87,7 @@ class Variables:
         raise SpecError(self._why_not(name.name, state), name.place, name=name.name)
 
     def states(self) -> dict[str, VariableState]:
-        """Everything that was set on some way to here."""
+        """Everything that was set on some path to here."""
         return {**(self.before.states() if self.before else {}), **self.changes}
 
     def _why_not(self, name: str, state: VariableState | None) -> str:
@@ -114,8 +114,8 @@ def _set_on_some_ways(name: str, culprit: Place | None) -> str:
 def variables_after(statements: Iterable[Statement], before: Variables) -> Variables:
     """What is known once the statements have run.
 
-    Guarantees that every name read on the way is set whichever branches are taken, that every kind fits where it
-    stands, and that no variable has one kind in one branch and another in the other.
+    Guarantees that every name read on the way is set whichever branches are taken, that every kind fits where it is
+    used, and that no variable has one kind in one branch and another in the other.
     """
     here = Variables(before.outline, before)
     for statement in statements:
@@ -174,7 +174,7 @@ def assignments_of(statements: Iterable[Statement]) -> Iterator[Assign]:
 
 
 def outline_of(statements: Iterable[Statement], marks: Collection[Assign] = ()) -> Outline:
-    """What the statements set, and where first; ``marks`` are those of them that are marks."""
+    """What the statements set, and where first; ``marks`` are the statements that are marks."""
     marking = {id(mark) for mark in marks}
     first_set: dict[str, Place | None] = {}
     for assignment in assignments_of(statements):
@@ -197,7 +197,7 @@ _IN_WORDS: dict[Kind | None, str] = {
 
 
 def kind_of(expression: Expression, look_up: Lookup) -> Kind | None:
-    """The kind of an expression; ``None`` where it hangs on a variable of unknown kind.
+    """The kind of an expression; ``None`` where it depends on a variable of unknown kind.
 
     A part whose kind does not fit is refused: a truth value in arithmetic, a number as a condition, two kinds that are
     compared, a text that is ordered.

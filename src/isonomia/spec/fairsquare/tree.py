@@ -1,8 +1,8 @@
 """The syntax tree of a program that draws people: expressions, draws and statements.
 
-Frozen values, compared by what they say. A *draw* has a *site*, which names the noise behind it: the variable that it
-helps to set, and how many draws for that variable come before it on the way there. The two branches of an ``if`` give
-the same site to draws that stand for each other, so that a person's noise has a meaning also on the road not taken.
+Frozen values, compared by content. A *draw* has a *site*, which names the noise behind it: the variable that it helps
+to set, and how many draws for that variable come before it on its path. The two branches of an ``if`` give the same
+site to draws that correspond to each other, so that a person's noise also has a meaning in the branch not taken.
 """
 
 # ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
@@ -73,7 +73,7 @@ class UnaryMinus:
 
 @dataclass(frozen=True, slots=True)
 class BinaryOperation:
-    """``left + right`` and its like."""
+    """``left + right`` and the like."""
 
     sign: OneOf["+", "-", "*", "/"]
     left: Expression
@@ -171,7 +171,7 @@ Statement: TypeAlias = Assign | If
 
 @dataclass(frozen=True, slots=True)
 class FairSquareProgram:
-    """A program that was checked: every name is set before it is read, and every kind fits.
+    """A checked program: every name is set before it is read, and every kind fits.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class FairSquareProgram:
     population, decision
         The statements of ``popModel`` and of ``F``; the second sees the variables of the first.
     kinds
-        Each column and its kind: the variables that are set whichever way a run takes, then the marks.
+        Each column and its kind: the variables that are set on every path of a run, then the marks.
     """
 
     text: str = field(repr=False)
@@ -194,7 +194,7 @@ class FairSquareProgram:
         return (*self.population, *self.decision)
 
 
-# ---------------------------------------------------------------------------- going through a tree
+# ---------------------------------------------------------------------------- walking a tree
 
 
 def parts_of(expression: Expression) -> Iterator[Expression]:

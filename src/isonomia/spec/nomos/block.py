@@ -1,7 +1,7 @@
 """What the Python of a block does: plain calls and arithmetic, or more than that.
 
-A plain block is turned into the same assignments that ``var`` makes, so it is never run as Python: it is computed for
-whole batches by the same evaluator. Anything else is code, which can do whatever the user who starts it can do.
+A plain block is turned into the same assignments that ``var`` makes, so it is never run as Python: the same evaluator
+computes it for whole batches. Anything else is code, which can do whatever the user who starts it can do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_STEPS = 2_000
 batch of cases."""
 
 LARGEST_BITS = 1_024
-"""How many bits a whole number may have: as many as the largest float has before its point."""
+"""How many bits a whole number may have: as many as the largest float has before the point."""
 
 _WORDS = {
     "For": "a loop",
@@ -52,7 +52,7 @@ _WORDS = {
 
 
 At: TypeAlias = Callable[[ast.expr | ast.stmt], Place | None]
-"""Where a node of Python's tree stands in the specification's text."""
+"""Gives the place of a node of Python's tree in the specification's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class CodeBlock:
     reason
         What makes it more than plain, for the message that asks for permission.
     place
-        Where that stands.
+        The place of that.
     places
         Where each name is given a value for the first time.
     """
@@ -91,7 +91,7 @@ class CodeBlock:
 
 
 class _NotPlainError(Exception):
-    """Carries what is not plain, in words, and where it stands."""
+    """Carries what is not plain, in words, and its place."""
 
     def __init__(self, reason: str, place: Place | None) -> None:
         super().__init__(reason)
@@ -120,7 +120,7 @@ def read_block(block: PythonBlock) -> PlainBlock | CodeBlock:
 
 
 def _check_depth(tree: ast.Module, at: At) -> None:
-    """Refuse what has more levels than an expression may have: it is gone through by recursion."""
+    """Refuse what has more levels than an expression may have: it is walked by recursion."""
     level: list[ast.expr | ast.stmt] = list(tree.body)
     for _ in range(DEEPEST + 1):
         level = [part for node in level for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr | ast.stmt)]
@@ -130,7 +130,7 @@ def _check_depth(tree: ast.Module, at: At) -> None:
 
 
 def _imported(node: ast.AST) -> set[str]:
-    """The modules and the names that a statement imports, under their own names, whatever they are called after it."""
+    """The modules and the names that a statement imports, under their original names, not their aliases."""
     match node:
         case ast.Import(names=names):
             return {part for name in names for part in name.name.split(".")}
@@ -175,7 +175,7 @@ def _parsed(block: PythonBlock) -> ast.Module:
 
 
 def _with_lines(message: str, block: PythonBlock) -> str:
-    """Python's message, the lines that it names counted in the specification and not in the block."""
+    """Python's message, with its line numbers counted in the specification and not in the block."""
 
     def counted(match: re.Match[str]) -> str:
         place = block.line(int(match[1]))

@@ -58,8 +58,8 @@ def parse_nomos(text: str) -> Spec:
     Raises
     ------
     SpecError
-        Where the text is no specification: the error says what was given, what was expected, and where. Also for a name
-        that is not declared or declared twice, and for an output that the block never sets.
+        Where the text is not a specification: the error says what was given, what was expected, and where. Also for a
+        name that is not declared or declared twice, and for an output that the block never sets.
     """
     if not isinstance(text, str):
         raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
@@ -95,10 +95,10 @@ class _BlankedText:
 
 
 def _cut_block(text: str) -> _BlankedText:
-    """Find the block: from the first brace that is in no comment or quotation to the one that closes it.
+    """Find the block: from the first brace outside comments and quotations to the one that closes it.
 
-    Braces inside Python's quotations and comments do not count. Only the first block is cut out; a second one is for
-    the grammar to complain about.
+    Braces inside Python's quotations and comments do not count. Only the first block is cut out; the grammar refuses a
+    second one.
     """
     start = next((match.end() for match in _OUTSIDE.finditer(text) if match["brace"]), None)
     if start is None:
@@ -206,7 +206,7 @@ def _rate(token: Branch | Token | None, text: str) -> float | None:
     if not 0.0 < value <= most:
         message = f"a required rate lies above 0 and is at most 1 or 100%, but got {word}"
         raise SpecError(message, place_in(text, token))
-    # In decimals, so that 99.9% is the float 0.999: 99.9 / 100.0 is another, above it.
+    # In decimals, so that 99.9% is the float 0.999: 99.9 / 100.0 is a different float, above it.
     return float(Decimal(word[:-1]).scaleb(-2)) if word.endswith("%") else value
 
 
@@ -282,8 +282,8 @@ def _number(word: str, place: Place) -> int | float:
 def _check_names(spec: Spec) -> None:
     """Refuse a specification that cannot mean anything.
 
-    Refused are a name that is not declared, declared twice or used before it has a value, a model that is asked outside
-    the block, an output that is never set, and a specification without an input or without anything ensured.
+    Refused are a name that is not declared, declared twice or used before it has a value, a call of the model outside
+    the block, an output that is never set, and a specification without an input or without an ``ensures``.
     """
     places = dict(spec.places)
     _check_declarations(spec)
@@ -333,7 +333,7 @@ def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[
         if name not in assigned:
             message = f"the output `{name}` is never set: the block should have a line such as `{name} = predict(x1)`"
             raise SpecError(message, places.get(name), name=name)
-    # A local name of the block is its own business; only its outputs are seen behind it.
+    # Local names of the block do not matter here; only its outputs are visible after it.
     changed = next((name for name in assigned if name in known), None)
     if changed is not None:
         message = f"the block sets `{changed}`, which is an input or a variable: give it another name"

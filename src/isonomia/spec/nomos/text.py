@@ -1,4 +1,4 @@
-"""A specification, or a part of one, back to text; reading the text again gives the same tree."""
+"""A specification, or a part of one, as text; reading the text again gives the same tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNARY, _POSTFIX, _ATOM = 7, 8, 9
 
 
 def spec_text(spec: Spec) -> str:
-    """A whole specification, one statement a line; comments are lost."""
+    """A whole specification, one statement per line; comments are lost."""
     lines = [f"import {name};" for name in spec.imports]
     lines += [f"input {name};" for name in spec.inputs]
     lines += [step_text(step) for step in spec.before]
@@ -71,14 +71,15 @@ def expression_text(node: Expression) -> str:
 
 
 def _record(node: Expression) -> str:
-    # `0.k` would read as the number `0.` with something behind it.
+    # `0.k` would be read as the number `0.` followed by something else.
     return f"({expression_text(node)})" if isinstance(node, ScalarLiteral) else _within(node, _POSTFIX)
 
 
 def _binary(node: Binary) -> str:
     level = LEVEL[node.operator]
-    # Implications group to the right, comparisons not at all, everything else to the left.
-    left = level + 1 if node.operator in {"==>", "**"} or level == 3 else level
+    # Implications and powers group to the right, comparisons not at all, everything else to the left. A power binds
+    # closer than a sign before it.
+    left = _POSTFIX if node.operator == "**" else level + 1 if node.operator == "==>" or level == 3 else level
     right = level if node.operator in {"==>", "**"} else level + 1
     return f"{_within(node.left, left)} {node.operator} {_within(node.right, right)}"
 

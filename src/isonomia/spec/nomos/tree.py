@@ -1,4 +1,4 @@
-"""The syntax tree of a specification in Nomos: frozen values that know where they stand in the text."""
+"""The syntax tree of a specification in Nomos: frozen values that know their place in the text."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ class PythonBlock:
     source
         The Python.
     place
-        Where it stands in the specification's text.
+        Its place in the specification's text.
     starts
-        For each line of the source, where its first character stands in that text.
+        For each line of the source, the position of its first character in that text.
     """
 
     source: str
@@ -168,7 +168,7 @@ class Spec:
     block
         The Python that calls the model.
     after
-        The variables behind the block, in order.
+        The variables after the block, in order.
     ensures
         What must be true of every case that meets the preconditions.
     text
@@ -197,7 +197,7 @@ class Spec:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """Every node of an expression, in the order in which they are computed: operands before what is made of them."""
+    """Every node of an expression, in the order in which they are computed: operands before the operation."""
     for part in children(node):
         yield from walk(part)
     yield node

@@ -1,4 +1,4 @@
-"""The named tests of responsiveness: each is a :class:`Responsiveness` with a claim that has a name."""
+"""The named tests of responsiveness: each is a :class:`Responsiveness` with a named claim."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["affordability", "by_feature", "gaming", "monotonicity", "preclusion"
 
 
 _DRAWN_LINE = 0.01
-"""The share that draws must show to be lower before somebody without a draw that reaches the target is called fixed."""
+"""Somebody without a draw that reaches the target is called fixed once their share is shown to be below this."""
 
 
 def preclusion(interventions: Actions, target: Any, *, below: float | None = None, **options: Any) -> Responsiveness:
     """Nobody is precluded from the target: everybody has a way to it.
 
-    One point with the target is a way, however many others there are. Who has none is precluded: where the reachable
-    points of a person are listed, that is exact. By draws alone, only a share *below* a threshold can be shown, never
-    that no point at all reaches the target: who is drawn from, without one draw that reaches it, is called fixed when
-    the share is shown to be below 0.01.
+    One reachable point with the target is a way, however many other points there are. A person without one is
+    precluded. Where a person's reachable points are listed, that is exact. Draws can only show that the share is
+    *below* a threshold, never that no point at all reaches the target: a person whose points are drawn, with no draw
+    that reaches it, is called fixed when the share is shown to be below 0.01.
 
     Parameters
     ----------
     interventions, target
         What people can change, and the prediction that should be open to them.
     below
-        A share below which a person counts as precluded although there may be a way, listed or drawn; unless given,
-        one way is enough.
+        A share below which a person counts as precluded even if there is a way, with listed points and with draws;
+        unless given, one way is enough.
     options
         ``who``, ``by``, ``only`` and whatever else :class:`Responsiveness` takes.
 
@@ -56,7 +56,7 @@ def gaming(interventions: Actions, target: Any, *, at_most: float = 0.05, **opti
     interventions, target
         What a manipulator can change, and the prediction that they are after.
     at_most
-        The share above which a prediction counts as easy to game.
+        The largest share that does not yet count as easy to game.
     options
         As for :func:`preclusion`; ``who="prediction == 'bot'"`` asks about those who have something to gain.
     """
@@ -71,11 +71,11 @@ def stability(
     Parameters
     ----------
     interventions
-        The fluctuations: small changes, or features that are not actionable with noise as an effect.
+        The fluctuations: small changes, or noise as an effect on features that are not actionable.
     at_least
-        The share that must keep the prediction.
+        The share of changes that must keep the prediction.
     within
-        For a prediction that is a number: how far it may move; not at all unless given.
+        For a prediction that is a number, how far it may move; unless given, it must stay the same.
     options
         As for :func:`preclusion`.
     """
@@ -97,9 +97,9 @@ def affordability(
     interventions
         What people can change.
     limit
-        The most that a prediction may be: a number, or the column with each person's own limit.
+        The largest affordable prediction: a number, or the column with each person's own limit.
     at_least
-        The share that must suffice.
+        The share of changes that must reach it.
     options
         As for :func:`preclusion`.
     """
@@ -116,7 +116,7 @@ def monotonicity(
     at_least: float = 0.99,
     **options: Any,
 ) -> Responsiveness:
-    """What people do never moves their prediction the wrong way, but for a small share of their changes.
+    """Changes do not move a person's prediction the wrong way, except for a small share of them.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def monotonicity(
     direction
         Where the prediction may go: ``"up"``, so that it never falls, or ``"down"``.
     at_least
-        The share that must not move it the wrong way.
+        The share of changes that must not move it the wrong way.
     options
         As for :func:`preclusion`.
     """
@@ -145,7 +145,7 @@ def by_feature(
 ) -> dict[str, Responsiveness]:
     """Feature responsiveness: for each feature, the share with only that one free, as an explanation.
 
-    Linkages and effects stay, so that what follows from a change of the feature still does.
+    Linkages and effects stay, so that a change of the feature still has its consequences.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def by_feature(
     features
         Which features; all that are actionable unless given.
     at_least
-        The share from which on a person counts as responsive through the feature.
+        The smallest share at which a person counts as responsive through the feature.
     options
         As for :func:`preclusion`.
 

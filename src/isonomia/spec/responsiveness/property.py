@@ -1,6 +1,6 @@
 """Responsiveness as a property: what share of the points that a person can reach has the target prediction.
 
-A target comes in several kinds, a class, some classes, an interval or a condition; :func:`target_of` makes each one
+A target is a class, several classes, an interval or a condition; :func:`target_of` turns each of these into one
 condition on a reachable point.
 """
 
@@ -48,10 +48,10 @@ class Actions(Protocol):
         """The same with only some features actionable."""
 
     def reach(self, people: Any, memory: Any = None) -> Any:
-        """What people can reach; a memory keeps what was found out for the next time."""
+        """What people can reach; a memory keeps the results for the next time."""
 
     def fingerprint(self) -> str:
-        """Tell these interventions from others."""
+        """A text that tells these interventions from others."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -72,16 +72,16 @@ class Responsiveness:
         What must hold of every share: exactly one of the two, strictly between 0 and 1.
     one_is_enough
         With ``at_least``: a person with one point that has the target is responsive, whatever their share. Then
-        ``at_least`` is the line for those only who are drawn from and have no draw that reaches the target.
+        ``at_least`` is the threshold only for people whose points are drawn, with no draw that reaches the target.
     only
         The features that are free, of those that are actionable; all of them unless given.
     who
-        A condition for whom it must hold, which may speak of the ``prediction`` for the person as they are:
+        A condition for whom it must hold, which may refer to the ``prediction`` for the person as they are:
         ``"prediction == 0 and age < 25"``; everybody unless given.
     rows
         The rows of the table that it is about, counted from 0: one, or several; all unless given.
     by
-        Columns by whose values people are counted.
+        Columns by whose values the people are counted in groups.
     control
         Which mistakes about single people are limited when many are named. ``"family"``: the probability that anybody
         is wrongly called fixed is at most delta, and so is that of anybody wrongly called responsive (Holm).
@@ -89,14 +89,14 @@ class Responsiveness:
         those called responsive (e-BH).
     draws
         A fixed number of draws for each person, for exact binomial tests and Clopper-Pearson intervals; unless given,
-        people are drawn from until they are decided.
+        each person's points are drawn until the person is decided.
     most_draws
         The most draws for one person.
     most_listed
-        Up to how many reachable points a person's are all looked at, which is exact.
+        The most reachable points for which all of a person's points are evaluated, which is exact.
     memory
-        An :class:`isonomia.interventions.Memory`, which keeps what was found out about reachable points for other
-        models and other runs; nothing is kept unless given.
+        An :class:`isonomia.interventions.Memory`, which keeps what was computed about reachable points for other models
+        and other runs; nothing is kept unless given.
     name
         What people call it, for reports.
 
@@ -251,14 +251,14 @@ def _listed(which: Sequence[str] | str) -> str:
 
 
 def target_of(target: Any) -> Row:
-    """Make any kind of target a condition on a reachable point.
+    """Turn any kind of target into a condition on a reachable point.
 
     Parameters
     ----------
     target
         A class (``1``, ``"good"``); a list or set of classes; an interval ``(low, high)`` as a tuple of two numbers,
-        ``None`` for no end; or a condition as text that speaks of ``prediction`` or ``score``, of ``own`` (the
-        prediction for the person as they are), of ``own_score``, and of columns: ``"prediction < own"``.
+        ``None`` for no end; or a condition as text that refers to ``prediction`` or ``score``, and perhaps to ``own``
+        (the prediction for the person as they are), ``own_score`` and columns: ``"prediction < own"``.
 
     Raises
     ------
@@ -289,14 +289,14 @@ def condition_of(text: str) -> Row:
 
 
 def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
-    """The values that a condition says the prediction is equal to, or is not: classes, which can be misspelt.
+    """The values that a condition compares the prediction with for (in)equality: classes, which can be misspelt.
 
     Parameters
     ----------
     row
         The condition.
     relation
-        Whether those are wanted that it is equal to, or those that it is not equal to.
+        Whether to return the values that it is equal to, or those that it is not equal to.
     """
     classes: dict[Value, None] = {}
     for node in nodes(row):

@@ -1,4 +1,4 @@
-"""A specification in plain English: what is taken, what is varied, and what must be true then."""
+"""A specification in plain English: what is taken, what is varied, and what must then be true."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class _Meanings:
 def in_words(spec: Spec) -> str:
     """Say what a specification claims, in a few sentences.
 
-    Whatever has no words of its own stands as it is written: nothing is left out, and nothing is guessed.
+    What has no wording of its own is quoted as it is written: nothing is left out, and nothing is guessed.
     """
     known = _Meanings({step.name: step.value for step in spec.variables}, _features(spec), _answers(spec))
     sentences = [f"Take any {listed(spec.inputs)}."] if spec.inputs else []
-    # A feature needs no sentence of its own: it is told where it is set.
+    # A feature needs no sentence of its own: it is described where it is set.
     variables = {name: value for name, value in known.values.items() if name not in known.features}
     sentences += [f"Let {name} be {_value(value, known)}." for name, value in variables.items()]
     if spec.requires:
@@ -60,7 +60,7 @@ def in_words(spec: Spec) -> str:
 
 
 def _features(spec: Spec) -> dict[str, str]:
-    """Variables that need no sentence of their own: what is read of a record, and what sets one feature of one."""
+    """Variables that need no sentence of their own: a feature read from a record, and a value that sets one."""
     features: dict[str, str] = {}
     declared, used = {step.name for step in spec.variables}, set()
     for step in spec.variables:
@@ -70,7 +70,7 @@ def _features(spec: Spec) -> dict[str, str]:
         elif change is not None and isinstance(change[2], Name) and change[2].name in declared:
             name = change[2].name
             if name in used:
-                features.pop(name, None)  # one number in two places: it has a name because of that
+                features.pop(name, None)  # used in two places, so it keeps its name
             else:
                 features[name] = f"{step.name}.{change[1]}"
             used.add(name)
@@ -78,7 +78,7 @@ def _features(spec: Spec) -> dict[str, str]:
 
 
 def _answers(spec: Spec) -> dict[str, tuple[str, str]]:
-    """Only of records that are declared: what the block itself names could be another one at another time."""
+    """Only for declared records: a name that the block sets may stand for different records at different times."""
     block, answers = read_block(spec.block), {}
     records = {*spec.inputs, *(step.name for step in spec.variables)}
     for step in block.steps if isinstance(block, PlainBlock) else ():
@@ -108,7 +108,7 @@ def _value(node: Expression, known: _Meanings) -> str:
 
 
 def _changed(record: Expression, feature: str, value: Expression, known: _Meanings) -> str:
-    """What becomes of a feature: raised, lowered, moved or set, and by how much."""
+    """How a feature changes: raised, lowered, moved or set, and by how much."""
     whole = _resolved(value, known)
     match whole:
         case Binary(operator="+" | "-" as sign, left=left, right=amount) if _is_own(left, record, feature, known):
@@ -179,7 +179,7 @@ def _pair(node: Expression, known: _Meanings) -> tuple[tuple[str, str], str, tup
 
 
 def _text(node: Expression, known: _Meanings) -> str:
-    """An expression as it is written, but for features, which are written ``x1.age``."""
+    """An expression as it is written, except for features, which are written ``x1.age``."""
 
     def dotted(part: Expression) -> Expression:
         read = _feature_read(part)
@@ -241,5 +241,5 @@ def _feature_set(node: Expression) -> tuple[Expression, str, Expression] | None:
 
 
 def _written(feature: str | int) -> str:
-    """A feature as it stands behind a dot; the one with the number 3 is ``f3``."""
+    """A feature as it is written after a dot; feature number 3 is ``f3``."""
     return feature if isinstance(feature, str) else f"f{feature}"

@@ -1,4 +1,4 @@
-"""Properties of two runs that have a name: each writes its specification."""
+"""Named properties of two runs: each writes its specification."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def monotone(
     feature
         Its name or its number.
     up, down
-        By how much: a number, or ``(least, most)`` for every whole number between. One of the two; rising by 1 where
-        neither is given.
+        By how much: a number, or ``(least, most)`` for every whole number from one to the other. Give one of the two;
+        the feature rises by 1 where neither is given.
     at_most, at_least
         Cases in which the feature would leave these limits are not tried.
     output
@@ -90,9 +90,9 @@ def robust(
     features
         Which ones, by name or number.
     by
-        How far each may move either way; one number for all, or one a feature.
+        How far each may move either way; one number for all, or one per feature.
     whole
-        Whether only whole steps are made; then there are finitely many cases.
+        Whether features move by whole numbers only; then there are finitely many cases.
     output, ask, options
         As for :func:`monotone`.
 
@@ -145,7 +145,7 @@ def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predic
 
 
 def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", **options: Any) -> Safety:
-    """Where the answer is right after a transformation that makes it harder, it is right before it.
+    """Where the answer is right after a transformation that makes it harder, it is also right before it.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def _called(feature: str | int) -> str:
 
 
 def _limited(at_most: float | None, at_least: float | None) -> str:
-    """Up to where a feature goes, in words."""
+    """The limits of a feature, in words."""
     ends = [f"at most {at_most!r}"] * (at_most is not None) + [f"at least {at_least!r}"] * (at_least is not None)
     return f", while it stays {listed(ends)}," if ends else ""
 

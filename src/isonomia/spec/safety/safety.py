@@ -53,7 +53,7 @@ class Safety:
     folder
         The folder of the file that it was read from, where modules are looked for first.
     claim
-        What is claimed, in one plain sentence, where whoever made the property has one.
+        What is claimed, in one plain sentence, where the property was made with one.
     """
 
     spec: Spec
@@ -105,7 +105,7 @@ def property(  # noqa: A001  (the word of the glossary)
     source
         The text, or the path of a ``.nom`` file.
     eps
-        Where not all cases can be tried, *holds* means: for all but this share of the cases, at the risk of the check.
+        Where not all cases can be tried, *holds* means: for all but this share of the cases, at the check's risk delta.
     groups
         One-hot columns as a single feature: ``{"history": ["history_A30", "history_A31", ...]}``. Its value is the
         position of the 1, from 0.
@@ -114,12 +114,13 @@ def property(  # noqa: A001  (the word of the glossary)
     label
         The column with the right answers, for ``label(x1)``; the model is not given it.
     functions
-        What the specification may call besides: functions of one case, or a ``Function`` for whole batches.
+        What else the specification may call: functions of one case, or a ``Function`` for whole batches.
     allow_code
         Whether the block may be run as Python, with everything that Python can do. Plain calls and arithmetic need no
         permission: they are computed without running anything. Also whether modules may be imported, which runs them.
     enumerate
-        Whether every case is tried (``True``), or cases are drawn (``False``); by default whatever the cases allow.
+        Whether every case is tried (``True``), or cases are drawn (``False``); by default, every case is tried if there
+        are few enough.
     stop_early
         Whether to stop at the first violation.
     seconds
@@ -135,8 +136,8 @@ def property(  # noqa: A001  (the word of the glossary)
         current folder.
     corners
         Whether some cases at the ends of ranges are tried before any is drawn. One that violates what must always be
-        true is proof. They are not random cases: no share, and no *holds*, rests on them. None are tried where every
-        case is, or where violations are counted (``stop_early=False``).
+        true is proof. They are not random cases: no share, and no *holds*, rests on them. None are tried separately
+        where every case is tried, or where violations are counted (``stop_early=False``).
 
     Raises
     ------

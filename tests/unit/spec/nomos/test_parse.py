@@ -186,6 +186,12 @@ def test_a_text_that_ends_in_the_middle_of_a_statement_says_what_is_missing(text
         parse_nomos(text)
 
 
+def test_the_base_of_a_power_has_brackets_where_it_has_a_sign() -> None:
+    power = Binary("**", Unary("-", Name("d1")), ScalarLiteral(2))
+    assert expression_text(power) == "(-d1) ** 2"
+    assert expression_text(Binary("**", power, Unary("-", Name("d2")))) == "((-d1) ** 2) ** -d2"
+
+
 def test_an_update_is_written_as_it_is_read() -> None:
     assert expression_text(Update(Name("x1"), "age", ScalarLiteral(3))) == "x1[age := 3]"
 

@@ -1,4 +1,4 @@
-"""Selection rates against four fifths of the highest, with the customary one-look tests beside it."""
+"""Selection rates against four fifths of the highest, with the customary fixed-sample tests beside them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
 __all__ = ["PACK", "fisher", "refuse_attributes", "standard_deviations"]
 
 _SMALLEST = 1e-300
-"""Near the smallest number that is told from 0 without loss."""
+"""Near the smallest positive float of full precision."""
 
 
 FACTS = (
@@ -32,15 +32,16 @@ def adverse_impact(subject: Any, facts: Mapping[str, str]) -> PackContent:  # no
     refuse_attributes([name for by in subject.by for name in by])
     rows: list[tuple[str, ...]] = []
     findings: list[str] = []
+    share = f"{100 * subject.small:g}%"
     for by in subject.by:
         known = [row for row in subject[by] if not row.unknown and row["selection_rate"].value is not None]
         highest = max((row for row in known if not row.small), key=_rate, default=None)
         if highest is None:
             continue
-        rows += [_row(by, row, highest) for row in known]
-        findings += _findings(by, known, highest)
+        rows += [_row(by, row, highest, share) for row in known]
+        findings += _findings(by, known, highest, share)
     if not rows:
-        raise UsageError("expected a group of at least 2% with selections, but there is none")
+        raise UsageError(f"expected a group of at least {share} with selections, but there is none")
     unknown = tuple(f"{' and '.join(by)}: {count:,} people" for by, count in subject.unknown.items() if count)
     headings = (
         "Group",
@@ -52,13 +53,17 @@ def adverse_impact(subject: Any, facts: Mapping[str, str]) -> PackContent:  # no
         "Fisher's p",
         "Standard deviations",
     )
-    values = {"size": f"{subject.size:,}", "selected": f"{subject.decision} = {subject.favourable}"}
+    values = {
+        "size": f"{subject.size:,}",
+        "selected": f"{subject.decision} = {subject.favourable}",
+        "small": share,
+    }
     table = PackTable(headings, tuple(rows), frozenset(range(1, len(headings))))
     return PackContent(values, {"groups": table}, {"findings": tuple(findings), "unknown": unknown})
 
 
 def refuse_attributes(names: Sequence[str]) -> None:
-    """Refuse columns that by their names are about something else: the rule speaks of race, sex and ethnic group."""
+    """Refuse columns whose names are about something else: the rule covers race, sex and ethnic group."""
     others = [name for name in names if protected_attribute(name) not in {"sex", "race", None}]
     if others:
         raise UsageError(
@@ -67,14 +72,14 @@ def refuse_attributes(names: Sequence[str]) -> None:
 
 
 def fisher(selected: int, n: int, highest: int, of: int) -> float:
-    """The p-value of Fisher's exact test, both sides, of the selections of two groups."""
+    """The two-sided p-value of Fisher's exact test of the selections of two groups."""
     from scipy.stats import fisher_exact
 
     return float(fisher_exact([[selected, n - selected], [highest, of - highest]]).pvalue)
 
 
 def standard_deviations(selected: int, n: int, highest: int, of: int) -> float | None:
-    """By how many standard deviations two rates differ, from their pooled rate; ``None`` where nobody or all are."""
+    """By how many standard deviations two rates differ, with the pooled rate; ``None`` if all or none are selected."""
     pooled = (selected + highest) / (n + of)
     spread = sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / of))
     return None if spread == 0.0 else (highest / of - selected / n) / spread
@@ -89,9 +94,9 @@ def _counts(row: GroupRow) -> tuple[int, int]:
     return row.counts["selected"], row["selection_rate"].n
 
 
-def _row(by: tuple[str, ...], row: GroupRow, highest: GroupRow) -> tuple[str, ...]:
+def _row(by: tuple[str, ...], row: GroupRow, highest: GroupRow, share: str) -> tuple[str, ...]:
     selected, n = _counts(row)
-    name = f"{', '.join(by)}: {row.name}{' (below 2%)' if row.small else ''}"
+    name = f"{', '.join(by)}: {row.name}{f' (below {share})' if row.small else ''}"
     head = (name, f"{n:,}", f"{selected:,}", f"{100 * _rate(row):.1f}%")
     if row is highest:
         return (*head, "highest", "", "", "")
@@ -104,11 +109,11 @@ def _row(by: tuple[str, ...], row: GroupRow, highest: GroupRow) -> tuple[str, ..
 
 
 def _p_value(value: float) -> str:
-    """A p-value is never 0: below what a computer's numbers can tell, that is said."""
+    """A p-value as text; never 0, since below what floats can hold it is given as an upper bound."""
     return f"{value:.3g}" if value > _SMALLEST else f"< {_SMALLEST:g}"
 
 
-def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> list[str]:
+def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow, share: str) -> list[str]:
     top, of = _counts(highest)
     below = []
     for row in rows:
@@ -116,10 +121,10 @@ def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow) -> l
         if row is not highest and not row.small and 10 * selected * of < 8 * n * top:
             below.append(row.name)
     against = f"the rate of {highest.name}, the highest"
-    # The guidelines speak of race, sex and ethnic group, each by itself.
+    # The guidelines are about race, sex and ethnic group, each by itself.
     named = f"By {', '.join(by)}" + (" together, beyond what the guidelines ask" if len(by) > 1 else "")
     if not below:
-        return [f"{named}: no group of at least 2% is selected at less than four fifths of {against}."]
+        return [f"{named}: no group of at least {share} is selected at less than four fifths of {against}."]
     return [f"{named}: selected at less than four fifths of {against}: {'; '.join(below)}."]
 
 

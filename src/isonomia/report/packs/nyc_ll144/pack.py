@@ -1,4 +1,4 @@
-"""What the summary of a bias audit has: rates and impact ratios by sex, race/ethnicity and where they meet."""
+"""The summary of a bias audit: rates and impact ratios by sex, by race/ethnicity and by both together."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _is_small(row: GroupRow) -> bool:
 def _table(rows: Sequence[GroupRow], rate: str, excluded: bool) -> PackTable:
     """Rates, and impact ratios to the highest rate of the categories that are not left out.
 
-    A category is left out only where the auditor says why; its number and its rate are shown all the same.
+    A category is left out only where the auditor says why; its size and its rate are still shown.
     """
     known = [row for row in rows if not row.unknown]
     compared = [row[rate].value for row in known if not (excluded and _is_small(row))]

@@ -23,7 +23,7 @@ _BASES: Mapping[str, str] = {
     "marital status": "",
     "age": " (1002.6 (b) (2) says when a scoring system may use it)",
 }
-"""The attributes that 12 CFR 1002.2 (z) lists, each with what has to be said of it."""
+"""The attributes that 12 CFR 1002.2 (z) lists, each with what must be added about it."""
 _NO_BASIS = ", which 12 CFR 1002.2 (z) does not list by name"
 
 
@@ -41,7 +41,7 @@ FACTS = (
 
 
 def notices(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
-    """A table of all, and a page for each."""
+    """A table of all refused applicants, and a page for each."""
     if not isinstance(subject, RefusalList):
         raise UsageError("expected refused applicants, as refused_applicants lists them")
     stuck = [each for each in subject.refusals if not each.options and each.every]
@@ -67,7 +67,7 @@ def notices(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG
 
 
 def _prohibited(subject: RefusalList) -> tuple[str, ...]:
-    """Reasons that by their names are bases on which nobody may be refused, or other protected attributes."""
+    """Reasons that, by their names, are prohibited bases or other protected attributes."""
     counts = Counter(reason.feature for each in subject.refusals for reason in each.reasons)
     kinds = {feature: protected_attribute(feature) for feature in counts}
     return tuple(
