@@ -16,7 +16,7 @@ from simulation import MANY, REPETITIONS, Floats, assert_calibrated, error_rate,
 
 from isonomia.engine import Schedule
 from isonomia.engine.loop import CAUTION
-from isonomia.evidence.bets import DividedWealth, EProcess, Wealth, begin, step
+from isonomia.evidence.bets import JOIN_AFTER, JOIN_NONE, DividedWealth, EProcess, Wealth, begin, step
 
 SCHEDULE = Schedule()
 STEPS = 90
@@ -103,6 +103,20 @@ def test_a_threshold_a_fifth_too_low_exceeds_the_risk_in_a_long_run():
     either = np.maximum(*audited("one group", delta, 2 * STEPS, MANY))
     assert np.sum(either >= np.log(1.0 / delta)) <= most_errors(MANY, 2.0 * delta)
     assert np.sum(either >= 0.8 * np.log(1.0 / delta)) > most_errors(MANY, 2.0 * delta)
+
+
+def test_sizes_that_wait_for_the_late_bettors_keep_the_risk():
+    # One draw less than lets them join, then single draws until all their money has joined, then long batches while the
+    # wealth is low and short ones while it is high.
+    rng, repetitions = np.random.default_rng(903), 4_000
+    state, total = begin(ONE[0], repetitions), np.zeros(repetitions)
+    for batch in range(140):
+        sizes = np.where(state.log_wealth < JOIN_NONE, np.ceil(0.3 * total), np.ceil(0.02 * total))
+        sizes = np.where((total >= JOIN_AFTER - 1) & (state.joined < 1.0) & (batch < 40), 1.0, sizes)
+        sizes = np.where(total < 1, JOIN_AFTER - 1.0, np.minimum(sizes, 2_000.0))
+        state, total = step(ONE[0], state, coins(rng, sizes)), total + sizes
+    assert (state.joined == 1.0).mean() > 0.9
+    assert_calibrated(state.peak, [0.2, 0.05])
 
 
 def test_sizes_that_peek_at_their_own_batch_exceed_the_risk():

@@ -57,11 +57,15 @@ verdict takes. They were chosen together with the numbers below and ``channels.P
 LATE = DISTANCES < 0.1
 """Which bettors join late where there is one half-space: those at distances that a quick check has too few draws to
 tell from 0. Until then the others bet with their money. With several half-spaces it takes longer to learn which one to
-bet on, so all bet from the start. Changes power only, as do the next two."""
+bet on, so all bet from the start. Changes power only, as do the next numbers."""
 
-JOIN_AFTER, JOIN_BELOW = 128.0, 0.3
-"""The late bettors join at the first batch before which there were at least ``JOIN_AFTER`` draws and the log wealth was
-below ``JOIN_BELOW``: a higher wealth promises a quick decision."""
+JOIN_AFTER = 128
+"""How many draws there must be before the late bettors join."""
+
+JOIN_ALL, JOIN_NONE = 0.0, 0.6
+"""From then on their money joins as soon as the log wealth is low, since a high one promises a quick decision: all of
+it at ``JOIN_ALL`` or below, none at ``JOIN_NONE`` or above, and a part in between. A sudden change would make the
+wealth jump from one threshold to the next, and leave holes in an interval."""
 
 ONE_BY_ONE, PLAIN = 24, 10
 """Plain numbers are quicker than short arrays: up to ``ONE_BY_ONE`` rows for the bettor who follows the estimate, and
@@ -167,13 +171,14 @@ class DividedWealth(Wealth):
     Attributes
     ----------
     bettors
-        The log wealth of each bettor as if each had started with 1: shape ``(repetitions, bettors)``.
+        The log wealth of each bettor as if each had started with 1: shape ``(repetitions, bettors)``. Of a late bettor
+        it is the money that has joined; the early bettors bet with the rest.
     joined
-        Whether the late bettors have joined, in each repetition.
+        The part of the late bettors' money that has joined, in each repetition.
     """
 
     bettors: Floats
-    joined: NDArray[np.bool_]
+    joined: Floats
 
     def rows(self, which: NDArray[np.bool_] | NDArray[np.intp] | slice) -> DividedWealth:
         """Some of the repetitions."""
@@ -191,7 +196,9 @@ def begin(process: EProcess, repetitions: int = 1) -> DividedWealth:
     bettors = 1 + (half_spaces * len(DISTANCES) if half_spaces <= MAX_HALF_SPACES else 0)
     nothing = np.zeros(repetitions)
     tally = np.zeros((repetitions, *process.prior.shape[-2:]))
-    return DividedWealth(nothing, nothing, tally, np.zeros((repetitions, bettors)), np.zeros(repetitions, dtype=bool))
+    wealths = np.zeros((repetitions, bettors))
+    wealths[:, _Division.among(bettors).late] = -np.inf
+    return DividedWealth(nothing, nothing, tally, wealths, nothing)
 
 
 def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWealth:
@@ -223,15 +230,27 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
     seen = np.asarray(state.tally.any(axis=-1))
-    bettors = state.bettors + gains(payoffs, bounds, estimate, seen, counts)
-    joined = state.joined | ((state.log_wealth < JOIN_BELOW) & (state.tally.sum(axis=(-2, -1)) >= JOIN_AFTER))
-    division = _Division.among(bettors.shape[-1])
-    if len(division.late) and not joined.all():
-        waiting = np.flatnonzero(~joined)
-        alone = _pooled(bettors[np.ix_(waiting, division.early)], division.early_shares)
-        bettors[np.ix_(waiting, division.late)] = alone[:, None]
-    log_wealth = _pooled(bettors, division.shares)
+    bettors, joined, division = state.bettors.copy(), state.joined, _Division.among(state.bettors.shape[-1])
+    if len(division.late):
+        alone = division.alone(bettors)
+        joined = np.maximum(joined, _joining(alone, state.tally.sum(axis=(-2, -1))))
+        bettors[:, division.late] = np.logaddexp(
+            bettors[:, division.late], (alone + _log(joined - state.joined))[:, None]
+        )
+    bettors += gains(payoffs, bounds, estimate, seen, counts)
+    log_wealth = division.total(bettors, joined)
     return DividedWealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts, bettors, joined)
+
+
+def _joining(alone: Floats, drawn: Floats) -> Floats:
+    """The part of the late bettors' money that should have joined, by what the early bettors have."""
+    part = np.clip((JOIN_NONE - alone) / (JOIN_NONE - JOIN_ALL), 0.0, 1.0)
+    return np.where(drawn > JOIN_AFTER - 0.5, part, 0.0)  # counts on a grid add up to whole numbers but for rounding
+
+
+def _log(values: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
 
 
 def paths(process: EProcess, counts: Floats) -> Floats:
@@ -277,17 +296,16 @@ def pooled_paths(bettors: Floats, drawn: Floats) -> Floats:
         The number of draws before each batch: shape ``(batches, repetitions)``.
     """
     division = _Division.among(bettors.shape[-1])
-    if not len(division.late) or not len(bettors):
-        return _pooled(bettors, division.shares)
-    alone = _pooled(bettors[..., division.early], division.early_shares)
-    alone_before, theirs = _shifted(alone), bettors[..., division.late]
-    joined = np.logical_or.accumulate((alone_before < JOIN_BELOW) & (drawn >= JOIN_AFTER), axis=0)
-    first = joined.argmax(axis=0)[None]  # 0 where nobody ever joins, and then it is not used
-    start = np.take_along_axis(alone_before, first, axis=0)[..., None]
-    start = start - np.take_along_axis(_shifted(theirs), first[..., None], axis=0)
-    together = bettors.copy()
-    together[..., division.late] = np.where(joined[..., None], theirs + start, alone[..., None])
-    return _pooled(together, division.shares)
+    joined = np.zeros(bettors.shape[:-1])
+    if len(division.late) and len(bettors):
+        before = _shifted(bettors)
+        alone = division.alone(before)
+        joined = np.maximum.accumulate(_joining(alone, drawn), axis=0)
+        # Every part that joins starts with what the early bettors have then, and grows from there.
+        starts = (alone + _log(joined - _shifted(joined)))[..., None] - before[..., division.late]
+        bettors = bettors.copy()
+        bettors[..., division.late] += np.logaddexp.accumulate(starts, axis=0)
+    return division.total(bettors, joined)
 
 
 def _shifted(paths: Floats) -> Floats:
@@ -320,6 +338,19 @@ class _Division:
     early: NDArray[np.intp]
     late: NDArray[np.intp]
     early_shares: Floats
+
+    def alone(self, bettors: Floats) -> Floats:
+        """The log wealth of the early bettors, had they all the money."""
+        return _pooled(bettors[..., self.early], self.early_shares)
+
+    def total(self, bettors: Floats, joined: Floats) -> Floats:
+        """The log wealth of all bettors together, where a part of the late bettors' money has joined."""
+        if not len(self.late):
+            return _pooled(bettors, self.shares)
+        alone, late, shares = self.alone(bettors), bettors[..., self.late], self.shares[self.late]
+        highest = np.maximum(alone, late.max(axis=-1))
+        early = (1.0 - joined * shares.sum()) * np.exp(alone - highest)
+        return np.asarray(highest + np.log(early + np.exp(late - highest[..., None]) @ shares))
 
     @staticmethod
     @cache

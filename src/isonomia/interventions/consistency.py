@@ -99,8 +99,8 @@ def _refusal(
 
 
 _FAR = 1e7
-"""Stands for a bound that was not given, where a constraint is switched on and off by a binary: its row needs some bound,
-and far larger ones cost the solver accuracy."""
+"""Stands for a bound that was not given, where a binary switches a constraint on and off: its row needs some bound, and
+far larger ones cost the solver accuracy."""
 
 
 def contradiction_in(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
@@ -129,7 +129,9 @@ def _standing(features: Sequence[Feature], constraint: Constraint) -> Form | Non
     """The rows of a constraint that hold wherever a person within the features' bounds can be."""
     by_name = {feature.name: feature for feature in features}
     mine = [by_name[name] for name in constraint.names]
-    low, high = (np.asarray(end, dtype=np.float64) for end in zip(*(_range(feature, _FAR) for feature in mine), strict=True))
+    low, high = (
+        np.asarray(end, dtype=np.float64) for end in zip(*(_range(feature, _FAR) for feature in mine), strict=True)
+    )
     whole = tuple(feature.whole for feature in mine)
     return constraint.standing(ActionScope(low, low, high, low, high, whole, whole))
 

@@ -1,7 +1,7 @@
-"""What is kept of an audit: verdicts with everything that they rest on.
+"""What is kept of an audit: verdicts, with everything that they rest on.
 
 A verdict is one of *holds*, *violated* and *undecided*. The first two are wrong with probability at most the ``risk``
-that the verdict states; the third says that the draws so far allow either.
+that the verdict states; the third says that the draws so far allow either answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ render_with(text=as_text, html=as_html)
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs NumPy when it is first used."""
+    """Import what needs NumPy when it is first used."""
     if name != "ViolationSet":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from isonomia.records.violations import ViolationSet

@@ -1,4 +1,4 @@
-"""Two runs side by side: which answers changed, for better or worse, and what else did; and where two values differ."""
+"""Two runs side by side: which answers changed, for better or worse, and what else; and where two values differ."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
 
 
 RANKS: Mapping[str, int] = {"holds": 3, "undecided": 2, "violated": 1, "not checked": 0}
-"""How good it is to have an answer. *Undecided* proves nothing, but a property that is no longer checked hides all."""
+"""How good each answer is. *Undecided* proves nothing, but a property that is no longer checked hides everything."""
 
 NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
 class RunVerdicts:
-    """One of two runs: what it is called, the versions that computed it, and its verdicts by name.
+    """One of two runs: its name, the versions that computed it, and its verdicts by name.
 
     A property that could not be checked has the verdict ``None``.
     """
@@ -47,10 +47,9 @@ class RunVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """One property in two runs, with ``None`` for a verdict where it was not checked.
+    """One property in two runs; its verdict is ``None`` if it was not checked.
 
-    ``others`` is what changed besides the answer: ``model``, ``population``, ``property``, ``delta``, ``seed``,
-    ``version``.
+    ``others`` is what else changed: ``model``, ``population``, ``property``, ``delta``, ``seed``, ``version``.
     """
 
     name: str
@@ -71,7 +70,7 @@ class PropertyChange:
 
 
 def changes(before: RunVerdicts, after: RunVerdicts) -> Iterator[PropertyChange]:
-    """Every property of either run, those of the first in their order, then those that are new."""
+    """Every property of either run, those of the first in their order, then the new ones."""
     for name in dict.fromkeys((*before.verdicts, *after.verdicts)):
         first, second = before.verdicts.get(name), after.verdicts.get(name)
         others = () if first is None or second is None else tuple(_others(first, second))
@@ -79,7 +78,7 @@ def changes(before: RunVerdicts, after: RunVerdicts) -> Iterator[PropertyChange]
 
 
 def run_in_store(store: Store, name: str) -> RunVerdicts:
-    """A run of a store; checks that have neither verdict nor error yet are left out."""
+    """A run in a store; checks that have neither verdict nor error yet are left out."""
     run = store.run(name)
     checks = [check for check in store.checks(run.id) if check.verdict is not None or check.error is not None]
     return RunVerdicts(run.id, {check.name: check.verdict for check in checks}, run.versions)
@@ -111,7 +110,7 @@ def _run_in_verdicts(content: Any, path: Path) -> RunVerdicts:
 
 
 def _each_once(pairs: Iterable[tuple[str, Verdict | None]], path: Path) -> dict[str, Verdict | None]:
-    """Properties by their names, none of which hides another."""
+    """Properties by name; a name that occurs twice is refused."""
     by_name: dict[str, Verdict | None] = {}
     for name, verdict in pairs:
         if name in by_name:
@@ -155,12 +154,12 @@ def _answer(verdict: Verdict | None) -> str:
 
 
 ABSENT = "(absent)"
-"""Stands for what one side does not have."""
+"""Stands for a value that one side does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueDifference:
-    """One place where two values differ: its path, such as ``leaves[0].low``, and what either has there."""
+    """One place where two values differ: its path, such as ``leaves[0].low``, and both values."""
 
     path: str
     before: Any
@@ -173,8 +172,8 @@ class ValueDifference:
 def differences(before: Any, after: Any, path: str = "", rounding: float = 0.0) -> Iterator[ValueDifference]:
     """Every leaf in which two plain values differ.
 
-    Floats may differ by the part ``rounding`` of themselves, since processors and libraries round the last digits
-    differently. Values of different kinds always differ: 1 is not 1.0, nor ``True``.
+    Floats may differ by a relative ``rounding``, or by a thousandth of it absolutely, since processors and libraries
+    round the last digits differently. Values of different types always differ: 1 is not 1.0, nor ``True``.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys((*before, *after)):

@@ -1,7 +1,7 @@
 """The SQLite file in a folder of records: its tables, how it is opened, and the commands that find it.
 
-Everything goes through a write-ahead log (WAL), so that a process that is killed at any moment loses at most the
-transaction in flight, and several may write at once. What SQLite says is turned into what a person can do.
+Everything goes through a write-ahead log (WAL), so a process that is killed at any moment loses at most the transaction
+in flight, and several processes may write at once. SQLite's errors are turned into advice that a person can follow.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ FOLDER = ".isonomia"
 """The folder of records: beside the audit file, or in the current folder."""
 
 STORE = "runs.sqlite"
-"""The file in it that holds every run, and the known counterexamples."""
+"""The file in that folder with every run and the known counterexamples."""
 
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for another process that is writing."""
 
 VERSION = 2
-"""The version of the tables, and of what is written into them."""
+"""The version of the tables, and of what is written to them."""
 
 KNOWN_TABLE = """
 CREATE TABLE IF NOT EXISTS known (
@@ -68,7 +68,7 @@ CREATE TABLE IF NOT EXISTS violations (
     PRIMARY KEY (run, number, place)
 );
 """
-"""All violations of a check, in chunks of columns; ``more`` is 1 where there were more than are kept."""
+"""All violations of a check, in chunks of columns; ``more`` is 1 if there were more than are kept."""
 
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS format (version INTEGER PRIMARY KEY) WITHOUT ROWID;
@@ -107,7 +107,7 @@ CREATE TABLE IF NOT EXISTS entries (
 class Database:
     """The SQLite file in a folder of records, of the format that this version writes.
 
-    The folder is made where it does not exist; a file that cannot be written will do for ``reading``, and is only read.
+    The folder is created if it does not exist. With ``reading``, a file that cannot be written is opened read-only.
     """
 
     def __init__(self, folder: Path, *, reading: bool) -> None:
@@ -128,7 +128,7 @@ class Database:
             )
 
     def connect(self) -> sqlite3.Connection:
-        """A connection, which whoever asked for it closes."""
+        """A connection, which the caller closes."""
         if self._read_only is not None:
             return sqlite3.connect(self._read_only, uri=True, timeout=LOCK_TIMEOUT, check_same_thread=False)
         connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT, check_same_thread=False)
@@ -138,19 +138,19 @@ class Database:
 
     @contextmanager
     def writing(self, what: str) -> Iterator[sqlite3.Connection]:
-        """A connection with one transaction, kept whole or not at all; an error says what was to be done."""
+        """A connection with one transaction; an error says what was to be done."""
         with self._explaining(what), self._connection() as connection, connection:
             yield connection
 
     @contextmanager
     def reading(self, what: str) -> Iterator[sqlite3.Connection]:
-        """A connection to read from; what cannot be understood is said to be damaged."""
+        """A connection to read from; what cannot be understood is reported as damaged."""
         with self.understanding(what), self._connection() as connection:
             yield connection
 
     @contextmanager
     def understanding(self, what: str) -> Iterator[None]:
-        """Turn what cannot be read as a record into what is the matter with it."""
+        """Turn failures to read a record into a ``RecordError`` that says it is damaged."""
         try:
             with self._explaining(what):
                 yield
@@ -158,18 +158,18 @@ class Database:
             raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
 
     def size(self) -> int:
-        """The bytes of the file and of what waits to be moved into it."""
+        """The bytes of the file and of its write-ahead log."""
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def compact(self) -> None:
-        """Give back to the disk what deleted rows have left empty."""
+        """Free the disk space of deleted rows."""
         with self._explaining("compact the store"), self._connection() as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _create(self) -> int:
-        """Make the folder and the tables where they are not there, and give the version of their format."""
+        """Create the folder and the tables if they do not exist, and return the version of their format."""
         with self._explaining("make the store"):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -206,7 +206,7 @@ class Database:
 
 
 def refuse_programs(connection: sqlite3.Connection, path: Path) -> None:
-    """A store from somebody else may bring triggers, which could turn verdicts around, or views without end."""
+    """Refuse triggers and views: in a stranger's store they could reverse verdicts, or have endless rows."""
     found = connection.execute("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone()
     if found is not None:
         raise RecordError(
@@ -216,9 +216,9 @@ def refuse_programs(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def read_only_address(path: Path) -> str | None:
-    """How to open a store that cannot be written; ``None`` where it cannot be read either.
+    """How to open a store that cannot be written; ``None`` if it cannot be read either.
 
-    SQLite reads the file as it is where nobody can be writing to it, and nothing is left that was not moved into it.
+    SQLite opens it read-only; if that fails and the write-ahead log is empty, it reads the file as immutable.
     """
     waiting = path.with_name(f"{path.name}-wal")
     whole = not waiting.exists() or waiting.stat().st_size == 0
@@ -249,18 +249,18 @@ _HINTS = {
     "NOTADB": _NOT_A_STORE,
     "CORRUPT": _NOT_A_STORE,
 }
-"""What a person can do, by the family of SQLite's result codes."""
+"""What a person can do, by family of SQLite's result codes."""
 
 
 def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
-    """What SQLite says, with what a person can do about it."""
+    """SQLite's message, with what a person can do about it."""
     where = f" at {path}" if path is not None else ""
     hint = _HINTS.get(error_family(error), "Look at the file, or choose another folder with --records FOLDER")
     return RecordError(f"expected to {what}{where}, but: {excerpt(str(error), 200)}. {hint}")
 
 
 def error_family(error: sqlite3.Error) -> str:
-    """Such as ``IOERR`` for ``SQLITE_IOERR_WRITE``; empty for an error of the Python module itself."""
+    """For example ``IOERR`` for ``SQLITE_IOERR_WRITE``; empty for an error of the Python module itself."""
     name = getattr(error, "sqlite_errorname", "")
     return name.removeprefix("SQLITE_").partition("_")[0]
 
@@ -271,7 +271,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "p
 
 
 def versions() -> dict[str, str]:
-    """The versions of Isonomia, Python, and those packages that are installed."""
+    """The versions of Isonomia, of Python, and of those of ``PACKAGES`` that are installed; and the system."""
     used = {"isonomia": __version__, "python": platform.python_version(), "system": platform.system()}
     for package in PACKAGES:
         try:
@@ -282,7 +282,7 @@ def versions() -> dict[str, str]:
 
 
 def with_records(command: str, folder: str | Path | None) -> str:
-    """A command about a run: with the folder of the records, unless that is where they are looked for anyway."""
+    """A command about a run: with the folder of the records, unless it is the default."""
     if folder is None or _same(Path(folder), Path(FOLDER)):
         return command
     return f"{command} --records {quote(str(folder))}"
@@ -297,11 +297,11 @@ def run_command(file: str | Path, folder: str | Path | None, *options: str) -> s
 
 
 RESUMED = ("--allow-code", "--allow-outside", "--trust-pickle")
-"""Options that going on with a run needs again, where it was begun with them."""
+"""Options that resuming a run needs again if it was begun with them."""
 
 
 def resume_command(request: Mapping[str, Any], folder: str | Path | None) -> str:
-    """The command that goes on with a run of an audit file, with the permissions that it was begun with."""
+    """The command that resumes a run of an audit file, with the permissions that it was begun with."""
     begun_with = request.get("options", ())
     options = [option for option in RESUMED if option in begun_with]
     return run_command(request.get("file", "AUDIT.toml"), folder, "--resume", *options)

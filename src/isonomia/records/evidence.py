@@ -1,7 +1,7 @@
-"""The evidence of a run or a watch: one portable file with what was asked, what was measured, and the verdicts, sealed.
+"""The evidence of a run or a watch: one portable, sealed file with the request, what was measured, and the verdicts.
 
 It holds statistics, and neither the people nor the model's answers about them, except for the counterexamples that the
-verdicts show. A plain seal is SHA-256 over the canonical JSON. It shows an accident, and a change by somebody who did
+verdicts show. A plain seal is SHA-256 over the canonical JSON. It reveals accidents, and changes by somebody who did
 not seal the file again, which anybody can do. With a key it is HMAC-SHA256 (RFC 2104), which only somebody with the
 same key can make.
 """
@@ -61,11 +61,10 @@ class CheckEvidence:
 class EvidenceFile:
     """The evidence of a run.
 
-    ``run`` has its ``id``, when it ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, and its
-    ``seed``; ``audit`` the audit file's ``name`` and ``text``, and the texts of the ``files`` that it names.
-    ``watch`` is what a watch has come to, and what it has read; ``None`` where it is the evidence of an audit, in which
-    every check has its own statistics. ``seal_problem`` says what is wrong with the seal, and is ``None`` where it is
-    whole.
+    ``run`` has its ``id``, the times ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, and its
+    ``seed``; ``audit`` has the audit file's ``name`` and ``text``, and the texts of the ``files`` that it names.
+    ``watch`` has the statistics of a watch, and what it has read; it is ``None`` for an audit, in which every check has
+    its own statistics. ``seal_problem`` says what is wrong with the seal; ``None`` if it is intact.
     """
 
     run: Mapping[str, Any]
@@ -121,7 +120,7 @@ def _check_evidence(store: Store, check: CheckRecord) -> CheckEvidence:
 
 
 def evidence_text(evidence: EvidenceFile, key: bytes | None = None) -> str:
-    """The file: sealed, with a line for each thing that was measured."""
+    """The text of the file: sealed, with one line per journal entry."""
     checks = [asdict(each) for each in evidence.checks]
     plain = {"format": FORMAT, "version": VERSION, "run": evidence.run, "audit": evidence.audit, "checks": checks}
     if evidence.watch is not None:
@@ -135,7 +134,7 @@ def evidence_text(evidence: EvidenceFile, key: bytes | None = None) -> str:
 
 
 def read_evidence(path: str | Path, key: bytes | None = None) -> EvidenceFile:
-    """Read an evidence file. Nothing in it is believed yet: ``seal_problem`` says whether its seal is whole."""
+    """Read an evidence file. Nothing in it is trusted yet: ``seal_problem`` says whether its seal is intact."""
     content = read_strictly(Path(path))
     if not is_evidence(content):
         raise RecordError(f"expected an evidence file, as isonomia export writes it, but {path} is not one")
@@ -143,7 +142,7 @@ def read_evidence(path: str | Path, key: bytes | None = None) -> EvidenceFile:
 
 
 def is_evidence(content: Any) -> bool:
-    """Whether plain values say that they are the content of an evidence file."""
+    """Whether plain values claim to be the content of an evidence file."""
     return isinstance(content, dict) and content.get("format") == FORMAT
 
 
@@ -185,7 +184,7 @@ def _watch_text(watch: Mapping[str, Any]) -> str:
 
 
 def _line(value: Any) -> str:
-    """A value in one line that can be written as UTF-8; half a character needs an escape for that."""
+    """A value in one line that can be written as UTF-8; lone surrogates need an escape for that."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text if not _HALVES.search(text) else json.dumps(value, allow_nan=False)
 
@@ -193,7 +192,7 @@ def _line(value: Any) -> str:
 # --------------------------------------------------------------------------------------------------------------- seals
 
 MIN_KEY_BYTES = 16
-"""Bytes that a key has at least; shorter ones can be guessed."""
+"""The least bytes of a key; a shorter one can be guessed."""
 
 PLAIN, KEYED = "sha256", "hmac-sha256"
 
@@ -209,7 +208,7 @@ def is_keyed(content: Mapping[str, Any]) -> bool:
 
 
 def seal_problem(content: Mapping[str, Any], key: bytes | None = None) -> str | None:
-    """What is wrong with the seal of sealed content, in words; ``None`` where it is whole."""
+    """What is wrong with the seal of sealed content, in words; ``None`` if it is intact."""
     seal = content["seal"]
     if is_keyed(content) and key is None:
         raise RecordError("expected the key that this file was sealed with, --key FILE, but got none")

@@ -1,4 +1,4 @@
-"""Columns of plain values as a frame of pandas, polars or pyarrow, whichever is wished for or installed."""
+"""Columns of plain values as a frame of pandas, polars or pyarrow, whichever is requested or installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isonomia.errors import UsageError, nearest
 __all__ = ["LIBRARIES", "frame_library", "frame_of"]
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
-"""The libraries, in the order in which one is looked for."""
+"""The libraries, in order of preference."""
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], library: str | None = None) -> Any:
@@ -23,7 +23,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]], library: str | None = None) -
     columns
         Plain values by name; ``None`` where one is missing.
     library
-        ``"pandas"``, ``"polars"`` or ``"pyarrow"``; the first of them that is installed unless given.
+        ``"pandas"``, ``"polars"`` or ``"pyarrow"``; by default the first of them that is installed.
     """
     library, module = frame_library(library)
     plain = {name: _one_type(values) for name, values in columns.items()}
@@ -39,7 +39,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]], library: str | None = None) -
 
 
 def frame_library(library: str | None = None) -> tuple[str, Any]:
-    """The name and the module of a library for frames: the one that is wished for, or the first that is installed."""
+    """The name and the module of a library for frames: the requested one, or the first that is installed."""
     if library is None:
         library = next((name for name in LIBRARIES if find_spec(name) is not None), None)
         if library is None:
@@ -55,13 +55,13 @@ def frame_library(library: str | None = None) -> tuple[str, Any]:
 
 
 def _one_type(values: Sequence[Any]) -> list[Any]:
-    """Values of one type, which a column of polars or pyarrow must have: as text where they are of several."""
+    """Values of one type, as a column of polars or pyarrow must have; values of mixed types become text."""
     types = {type(value) for value in values if value is not None}
     mixed = len(types) > 1 and not types <= {int, float}
     return [str(value) if mixed and value is not None else value for value in values]
 
 
 def _kind(values: Sequence[Any]) -> str | None:
-    """The type of a column of pandas: numbers with some missing are floats, and not objects."""
+    """The type of a pandas column: numbers of which some are missing are floats, not objects."""
     types = {type(value) for value in values}
     return "float64" if float in types or (int in types and type(None) in types) else None

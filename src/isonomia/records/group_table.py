@@ -1,6 +1,6 @@
-"""The table by group: what was measured of everybody, each group and each intersection, numbers with their intervals.
+"""The table by group: measures of everybody, of each group and of each intersection, with their intervals.
 
-:func:`isonomia.measure` makes it. A :class:`GroupTable` has a :class:`GroupRow` for each group, and that an
+:func:`isonomia.measure` makes it. A :class:`GroupTable` has a :class:`GroupRow` for each group, which has an
 :class:`Estimate` for each measure, by name: ``table["sex"]``, ``row["selection_rate"].low``.
 """
 
@@ -20,7 +20,7 @@ from isonomia.wording import brief, first_few, number, visible
 __all__ = ["FRACTIONS", "MEASURES", "Estimate", "GroupRow", "GroupTable", "ScoreBin", "render_table_with", "word_of"]
 
 Values = tuple[Any, ...]
-"""The values of a group, one for each column; ``None`` for one that is not known."""
+"""The values of a group, one for each column; ``None`` for an unknown one."""
 
 MEASURES = {
     "selection_rate": "the share that gets the favourable decision",
@@ -41,17 +41,17 @@ MEASURES = {
     "mean_error": "the mean of prediction minus outcome",
     "mean_absolute_error": "the mean of how far the prediction is from the outcome",
 }
-"""Every measure, in the order of the table, with what it is."""
+"""Every measure, in the order of the table, with its meaning."""
 
 FRACTIONS = ("impact_ratio", "scoring_ratio")
 """Measures that compare a group with the reference group."""
 
 COUNTS = ("selected", "true_positives", "false_positives", "false_negatives", "true_negatives")
-"""The confusion matrix and how many were selected, by the names of the columns."""
+"""The names of the columns with the number of selected people and the confusion matrix."""
 
 UNKNOWN = "unknown"
 EVERYBODY = "everybody"
-"""What the rows are called that are no group by value."""
+"""The names of rows that are not a group by value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class Estimate:
     Attributes
     ----------
     value
-        What the table says; ``None`` where there is nobody to measure it of.
+        Its value in the data; ``None`` if there is nobody to measure.
     low, high
-        The values that the rows do not refute; ``None`` where there is no interval.
+        The values that the rows do not refute; ``None`` if there is no interval.
     n
-        Of how many people it is measured: of a true positive rate those with a positive outcome. Of a ratio those of
+        How many people it is measured on: for a true positive rate those with a positive outcome, for a ratio those of
         the group.
     """
 
@@ -75,7 +75,7 @@ class Estimate:
     n: int
 
     def __str__(self) -> str:
-        """The number and its interval, such as ``0.484 [0.477, 0.491]``; a dash for what there is not."""
+        """The number and its interval, such as ``0.484 [0.477, 0.491]``; a dash if there is no value."""
         if self.value is None:
             return "-"
         if self.low is None or self.high is None or self.low == self.high:
@@ -84,20 +84,20 @@ class Estimate:
 
 
 def _digits(value: float) -> str:
-    """Three digits behind the point of a rate, four digits of anything else."""
+    """Three decimals below 10, four significant digits above."""
     return f"{value:.3f}" if abs(value) < 10 else number(value)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreBin:
-    """The people of a group whose score lies in one bin: of those with an outcome.
+    """The people of a group with an outcome whose score lies in one bin.
 
     Attributes
     ----------
     start, end
-        The edges; the upper one belongs to the last bin only.
+        The edges; the upper one is included only in the last bin.
     mean_score
-        The mean of their scores; ``None`` where there is nobody.
+        The mean of their scores; ``None`` if there is nobody.
     outcome
         The share of them whose outcome is positive.
     """
@@ -110,14 +110,14 @@ class ScoreBin:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """What was measured of one group.
+    """The measures of one group.
 
     Attributes
     ----------
     by
-        The columns that make the group; empty for everybody.
+        The columns that define the group; empty for everybody.
     values
-        The group's value of each; ``(None,)`` for the people of whom one of them is not known.
+        The group's value of each; ``(None,)`` for people of whom one of them is not known.
     n, share
         How many people, and what part of all rows.
     estimates
@@ -125,14 +125,14 @@ class GroupRow:
     counts
         ``selected``, and with outcomes the confusion matrix: ``true_positives`` and so on.
     missing
-        How many of them have no ``decision``, ``outcome`` or ``score``; they count in ``n`` and in no rate that needs
+        How many of them have no ``decision``, ``outcome`` or ``score``; they count in ``n``, but in no rate that needs
         it.
     small
-        Whether the share is below the line that was set, 2% unless told otherwise.
+        Whether the share is below the limit, 2% by default.
     reference_for
         The ratios in which the other groups are compared with this one.
     reliability
-        Scores beside outcomes, bin by bin; empty without both.
+        Scores against outcomes, bin by bin; empty unless there are both.
     """
 
     by: tuple[str, ...]
@@ -165,7 +165,7 @@ class GroupRow:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What a reader should know of the row: ``reference``, ``small``, ``unknown``."""
+        """What a reader should know about the row: ``reference``, ``small``, ``unknown``."""
         told = {"reference": self.reference, "small": self.small, UNKNOWN: self.unknown}
         return tuple(flag for flag, is_so in told.items() if is_so)
 
@@ -186,26 +186,26 @@ class GroupTable:
     Attributes
     ----------
     rows
-        Everybody first; then, in the order asked for, the groups of each attribute or combination, unknown ones last.
+        Everybody first; then, in the order of ``by``, the groups of each attribute or combination, unknown ones last.
     by
         The attributes and combinations, each a tuple of columns.
     size
         How many rows the data have; all of them are used.
     decision, favourable, outcome, positive, score
         The columns, or the model's ``prediction`` and ``score``, and the values that count as favourable and as
-        positive; ``None`` for what there is not, and for numbers that are measured by their mean.
+        positive; ``None`` if there is none, and for numbers that are measured by their mean.
     median
         The median of all scores; ``None`` without scores.
     small
-        Below which share of all a group is flagged.
+        The share of all rows below which a group is flagged.
     delta, looks
-        Each interval misses the truth with at most this probability, looked at so often.
+        Each interval misses the truth with at most this probability, for this number of looks.
     population
-        ``"sample"`` or ``"census"``; of a census the intervals are the values themselves.
+        ``"sample"`` or ``"census"``; for a census the intervals are the values themselves.
     source, model
-        What was read and who decided: name and fingerprint of the model.
+        What was read, and the name and fingerprint of the model that decided.
     assumptions, remarks
-        What the intervals rest on, and what a reader should know besides.
+        What the intervals rest on, and what else a reader should know.
     seconds, version
         How long it took, and the version of Isonomia.
     """
@@ -232,12 +232,12 @@ class GroupTable:
 
     @property
     def everybody(self) -> GroupRow:
-        """The row of all people."""
+        """The row for everybody."""
         return self.rows[0]
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The names of what was measured, in order."""
+        """The names of the measures, in order."""
         present = {name for row in self.rows for name in row.estimates}
         return tuple(name for name in MEASURES if name in present)
 
@@ -299,11 +299,11 @@ class GroupTable:
         return columns
 
     def to_frame(self, library: str | None = None) -> Any:
-        """The table as a frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"``; of the first installed unless said."""
+        """The table as a frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"``; by default the first installed."""
         return frame_of(self.columns(), library)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; an infinite end of an interval is ``None`` there."""
+        """Everything as plain values that JSON can hold; an infinite end of an interval becomes ``None``."""
         data: dict[str, Any] = _finite(asdict(self))
         for plain, row in zip(data["rows"], self.rows, strict=True):
             plain |= {"name": row.name, "flags": list(row.flags), "unknown": row.unknown}
@@ -314,14 +314,14 @@ class GroupTable:
         return _RENDERERS["markdown"](self)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """The table with its charts as one HTML page that needs nothing else; written to a file if there is a path."""
+        """The table with its charts as one self-contained HTML page; written to a file if a path is given."""
         page = _RENDERERS["page"](self)
         if path is not None:
             _WRITERS["page"](page, Path(path))
         return page
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the columns to a file, CSV or Parquet by its ending."""
+        """Write the columns to a file, CSV or Parquet by its extension."""
         _WRITERS["table"](self.columns(), Path(path))
 
     def __str__(self) -> str:
@@ -339,7 +339,7 @@ def word_of(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same with lists for tuples, and nothing for what is infinite."""
+    """The same with lists for tuples, and ``None`` for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
@@ -354,6 +354,6 @@ _WRITERS: dict[str, Callable[[Any, Path], None]] = {}
 def render_table_with(
     renderers: Mapping[str, Callable[[GroupTable], str]], writers: Mapping[str, Callable[[Any, Path], None]]
 ) -> None:
-    """Say how a table is printed, shown and written: a value knows nothing of how it is displayed."""
+    """Set how a table is printed, shown and written; the value itself does not know."""
     _RENDERERS.update(renderers)
     _WRITERS.update(writers)

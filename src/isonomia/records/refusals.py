@@ -13,17 +13,17 @@ _COLUMNS = ("option", "feature", "from", "to", "outcome", "reasons", "can act on
 
 @dataclass(frozen=True, slots=True)
 class PrincipalReason:
-    """A feature that spoke against somebody.
+    """A feature that counted against a person.
 
     Attributes
     ----------
     feature, value
         The feature, and the person's value of it.
     weight
-        How much better the answer would be on average with the values of people who are approved: a difference of
-        scores, or of approvals where the model has no scores.
+        How much better the answer would be on average with the values of approved people: a difference of scores, or of
+        approvals if the model has no scores.
     actionable
-        Whether the person can change it, by the interventions.
+        Whether the person can change it, according to the interventions.
     """
 
     feature: str
@@ -39,13 +39,13 @@ class RefusedApplicant:
     Attributes
     ----------
     row, id
-        The row of the table, and who it is; the row again where no column says so.
+        The row of the table, and the person's id; the row again if no column has ids.
     reasons
         The principal reasons, the weightiest first.
     options
         The nearest points with approval, the nearest first: by feature, the value now and the value there.
     looked_at, every
-        How many points were looked at, and whether these are all that the person can reach.
+        How many points were examined, and whether these are all that the person can reach.
     """
 
     row: int
@@ -57,12 +57,12 @@ class RefusedApplicant:
 
     @property
     def points(self) -> str:
-        """Whether the points that the person can reach were all ``listed``, or some were ``drawn``."""
+        """``listed`` if all points that the person can reach were examined, ``drawn`` if only some were."""
         return "listed" if self.every else "drawn"
 
     @property
     def outcome(self) -> str:
-        """Whether a change open to the person leads to approval, in words."""
+        """Whether any change that the person can make leads to approval, in words."""
         if self.options:
             return "a change leads to approval"
         if self.every:
@@ -77,17 +77,17 @@ class RefusalList:
     Attributes
     ----------
     refusals
-        Who was refused.
+        The refused applicants.
     applicants, target
-        How many applicants there are in all, and the prediction that is approval.
+        How many applicants there are in total, and the prediction that means approval.
     id_column
-        The column that tells people apart; ``None`` where rows do.
+        The column with ids; ``None`` if rows are numbered.
     scored
         Whether reasons are weighed by scores, or by approvals.
     model
         Name and fingerprint of the model.
     remarks
-        What a reader should know besides, such as what the model was given.
+        What else a reader should know, such as what the model was given.
     """
 
     refusals: tuple[RefusedApplicant, ...]
@@ -99,7 +99,7 @@ class RefusalList:
     remarks: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, list[Any]]:
-        """One row a change, as columns of equal length; a person without a way has one row without a change."""
+        """One row per change, as columns of equal length; a person without an option has one row without a change."""
         columns: dict[str, list[Any]] = {name: [] for name in (self.id_column or "row", *_COLUMNS)}
         for each in self.refusals:
             reasons = "; ".join(reason.feature for reason in each.reasons)

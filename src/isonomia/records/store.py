@@ -1,7 +1,7 @@
-"""The store: every run with what it was asked, what it measured batch by batch, and its verdicts, in one SQLite file.
+"""The store: every run with its request, what it measured batch by batch, and its verdicts, in one SQLite file.
 
-Each batch is a transaction of its own: a process that is killed at any moment loses at most the batch in flight. The
-same file has a table of known counterexamples, which later checks try first.
+Each batch is a separate transaction: a process that is killed at any moment loses at most the batch in flight. The same
+file has a table of known counterexamples, which later checks try first.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ __all__ = ["ANSWER_PREFIX", "MAX_CHARACTERS", "MAX_KEPT", "CheckRecord", "Known"
 
 
 ANSWER_PREFIX = "answer "
-"""What the keys of the model's raw answers begin with: they are kept for going on, and nobody replays them."""
+"""The prefix of the keys of the model's raw answers, which are kept for resuming and never replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run, by its unique name ``id``: when, of what, and in which state.
+    """One run: its unique name ``id``, its times, and its request.
 
-    Times are in UTC; ``ended`` is ``None`` while it runs or where it was cut off. ``request`` is all that is needed to
-    run it again, ``versions`` are those of Isonomia, of Python and of the packages that compute.
+    Times are in UTC; ``ended`` is ``None`` while it runs, or if it was cut off. ``request`` is all that is needed to
+    run it again, ``versions`` are those of Isonomia, of Python and of the packages used.
     """
 
     id: str
@@ -59,10 +59,9 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
-    """One property of a run: how it is defined, how it was to be checked, and its verdict, where there is one.
+    """One property of a run: its definition, the options of its check, and its verdict, if there is one.
 
-    ``error`` says why it could not be checked, with ``kind`` and ``message``, where that was so; then there is no
-    verdict.
+    If it could not be checked, ``error`` says why, with ``kind`` and ``message``; then there is no verdict.
     """
 
     run: str
@@ -75,7 +74,7 @@ class CheckRecord:
 
 
 class Store:
-    """The runs of a folder, which is made where it does not exist; one that cannot be written may be read."""
+    """The runs in a folder, which is created if it does not exist; with ``reading``, it need not be writable."""
 
     def __init__(self, folder: str | Path = FOLDER, *, reading: bool = False) -> None:
         self.folder = Path(folder)
@@ -89,7 +88,7 @@ class Store:
     def begin(
         self, title: str, request: Mapping[str, Any], checks: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
     ) -> str:
-        """Write down a new run and its checks, each with name, definition and options; gives the run's name."""
+        """Record a new run and its checks, each with name, definition and options; returns the run's name."""
         name = f"{_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         with self._database.writing("write down a run") as connection:
             connection.execute(
@@ -104,7 +103,7 @@ class Store:
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Keep the file open while much is written: whoever closes it last waits until all is in its final place."""
+        """Keep the file open while much is written: closing the last connection waits for a checkpoint."""
         with self._database.understanding("open the store"):
             connection = self._database.connect()
         try:
@@ -113,7 +112,7 @@ class Store:
             connection.close()
 
     def journal(self, run: str, number: int) -> StoredJournal:
-        """The journal of a check, with everything that it has kept so far."""
+        """The journal of a check, with everything kept so far."""
         with self._database.understanding("read a journal"):
             connection = self._database.connect()
             try:
@@ -123,7 +122,7 @@ class Store:
                 raise
 
     def conclude(self, run: str, number: int, verdict: Verdict) -> None:
-        """Write down the verdict of a check, and forget the model's raw answers: nobody goes on from them any more."""
+        """Record the verdict of a check, and delete the model's raw answers, which only resuming needs."""
         with self._database.writing("write down a verdict") as connection:
             connection.execute(
                 "UPDATE checks SET verdict = ?, error = NULL WHERE run = ? AND number = ?",
@@ -135,7 +134,7 @@ class Store:
             )
 
     def fail(self, run: str, number: int, kind: str, message: str, *, forget: bool = False) -> None:
-        """Write down that a property could not be checked; what was measured stays, unless it is to be forgotten."""
+        """Record that a property could not be checked; what was measured stays, unless ``forget`` is set."""
         with self._database.writing("write down an error") as connection:
             connection.execute(
                 "UPDATE checks SET error = ? WHERE run = ? AND number = ?",
@@ -145,7 +144,7 @@ class Store:
                 connection.execute("DELETE FROM entries WHERE run = ? AND number = ?", (run, number))
 
     def end(self, run: str) -> None:
-        """Write down that a run is complete."""
+        """Record that a run is complete."""
         with self._database.writing("write down the end of a run") as connection:
             connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (_stamp(), run))
 
@@ -159,7 +158,7 @@ class Store:
             ]
 
     def prune(self, runs: Sequence[str]) -> int:
-        """Delete runs with all that was kept of them; gives how many bytes the disk has back.
+        """Delete runs with everything that was kept of them; returns how many bytes were freed on disk.
 
         Known counterexamples stay: later checks try them first.
         """
@@ -171,7 +170,7 @@ class Store:
         return before - self._database.size()
 
     def run(self, name: str = "latest") -> RunRecord:
-        """A run by its name, by the beginning of its name, or ``latest``."""
+        """A run by its name, by a prefix of its name, or ``latest``."""
         runs = self.runs()
         matching = runs[:1] if name == "latest" else [run for run in runs if run.id.startswith(name)]
         if len(matching) == 1:
@@ -194,12 +193,12 @@ class Store:
             return [_check(row) for row in connection.execute(query, (run,))]
 
     def violations(self, run: str, number: int) -> ViolationSet | None:
-        """All violations of a check that were kept; ``None`` where there are none."""
+        """All violations of a check that were kept; ``None`` if there are none."""
         with self._database.reading("read violations") as connection:
             return _stored_violations(connection, run, number)
 
     def introductions(self, run: str) -> list[tuple[int, str, Mapping[str, Any]]]:
-        """What the checks of a run wrote down of their ``population`` and ``model``: number, which, and what."""
+        """What the checks of a run recorded about their ``population`` and ``model``: number, key, and entry."""
         query = "SELECT number, key, entry FROM entries WHERE run = ? AND key IN ('population', 'model')"
         with self._database.reading("read a run") as connection:
             return [(number, key, json.loads(entry)) for number, key, entry in connection.execute(query, (run,))]
@@ -207,7 +206,7 @@ class Store:
 
 @dataclass(slots=True)
 class StoredJournal:
-    """The journal of one check in the store, which closes its connection.
+    """The journal of one check in the store, with its own connection.
 
     Guarantee: once :meth:`keep` has returned, the entry survives the end of this process, however it ends.
     """
@@ -235,7 +234,7 @@ class StoredJournal:
         return self._entries.get(key)
 
     def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
-        """Keep an entry, in a transaction of its own."""
+        """Keep an entry, in a separate transaction."""
         entry = make()
         row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
         try:
@@ -254,7 +253,7 @@ class StoredJournal:
         self._place += 1
 
     def keep_violations(self, violations: ViolationSet) -> None:
-        """Keep all violations of the check, a chunk at a time, in the place of any that were kept before."""
+        """Keep all violations of the check, a chunk at a time, replacing any that were kept before."""
         try:
             with self.connection:
                 self.connection.execute("DELETE FROM violations WHERE run = ? AND number = ?", (self.run, self.number))
@@ -267,11 +266,11 @@ class StoredJournal:
             raise record_error(f"write the violations of run {self.run}", None, error) from error
 
     def violations(self) -> ViolationSet | None:
-        """The violations that were kept, in memory or in a temporary file by now: the store may be closed."""
+        """The violations that were kept, copied to memory or a temporary file, so that the store may be closed."""
         return _stored_violations(self.connection, self.run, self.number)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the connection."""
         self.connection.close()
 
 
@@ -280,7 +279,7 @@ def _stored_violations(connection: sqlite3.Connection, run: str, number: int) ->
     try:
         stored = connection.execute(query, (run, number))
     except sqlite3.OperationalError:
-        return None  # a store of an earlier version that is only read has no such table
+        return None  # a read-only store of an earlier version has no such table
     from isonomia.records.violations import ViolationSet, unpack_columns  # which need NumPy
 
     found: ViolationSet | None = None
@@ -299,7 +298,7 @@ def _check(row: tuple[Any, ...]) -> CheckRecord:
 
 
 def _dumped(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, allow_nan=False)  # in ASCII, so that half a character can be written too
+    return json.dumps(value, allow_nan=False)  # in ASCII, so that lone surrogates can be written, too
 
 
 def _now() -> datetime:
@@ -315,21 +314,21 @@ def _stamp() -> str:
 Counterexample: TypeAlias = Mapping[str, Any]
 
 MAX_KEPT = 20
-"""How many counterexamples are kept of one property."""
+"""The most counterexamples that are kept for one property."""
 
 MAX_CHARACTERS = 1_000_000
-"""The most characters of one counterexample; a longer one would make every check slow to begin."""
+"""The most characters of one counterexample; a longer one would make every check slow to start."""
 
 
 def key_of(kind: str, text: str) -> str:
-    """What counterexamples of a property are kept under: its kind and its text, whatever the model is."""
+    """The key of a property's counterexamples: from its kind and its text, whatever the model."""
     return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()
 
 
 class Known:
-    """The known counterexamples in a folder of records, which is made when there is something to keep.
+    """The known counterexamples in a folder of records, which is created when there is something to keep.
 
-    Nothing here raises when the store cannot be read or written: a check that cannot look back is as good a check.
+    Nothing here raises if the store cannot be read or written: a check is valid without known counterexamples.
     What went wrong is in ``trouble``, in words. Several processes and threads may read and write at once.
     """
 
@@ -349,7 +348,7 @@ class Known:
         return tuple(item for item in items if isinstance(item, dict))
 
     def add(self, key: str, counterexamples: Sequence[Counterexample]) -> None:
-        """Keep counterexamples of a property, the first as the latest; beyond a number, the oldest are dropped."""
+        """Keep counterexamples of a property, the first as the latest; beyond ``MAX_KEPT``, the oldest are dropped."""
         with self._noting("keep a counterexample"):
             texts = [text for text in map(_sorted_json, counterexamples[:MAX_KEPT]) if len(text) <= MAX_CHARACTERS]
             if len(texts) < len(counterexamples[:MAX_KEPT]):
@@ -361,13 +360,13 @@ class Known:
                 self._change(key, drop=texts, add=texts[::-1])
 
     def drop(self, key: str, counterexamples: Sequence[Counterexample]) -> None:
-        """Forget counterexamples of a property; others that were added meanwhile stay."""
+        """Forget counterexamples of a property; others that were added in the meantime stay."""
         if counterexamples and self.path.exists():
             with self._noting("forget a counterexample"):
                 self._change(key, drop=list(map(_sorted_json, counterexamples)), add=[])
 
     def _change(self, key: str, drop: Sequence[str], add: Sequence[str]) -> None:
-        """Take texts away and put others on top, in one transaction that nobody else's can come between."""
+        """Remove texts and put others on top, in one exclusive transaction."""
         with closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             with connection:
@@ -392,7 +391,7 @@ class Known:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                # Two processes that make the store at once: one changes the mode, the other finds it locked, unasked.
+                # If two processes create the store at once, one changes the mode, and the other finds it locked.
                 if error_family(error) not in {"BUSY", "LOCKED"}:
                     raise
             connection.execute(KNOWN_TABLE)
@@ -403,7 +402,7 @@ class Known:
 
     @contextmanager
     def _noting(self, what: str) -> Iterator[None]:
-        """Turn what goes wrong into words."""
+        """Record what goes wrong in ``trouble`` instead of raising."""
         try:
             yield
         except sqlite3.Error as error:

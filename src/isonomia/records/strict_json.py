@@ -1,7 +1,7 @@
-"""JSON that is evidence: read strictly, written in one spelling, and checked against its schema.
+"""JSON that is evidence: read strictly, written in canonical form, and checked against its schema.
 
-Ordinary readers take the last of two equal keys, make infinities of large numbers, and read ``0.10000000000000001`` as
-``0.1``. Where a text is evidence, each of these would let two readers see different things in one file.
+Ordinary readers take the last of two equal keys, turn large numbers into infinities, and read ``0.10000000000000001``
+as ``0.1``. In evidence, each of these would let two readers see different things in one file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_strictly(path: Path) -> Any:
 
 
 def strict_json(data: bytes, what: str) -> Any:
-    """Read JSON; ``what`` is what the file is called in an error."""
+    """Read JSON; ``what`` is the name of the file in errors."""
     if len(data) > MAX_BYTES:
         raise RecordError(f"expected {what} of at most {MAX_BYTES:,} bytes, but it has {len(data):,}")
     try:
@@ -59,9 +59,9 @@ def strict_json(data: bytes, what: str) -> Any:
 
 
 def canonical(value: Any) -> bytes:
-    """The one spelling of a value: sorted keys, no spaces, UTF-8.
+    """The canonical form of a value: sorted keys, no spaces, UTF-8.
 
-    Half a character, as in a path of odd bytes, is written as if UTF-8 had a place for it.
+    A lone surrogate, as in a path of odd bytes, is encoded as if UTF-8 allowed it.
     """
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -99,12 +99,12 @@ def _no_number(text: str) -> NoReturn:
 # ------------------------------------------------------------------------------------------------------------- schemas
 
 _MAX_BITS = 1023
-"""Of whole numbers that a float can hold, if not exactly."""
+"""The most bits of a whole number that a float can hold, if not exactly."""
 
 
 @cache
 def evidence_schema() -> dict[str, Any]:
-    """The JSON Schema of an evidence file."""
+    """The JSON Schema for an evidence file."""
     schema: dict[str, Any] = json.loads(
         resources.files(__package__).joinpath("evidence.schema.json").read_text("utf-8")
     )
@@ -112,16 +112,16 @@ def evidence_schema() -> dict[str, Any]:
 
 
 def verdict_schema() -> dict[str, Any]:
-    """The JSON Schema of a verdict, as it stands in an evidence file or alone."""
+    """The JSON Schema of a verdict, in an evidence file or alone."""
     schema: dict[str, Any] = evidence_schema()["properties"]["checks"]["items"]["properties"]["verdict"]
     return schema
 
 
 def schema_problems(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Where a value is not what a JSON Schema says, what was expected there, and what it is.
+    """Where a value does not match a JSON Schema, what was expected there, and what it is.
 
-    A whole number is an integer only where it is written as one, without a point; and neither an integer nor a number
-    where no float can hold it.
+    A whole number is an integer only if it is written as one, without a decimal point; it is neither an integer nor a
+    number if no float can hold it.
     """
     for error in _validator()(schema).iter_errors(value):
         yield _problem(error, _path(error.absolute_path))
@@ -129,7 +129,7 @@ def schema_problems(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
 
 @cache
 def _validator() -> Any:
-    """The validator of schemas, for values of Python as well as those of JSON."""
+    """The validator, for Python values (mappings, tuples) as well as those of JSON."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -149,7 +149,7 @@ def _is_number(value: Any, kind: Any) -> bool:
 
 
 def _path(steps: Sequence[str | int]) -> str:
-    """Such as ``checks[0].verdict.delta``."""
+    """A path such as ``checks[0].verdict.delta``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
 
 
@@ -171,6 +171,3 @@ def _problem(error: Any, path: str) -> str:
             return f"{path}.{unknown} is not known".removeprefix(".")
         case _:
             return f"{where}: {shortened(error.message, 200)}"
-
-
-# ----------------------------------------------------------------------------------------------------------- fractions

@@ -1,4 +1,4 @@
-"""The verdict: an answer with its guarantee, and what is known about everything that it compared."""
+"""The verdict: an answer with its guarantee, and what is known about every compared quantity."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class LeafRecord:
-    """What is known of one leaf.
+    """What is known about one leaf.
 
     Attributes
     ----------
     text
         The leaf as it is written in the property.
     n
-        How many draws informed it; none where its value was proved.
+        How many draws informed it; 0 if its value was proved.
     estimate
-        Their mean, or what was proved; ``None`` where nothing is known.
+        Their mean, or the proved value; ``None`` if nothing is known.
     low, high
-        The values that the draws do not refute; by itself it misses the truth with probability at most the verdict's
-        ``delta``, at all times together, or at the looks that were planned.
+        The values that the draws do not refute. Each end, by itself, is on the wrong side of the truth with probability
+        at most the verdict's ``delta``, at all times together, or at the looks that were planned.
     """
 
     text: str
@@ -48,16 +48,16 @@ class LeafRecord:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What is known of one compared quantity.
+    """What is known about one compared quantity.
 
     Attributes
     ----------
     text
         The quantity.
     relation, threshold
-        What it must be, for example ``>=`` and 0.8; ``==`` and 0 for an effect that must not be there.
+        What it must be, for example ``>=`` and 0.8; ``==`` and 0 for an effect that must not exist.
     estimate
-        Its value at the leaves' estimates; ``None`` where it has none.
+        Its value at the leaves' estimates; ``None`` if it has none.
     low, high
         The values that the draws do not refute, in the sense of :class:`LeafRecord`.
     """
@@ -71,7 +71,7 @@ class Expression:
 
     @property
     def settled(self) -> bool | None:
-        """What the interval by itself says of this comparison; ``None`` where it covers the threshold."""
+        """What the interval alone says about this comparison; ``None`` if it covers the threshold."""
         low, high, edge = self.low, self.high, self.threshold
         match self.relation:
             case ">=":
@@ -87,7 +87,7 @@ class Expression:
 
     @property
     def margin(self) -> float:
-        """By how much the estimate meets the threshold, negative where it does not; infinite where there is none."""
+        """By how much the estimate meets the threshold, negative if it does not; infinite without an estimate."""
         if self.estimate is None:
             return inf
         if self.relation == "==":
@@ -96,7 +96,7 @@ class Expression:
         return distance if self.relation in {">", ">="} else -distance
 
     def agreeing(self, answer: bool | None) -> Expression:
-        """The same quantity with an interval that says what an answer says: beside the threshold, or across it."""
+        """The same quantity with an interval that agrees with an answer: beside the threshold, or across it."""
         if self.settled is answer:
             return self
         edge, below, above = self.threshold, nextafter(self.threshold, -inf), nextafter(self.threshold, inf)
@@ -111,7 +111,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """What is known of one group of a claim for every group.
+    """What is known about one group of a claim for every group.
 
     Attributes
     ----------
@@ -120,13 +120,13 @@ class GroupRecord:
     answer
         ``"holds"``, ``"violated"`` or ``"undecided"``, at one risk for all groups together.
     text, relation, threshold
-        The quantity that is compared, and what it must be; of several the worst.
+        The compared quantity, and what it must be; the worst if there are several.
     estimate
-        Its value at the leaves' estimates; ``None`` where it has none.
+        Its value at the leaves' estimates; ``None`` if it has none.
     low, high
         The values that the draws do not refute, for all groups at once; on the answer's side of the threshold.
     n
-        How many draws informed the group: those of the rate that has the fewest.
+        How many draws informed the group: those of the rate with the fewest.
     """
 
     group: str
@@ -141,7 +141,7 @@ class GroupRecord:
 
     @property
     def expression(self) -> Expression:
-        """The quantity by itself."""
+        """The quantity alone."""
         return Expression(self.text, self.relation, self.threshold, self.estimate, self.low, self.high)
 
 
@@ -158,13 +158,13 @@ class Verdict:
     delta
         The risk that was chosen beforehand.
     risk
-        The probability that this kind of answer is wrong: at most ``delta``; 0 for an exact answer and for none.
+        A bound on the probability that the answer is wrong: at most ``delta``; 0 for *exact* and *undecided* answers.
     method
         ``"bets"``, ``"region"``, ``"verifair"``, ``"exact"``, ``"one look"`` or ``"planned looks"``.
     samples
         How many people, or whatever ``counted`` says, the model was asked about.
     leaves, expressions
-        What is known of each leaf and of each compared quantity.
+        What is known about each leaf and each compared quantity.
     stopped
         Why it stopped, in words.
     assumptions
@@ -178,22 +178,22 @@ class Verdict:
     population, model
         What was audited: kind, size, name, fingerprint.
     counterexamples
-        Inputs that violate the property by themselves; a statement about rates has none.
+        Inputs each of which violates the property; a statement about rates has none.
     name
-        The property's name, where it has one.
+        The property's name, if it has one.
     version
         The version of Isonomia that gave the verdict.
     details
-        What an audit knows besides, as plain values that JSON can hold; empty for a property about rates.
+        What else an audit knows, as plain values that JSON can hold; empty for a property about rates.
     counted
-        What the samples are, and what a budget counts: ``"people"``; ``"pairs"`` of people where a property speaks of
-        ``other``; ``"cases"`` of k-safety; ``"points"`` that people can reach, of responsiveness.
+        What the samples are, and what a budget counts: ``"people"``; ``"pairs"`` of people if a property mentions
+        ``other``; ``"cases"`` in k-safety; ``"points"`` that people can reach, in responsiveness.
     looks
-        What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, or so many times as were planned.
+        What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, or the number of planned looks.
     groups
-        The answer for each group, where the property claims something for every group; empty for all others.
+        The answer for each group, if the property claims something for every group; otherwise empty.
     kept
-        All violations, for :meth:`violations`; no part of the stored form.
+        All violations, for :meth:`violations`; not part of the stored form.
     """
 
     text: str
@@ -221,12 +221,11 @@ class Verdict:
     kept: ViolationSet | None = field(default=None, compare=False, repr=False)
 
     def violations(self) -> ViolationSet:
-        """All distinct violations that were found, and not the smallest alone.
+        """All distinct violations that were found, not only the smallest.
 
-        Of a k-safety property these are the cases that break it; of responsiveness, the reachable points that decide
+        For a k-safety property these are the cases that break it; for responsiveness, the reachable points that decide
         about the people who break it. Iterating gives each like a counterexample; ``to_frame`` makes a table of all.
-        Of a verdict that comes from JSON or from an evidence file, and of other properties, they are the
-        counterexamples.
+        For a verdict from JSON or from an evidence file, and for other properties, they are the counterexamples.
         """
         from isonomia.records.violations import ViolationSet  # which needs NumPy
 
@@ -244,12 +243,12 @@ class Verdict:
 
     @property
     def proved(self) -> bool:
-        """Whether the answer was computed from a program, so that nobody was drawn or asked about."""
+        """Whether the answer was computed from a program, without drawing anybody."""
         return self.method == "exact" and not self.samples and bool(self.leaves or self.details.get("ways"))
 
     @property
     def worst(self) -> GroupRecord | None:
-        """The group that is worst off by its estimate; of those that are violated, or not known to hold, if any."""
+        """The group with the worst estimate; among the violated ones if any, else among the undecided ones if any."""
         known = [item for item in self.groups if item.estimate is not None]
         violated = [item for item in known if item.answer == "violated"]
         open_ones = [item for item in known if item.answer == "undecided"]
@@ -257,10 +256,10 @@ class Verdict:
 
     @property
     def headline(self) -> Expression | None:
-        """The compared quantity that the answer turns on; ``None`` where nothing is compared.
+        """The compared quantity that the answer depends on; ``None`` if nothing is compared.
 
-        Of a claim for every group it is that of the worst group, with an interval for the worst value of all groups:
-        the least value where all must be at least some threshold.
+        For a claim for every group it is that of the worst group, with an interval for the worst value of all groups:
+        the least value if all must be at least some threshold.
         """
         worst = self.worst
         if worst is None:
@@ -293,7 +292,7 @@ class Verdict:
         return leaves | {item.text: (item.low, item.high) for item in self.expressions}
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values that JSON can hold; :meth:`from_dict` brings it back.
+        """Everything as plain values that JSON can hold; :meth:`from_dict` is the inverse.
 
         An end of an interval that is infinite becomes ``None``: JSON has no infinity.
         """
@@ -304,17 +303,17 @@ class Verdict:
         return {"format": FORMAT, **data}
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Everything that has an interval as a frame of pandas, polars or pyarrow.
+        """Everything that has an interval, as a frame of pandas, polars or pyarrow.
 
-        There is a row for each compared quantity, each group and each rate or mean, or a single one where there are
-        none, with these columns: ``property``; ``answer``, of the group or of the whole verdict; ``kind``, which is
+        There is a row for each compared quantity, each group and each rate or mean, or a single one if there are none,
+        with these columns: ``property``; ``answer``, of the row or of the whole verdict; ``kind``, which is
         ``"compared"``, ``"group"``, ``"rate"`` or ``"verdict"``; ``group``; ``quantity``; ``relation``, ``threshold``;
         ``estimate``, ``low``, ``high``; and ``n``, the draws.
 
         Parameters
         ----------
         library
-            ``"pandas"``, ``"polars"`` or ``"pyarrow"``; the first of them that is installed unless given.
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``; by default the first of them that is installed.
         """
         rows: list[dict[str, Any]] = [
             {**asdict(item), "kind": "compared", "answer": _word(item.settled)} for item in self.expressions
@@ -330,12 +329,12 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
-        """Bring back what :meth:`to_dict` gave, also after a walk through JSON.
+        """The verdict from :meth:`to_dict`, also after a round trip through JSON.
 
         Raises
         ------
         DataError
-            Where something is missing or of another kind than a verdict has there.
+            If something is missing or has the wrong type.
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise DataError(_not_this_format(data))
@@ -364,7 +363,7 @@ class Verdict:
 
 
 def _word(settled: bool | None) -> str:
-    """What an interval says of its comparison."""
+    """What an interval says about its comparison."""
     return {True: "holds", False: "violated", None: "undecided"}[settled]
 
 
@@ -372,7 +371,7 @@ _RENDERERS: dict[str, Callable[[Verdict], str]] = {}
 
 
 def render_with(*, text: Callable[[Verdict], str], html: Callable[[Verdict], str]) -> None:
-    """Say how a verdict is printed and shown in a notebook: a value knows nothing of how it is displayed."""
+    """Set how a verdict is printed and shown in a notebook; the value itself does not know."""
     _RENDERERS.update(text=text, html=html)
 
 

@@ -1,8 +1,8 @@
-"""Every violation that a check has found, column by column: few in memory, many in a temporary file.
+"""Every violation that a check found, stored by columns: few in memory, many in a temporary file.
 
 A violation is a row. Its columns have paths, such as ``("inputs", "x1", "age")``, from which both forms are made: the
-row as nested values, like a counterexample, and the flat table with columns such as ``x1.age``. Rows come and go in
-chunks of columns, so that neither keeping nor exporting takes more memory than one chunk.
+row as nested values, like a counterexample, and the flat table with columns such as ``x1.age``. Rows are added and read
+in chunks of columns, so that neither storing nor exporting takes more memory than one chunk.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from isonomia.wording import shortened
 __all__ = ["Columns", "KeepsViolations", "ViolationSet", "pack_columns", "storable", "unpack_columns"]
 
 Path: TypeAlias = tuple[str, ...]
-"""Where a value stands in a violation."""
+"""Where a value is in a violation."""
 
 Columns: TypeAlias = Mapping[Path, NDArray[Any]]
 """A chunk of violations."""
 
 CHUNK = 2**13
-"""Rows that are put together into one chunk; larger ones save little and cost memory."""
+"""Rows that are joined into one chunk; larger chunks save little and cost memory."""
 
 IN_MEMORY = 2**23
-"""Bytes of chunks that are kept in memory, about; beyond that they go to a temporary file."""
+"""About how many bytes of chunks are kept in memory; further ones go to a temporary file."""
 
 LONGEST = 4000
-"""Characters of an object that is kept by its ``repr``."""
+"""The most characters of an object that is kept as its ``repr``."""
 
 
 @dataclass(eq=False)
@@ -67,7 +67,7 @@ class ViolationSet:
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> ViolationSet:
-        """Violations that are at hand as nested values, such as counterexamples."""
+        """Violations given as nested values, such as counterexamples."""
         result, items = cls(), [_flattened(row) for row in rows]
         paths = dict.fromkeys(path for item in items for path in item)
         if paths:
@@ -76,7 +76,7 @@ class ViolationSet:
 
     @classmethod
     def later(cls, source: Callable[[], Iterable[Columns]]) -> ViolationSet:
-        """Violations that are looked for when somebody first asks for them, a chunk after the other."""
+        """Violations that are computed when first needed, one chunk after the other."""
         return cls(_source=source)
 
     def _look(self) -> None:
@@ -87,7 +87,7 @@ class ViolationSet:
 
     @classmethod
     def of_packed(cls, chunks: Sequence[Callable[[], bytes]], *, more: bool) -> ViolationSet:
-        """Violations that a store holds, each chunk read when it is needed."""
+        """Violations from a store; each chunk is read again when it is needed."""
         result = cls(more=more)
         for read in chunks:
             columns = unpack_columns(read())
@@ -138,7 +138,7 @@ class ViolationSet:
         return rows
 
     def _settle(self) -> None:
-        """Make one chunk of those that wait, in memory or in the file."""
+        """Join the waiting rows into one chunk, in memory or in the file."""
         columns = joined_columns(self._waiting)
         self._waiting, self._waiting_rows = [], 0
         self._bytes += sum(map(_size, columns.values()))
@@ -148,7 +148,7 @@ class ViolationSet:
         data = pack_columns(columns)
         with self._lock:
             if self._file is None:
-                self._file = TemporaryFile(prefix="isonomia-violations-")  # noqa: SIM115  (open as long as the set is)
+                self._file = TemporaryFile(prefix="isonomia-violations-")  # noqa: SIM115  (open as long as the set)
                 weakref.finalize(self, self._file.close)
             start = self._file.seek(0, 2)
             size = self._file.write(data)
@@ -167,7 +167,7 @@ class ViolationSet:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._source is not None:  # nobody has looked, and where it is unpickled nobody can: as if none were kept
+        if self._source is not None:  # not computed yet, and impossible where it is unpickled: as if none were kept
             return type(None), ()
         return _unpickled, (list(self.packed()), self.more)
 
@@ -194,7 +194,7 @@ class ViolationSet:
         Parameters
         ----------
         library
-            ``"pandas"``, ``"polars"`` or ``"pyarrow"``; the first of them that is installed unless given.
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``; by default the first of them that is installed.
         """
         import pyarrow as pa
 
@@ -209,7 +209,7 @@ class ViolationSet:
                 return table
 
     def batches(self) -> Iterator[Any]:
-        """The flat table as record batches of pyarrow, each small enough for memory."""
+        """The flat table as pyarrow record batches, each small enough for memory."""
         import pyarrow as pa
 
         names, schema = self._names(), self.schema()
@@ -219,7 +219,7 @@ class ViolationSet:
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def json_lines(self) -> Iterator[str]:
-        """The flat table as JSON, many lines at a time."""
+        """The flat table as JSON lines, many at a time."""
         names = self._names()
         keys = ", ".join(f"{json.dumps(name).replace('%', '%%')}: %s" for name in names.values())
         line = f"{{{keys}}}\n"
@@ -229,7 +229,7 @@ class ViolationSet:
             yield "".join(map(line.__mod__, zip(*written, strict=True)))
 
     def schema(self) -> Any:
-        """The names and types of the flat table's columns, as pyarrow has them."""
+        """The pyarrow schema of the flat table."""
         import pyarrow as pa
 
         types = {"truth": pa.bool_(), "whole": pa.int64(), "real": pa.float64()}
@@ -239,14 +239,14 @@ class ViolationSet:
 
 @runtime_checkable
 class KeepsViolations(Protocol):
-    """Whoever keeps the violations of one check, such as the journal of a store."""
+    """Keeps the violations of one check, like the journal of a store."""
 
     def keep_violations(self, violations: ViolationSet) -> None:
-        """Keep them in the place of any that were kept before, a chunk at a time."""
+        """Keep them, a chunk at a time, replacing any that were kept before."""
         ...
 
     def violations(self) -> ViolationSet | None:
-        """Those that were kept; ``None`` where nothing was."""
+        """Those that were kept; ``None`` if nothing was."""
         ...
 
 
@@ -255,7 +255,7 @@ def _unpickled(chunks: list[bytes], more: bool) -> ViolationSet:
 
 
 def storable(value: Any) -> Any:
-    """A value as JSON holds it: itself if it can be, a list for an array, ``None`` for nothing, else its ``repr``."""
+    """A value as JSON can hold it: itself if possible, a list for an array, ``None`` for NaN, else its ``repr``."""
     if value is None or type(value) in {str, int, bool}:
         return value
     if isinstance(value, float):
@@ -273,7 +273,7 @@ def storable(value: Any) -> Any:
 
 
 def pack_columns(columns: Columns) -> bytes:
-    """Columns as bytes: a line of JSON that says what follows, and the numbers."""
+    """Columns as bytes: a line of JSON that describes what follows, and the data."""
     parts: list[bytes] = []
     head: list[Any] = []
     for path, column in columns.items():
@@ -301,7 +301,7 @@ def unpack_columns(data: bytes) -> Columns:
 
 
 def joined_columns(parts: Sequence[Columns]) -> Columns:
-    """Several chunks as one; a column that a chunk does not have is empty there."""
+    """Several chunks as one; a column that a chunk lacks is missing in its rows."""
     if len(parts) == 1:
         return parts[0]
     paths = dict.fromkeys(path for part in parts for path in part)
@@ -327,7 +327,7 @@ def _column(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _plain(column: NDArray[Any]) -> NDArray[Any]:
-    """A column of numbers or truth values as it is, any other with values that JSON can hold."""
+    """A column of numbers or truth values as it is, any other converted to values that JSON can hold."""
     if column.dtype.kind in "bf" or (column.dtype.kind in "iu" and column.dtype != np.uint64):
         return column.astype({"b": np.bool_, "f": np.float64}.get(column.dtype.kind, np.int64), copy=False)
     if column.dtype.kind in "mM":
@@ -365,7 +365,7 @@ def _wider(one: str, other: str) -> str:
 
 
 def _size(column: NDArray[Any]) -> int:
-    """The bytes of a column, about: of texts from some of them."""
+    """About how many bytes a column has; for texts, estimated from some of them."""
     if column.dtype != object:
         return int(column.nbytes)
     some = column[:: max(1, len(column) // 32)].tolist()
@@ -374,7 +374,7 @@ def _size(column: NDArray[Any]) -> int:
 
 
 _SMALL = 256
-"""How many different texts a column may have to be kept by their numbers."""
+"""A column with at most this many different texts is stored as codes."""
 
 
 def _encoded(column: NDArray[Any]) -> tuple[str, list[Any] | None, bytes]:
@@ -406,7 +406,7 @@ def _decoded(kind: str, values: list[Any] | None, data: bytes, rows: int) -> NDA
 def _nested(paths: Sequence[Path], values: Sequence[Any]) -> dict[str, Any]:
     """One violation as nested values.
 
-    What became of a feature stands under ``after``; it is told as a difference from the first input, where it is one.
+    New values of features, under ``after``, become differences from the first input, where they differ.
     """
     row: dict[str, Any] = {}
     for path, value in zip(paths, values, strict=True):

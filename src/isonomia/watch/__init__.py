@@ -1,8 +1,8 @@
 """Watch: a model in production, judged as people arrive.
 
-Reading order: :mod:`~isonomia.watch.claims`, what is watched; :mod:`~isonomia.watch.stream`, what a
-stream leaves behind; :mod:`~isonomia.watch.watch`, how it is judged; :mod:`~isonomia.watch.answers`, what comes of it;
-:mod:`~isonomia.watch.evidence`, what is sealed of it.
+Reading order: :mod:`~isonomia.watch.claims`, what is watched; :mod:`~isonomia.watch.stream`, what is kept of a stream;
+:mod:`~isonomia.watch.watch`, how it is judged; :mod:`~isonomia.watch.answers`, the results;
+:mod:`~isonomia.watch.evidence`, the sealed evidence.
 """
 
 from isonomia.watch.answers import Alarm, WatchStatus

@@ -1,7 +1,7 @@
-"""What a watch answers, and from what: alarms, verdicts so far, and how things stand for the last samples.
+"""The answers of a watch, and what they are computed from: alarms, verdicts so far, and the status of the last samples.
 
 Every answer is a function of the terms of the watch, which are known beforehand, and of a few statistics of constant
-size. Whoever has both, from a watch at work or from its evidence, comes to the same answers.
+size. So a running watch and its evidence, which both have these, give the same answers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from isonomia.wording import plural
 __all__ = ["Alarm", "SideStatistics", "WatchStatistics", "WatchStatus", "WatchTerms"]
 
 SPENDING = 1.1
-"""The window that starts as the k-th has a part of the risk in proportion to k to minus this."""
+"""The k-th window gets a part of the risk proportional to ``k ** -SPENDING``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Alarm:
     Attributes
     ----------
     property
-        Its name, or its text where it has none.
+        Its name, or its text if it has none.
     group
-        Whom it is about, where the property claims something for every group.
+        Whom it is about, if the property claims something for every group.
     text
         The comparison that no longer holds.
     sample
@@ -51,7 +51,7 @@ class Alarm:
     onset
         After how many samples it probably began, with the earliest and the latest that the samples allow.
     estimate
-        What was compared, over the samples since the estimated onset; ``None`` where a group had none since.
+        The compared quantity over the samples since the estimated onset; ``None`` if a group had none since.
     relation, threshold
         What it must be.
     """
@@ -76,9 +76,9 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class WatchStatus:
-    """Whether a comparison holds for the last samples: ``answer`` is the side of the threshold that the interval is on.
+    """Whether a comparison holds for the last samples: ``answer`` says on which side of the threshold the interval is.
 
-    ``samples`` says how many samples of the stream it is about, and ``leaves`` what is known of each rate.
+    ``samples`` says how many samples of the stream it is about, and ``leaves`` what is known about each rate.
     """
 
     property: str
@@ -95,10 +95,10 @@ class WatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class SideStatistics:
-    """What is known of one half-space, as logarithms of wealth.
+    """What is known about one half-space, as logarithms of wealth.
 
-    ``against`` and ``opposite`` are the highest that bets against the claim, and against its opposite, ever had that
-    started with the first sample; ``height`` is what the e-detector has now.
+    ``against`` and ``opposite`` are the highest wealth so far of the bets that started with the first sample, against
+    the claim and against its opposite; ``height`` is the present value of the e-detector.
     """
 
     against: float
@@ -113,15 +113,15 @@ class WatchStatistics:
     Attributes
     ----------
     samples, pending, missing
-        How many samples were judged, wait for an outcome, and were left out for want of one.
+        How many samples were judged, wait for an outcome, and were left out for lack of one.
     acknowledged
         After how many samples alarms were acknowledged, each time.
     everything, recent
         The sums of each rate and mean: of the whole stream, and of the last window.
     sides
-        For each half-space what the bets have come to.
+        The wealth of the bets on each half-space.
     crossings
-        For each alarm the number of its half-space, and what its e-detector knew.
+        For each alarm, the number of its half-space, and the state of its e-detector.
     """
 
     samples: int
@@ -143,14 +143,14 @@ class WatchStatistics:
 
 @dataclass(frozen=True)
 class WatchTerms:
-    """What is watched, and at which risks; and what follows from statistics.
+    """What is watched, and at which risks; its methods compute the answers from statistics.
 
     Attributes
     ----------
     properties, claims
-        What must hold, and the comparisons that it was taken apart into.
+        What must hold, and the comparisons into which it was split.
     alpha, run_length, delta, window, seed
-        As :class:`Watch` has them.
+        As for :class:`Watch`.
     """
 
     properties: tuple[Property, ...]
@@ -184,7 +184,7 @@ class WatchTerms:
     # --------------------------------------------------------------------------------------------------------- alarms
 
     def enough(self, epoch: int) -> float:
-        """The log wealth at which an e-detector gives an alarm, after so many acknowledgements."""
+        """The log wealth at which an e-detector gives an alarm, after ``epoch`` acknowledgements."""
         count = len(self.sides)
         if self.run_length is not None:
             return log(self.run_length * count)
@@ -194,7 +194,7 @@ class WatchTerms:
 
     @property
     def onset_risk(self) -> float:
-        """The risk of the earliest moment at which a comparison may have begun to fail."""
+        """The risk of the bound on the earliest onset of a failure."""
         return self.delta if self.alpha is None else self.alpha
 
     def alarm(self, index: int, crossing: Crossing) -> Alarm:
@@ -238,7 +238,7 @@ class WatchTerms:
         return tuple(found)
 
     def _leaves(self, tally: StreamTally, risk: float) -> dict[Leaf, LeafRecord]:
-        """What is known of each rate and mean; the risk is shared evenly."""
+        """What is known about each rate and mean; the risk is divided evenly."""
         share = risk / len(self.leaves)
         return {leaf: self._leaf(k, leaf, tally, share) for k, leaf in enumerate(self.leaves)}
 
@@ -313,7 +313,7 @@ class WatchTerms:
         )
 
     def _answer(self, claim: int, known: WatchStatistics) -> bool | None:
-        """Has a comparison held so far? Violated where a half-space is refuted, holds where every opposite is."""
+        """Has a comparison held so far? Violated if a half-space is refuted, holds if every opposite is."""
         mine = [known.sides[index] for index, (number, _) in enumerate(self.sides) if number == claim]
         violated = log(len(self.sides) / self.delta)
         holds = log(len(self.properties) / self.delta)
@@ -342,12 +342,12 @@ _MEANING = {
 
 
 def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None:
-    """What was compared, since the onset; ``None`` where a group had no samples since, or several rates."""
+    """The compared quantity since the onset; ``None`` if a group had no samples since, or has several rates."""
     found = {}
     for channel, factors, mean in zip(side.channels, side.factors, onset.means, strict=True):
         if len(factors) > 1 or mean is None:
             return None
-        found[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # and not -0
+        found[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # + 0.0 avoids -0.0
     if set(found) != set(claim.leaves):
         return None
     value, _ = over_box(claim.quantity, found)
@@ -355,7 +355,7 @@ def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None
 
 
 def _unseen(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
-    """Groups that nobody was in, and events that nobody had: more often misspelled than impossible."""
+    """Remarks on groups without members and events that never happened: more often misspelt than impossible."""
     nobody = [
         f"no sample so far informs {leaf.text}, so nothing is said about it: is it spelled as in the stream?"
         for leaf in leaves

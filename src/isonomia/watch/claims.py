@@ -1,6 +1,6 @@
-"""What is watched: properties taken apart into comparisons, each with an e-detector.
+"""What is watched: properties split into comparisons, each with an e-detector.
 
-A comparison that is linear after clearing denominators is a half-space, or two for one with ``abs``. Draws inform it by
+A comparison that is linear after clearing denominators is a half-space, or two if it has ``abs``. Draws inform it by
 group: what a person contributes is a *payoff*, and the sum of the groups' mean payoffs is at most a bound.
 """
 
@@ -42,7 +42,7 @@ class WatchedSide:
     channels
         The groups, each with the leaves that a person of it informs.
     factors
-        For each group, what each of its leaves counts.
+        For each group, the coefficient of each of its leaves.
     ranges
         The lowest and highest value of each leaf.
     detector
@@ -56,11 +56,11 @@ class WatchedSide:
 
     @property
     def tickets(self) -> int:
-        """How many kinds of tickets there are; 1 where no two groups overlap."""
+        """How many kinds of tickets there are; 1 if no two groups overlap."""
         return max((channel.ticket.of for channel in self.channels if channel.ticket), default=1)
 
     def payoffs(self, reader: Reader, tickets: Floats) -> tuple[Integers, Floats]:
-        """For each row of a table its group, -1 for none, and its payoff. ``tickets`` are between 0 and 1."""
+        """The group of each row of a table, -1 for none, and its payoff. ``tickets`` are between 0 and 1."""
         labels = np.full(reader.batch.rows, -1, dtype=np.int64)
         payoffs = np.zeros(reader.batch.rows)
         for number, (channel, factors) in enumerate(zip(self.channels, self.factors, strict=True)):
@@ -81,9 +81,9 @@ class WatchedClaim:
     Attributes
     ----------
     number
-        Of which property, from 0.
+        The number of its property, from 0.
     group
-        Whom it is about, where the property claims something for every group.
+        Whom it is about, if the property claims something for every group.
     text, quantity, relation, threshold
         The comparison, and what is compared with what.
     leaves, ranges
@@ -110,7 +110,7 @@ def watched_claims(
     score: tuple[float, float] | None,
     loan: Loan,
 ) -> tuple[WatchedClaim, ...]:
-    """Take properties apart; ``values`` are those of columns that a ``for`` runs over."""
+    """Split properties into comparisons; ``values`` are those of columns that a ``for`` runs over."""
     found = [
         claim
         for number, prop in enumerate(properties)

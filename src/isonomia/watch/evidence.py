@@ -1,9 +1,9 @@
 """The evidence of a watch: the statistics that its answers are computed from, the answers, and what was read.
 
-It is an evidence file like that of a run, with a part of its own. Of constant size but for the list of what was read
-and for the alarms, it holds sums and the wealth of bets at the moments that matter, and no samples. *Guarantee*: where
-nothing differs, alarms, verdicts and intervals follow from these statistics. What is not implied is that the statistics
-are those of the stream, since wealth cannot be computed without the samples: only reading them again shows that.
+It is an evidence file like that of a run, with an additional part. It holds sums and the wealth of bets at the moments
+that matter, and no samples; its size is constant, except for the list of what was read and the alarms. *Guarantee*: if
+nothing differs, alarms, verdicts and intervals follow from these statistics. It is not implied that the statistics are
+those of the stream, since wealth cannot be computed without the samples: only reading them again shows that.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ __all__ = [
 ]
 
 MAX_SAMPLES = 2**53
-"""More samples than any stream has: beyond, whole numbers are not exact as floats."""
+"""The most samples of a stream: beyond this, whole numbers are not exact as floats."""
 
 CLOSE = 1e-9
-"""By which part of themselves sums may differ, and the log wealth of an alarm from its threshold: rounding."""
+"""The relative error that rounding may cause in sums, and between the log wealth of an alarm and its threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """What is known of a stream besides its statistics; nothing of one whose samples came from Python.
+    """What else is known about a stream; nothing if its samples came from Python.
 
     Attributes
     ----------
@@ -55,7 +55,8 @@ class StreamRecord:
     log
         What was read, in order, and where alarms were acknowledged: ``brings``, ``position``, ``rows``, ``digest``.
     alarms
-        For each alarm when it was ``raised`` and ``acknowledged``, in which part it came, ``in``, and ``began_in``.
+        For each alarm, when it was ``raised`` and ``acknowledged``, and the parts ``in`` which it came and
+        ``began_in`` which it began.
     """
 
     source: str | None = None
@@ -78,13 +79,13 @@ def watch_evidence(
     Parameters
     ----------
     terms, known, stream
-        What is watched, what came of it, and what was read.
+        What is watched, its statistics, and what was read.
     run, audit
-        As :class:`EvidenceFile` has them; ``audit`` is the watch file.
+        As for :class:`EvidenceFile`; ``audit`` is the watch file.
     definitions
         The table of each property in the watch file.
     model
-        What the model says of itself; empty where none is asked.
+        What the model says about itself; empty without a model.
     """
     entries = {"model": model} if model else {}
     checks = tuple(
@@ -100,7 +101,7 @@ def watch_evidence(
 
 
 def watch_part(terms: WatchTerms, known: WatchStatistics) -> dict[str, Any]:
-    """Statistics and what follows from them, as the evidence of a watch has them."""
+    """The statistics and what follows from them, in the form of the evidence."""
     return {
         "samples": known.samples,
         "pending": known.pending,
@@ -130,7 +131,7 @@ def _alarm(alarm: Alarm) -> dict[str, Any]:
 
 
 def _side(terms: WatchTerms, watched: tuple[int, WatchedSide], side: SideStatistics) -> dict[str, Any]:
-    """What is known of a half-space, and the smallest risks at which it, and its opposite, would be refuted."""
+    """What is known about a half-space, and the smallest risks at which it, and its opposite, would be refuted."""
     violated, holds = len(terms.sides) * exp(-side.against), len(terms.properties) * exp(-side.opposite)
     return {
         "text": terms.claims[watched[0]].text,
@@ -176,12 +177,12 @@ def _plain_crossing(index: int, crossing: Crossing) -> dict[str, Any]:
 
 
 def _or_none(value: Any) -> Any:
-    """A number that JSON can hold: nothing in place of an infinite one."""
+    """A number that JSON can hold: ``None`` in place of an infinite one."""
     return None if isinstance(value, float) and isinf(value) else value
 
 
 def _finite(verdict: dict[str, Any]) -> dict[str, Any]:
-    """As JSON gives it back: lists in place of tuples."""
+    """A verdict as JSON gives it back: lists in place of tuples."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in verdict.items()}
 
 
@@ -189,7 +190,7 @@ def _finite(verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def statistics_in(watch: Mapping[str, Any], terms: WatchTerms) -> WatchStatistics:
-    """The statistics in the evidence of a watch; a ``RecordError`` where they are of another."""
+    """The statistics in the evidence of a watch; raises ``RecordError`` if they belong to another watch."""
     texts = [to_text(leaf) for leaf in terms.leaves]
     if [each["text"] for each in watch["rates"]] != texts:
         raise RecordError(f"expected sums of {', '.join(texts):.200}, which the watch file speaks of, in this order")
@@ -239,7 +240,7 @@ def _or_lowest(value: float | None) -> float:
 
 
 def contradictions(watch: Mapping[str, Any], terms: WatchTerms, known: WatchStatistics) -> Iterator[str]:
-    """What no stream can come to, in words: the arithmetic takes statistics as they are."""
+    """Why no stream can have these statistics, in words; replaying alone would accept any statistics."""
     yield from _impossible_sums(terms, known)
     yield from _impossible_alarms(watch["alarms"], terms, known)
     if watch["source"] is not None:
@@ -268,7 +269,7 @@ def _impossible_sums(terms: WatchTerms, known: WatchStatistics) -> Iterator[str]
 
 
 def _possible(count: float, total: float) -> bool:
-    """Whether so many values between 0 and 1 can have this sum."""
+    """Whether ``count`` values between 0 and 1 can have this sum."""
     close = CLOSE * max(1.0, abs(count))
     return count >= 0 and -close <= total <= count + close
 
@@ -308,7 +309,7 @@ def _impossible_alarms(alarms: Sequence[Mapping[str, Any]], terms: WatchTerms, k
 
 
 def _possible_since(terms: WatchTerms, index: int, crossing: Crossing) -> bool:
-    """Whether the draws since the onset are so many, and their payoffs within their range."""
+    """Whether the draws since the onset can be this many, and their payoffs are within their range."""
     detector, (counts, sums) = terms.sides[index][1].detector, crossing.since.T
     room = crossing.draws - crossing.moments[crossing.best]
     close = CLOSE * np.maximum(1.0, counts)
@@ -318,7 +319,7 @@ def _possible_since(terms: WatchTerms, index: int, crossing: Crossing) -> bool:
 
 
 def _other_log(watch: Mapping[str, Any], known: WatchStatistics) -> Iterator[str]:
-    """Where what was read does not add up to what was judged."""
+    """Where the rows that were read do not add up to those that were judged."""
     rows, acknowledged, files = 0, [], []
     for entry in watch["log"]:
         if entry["brings"] == ACKNOWLEDGED:
@@ -355,7 +356,7 @@ def _other_files(alarms: Sequence[Mapping[str, Any]], files: Sequence[tuple[int,
             yield f"{what} is said to have come in {alarm['in']}, which has other samples"
             continue
         began = next(k for k, (_, upto, _) in enumerate(files) if upto >= min(onset, alarm["sample"]))
-        # Of a long history some files are forgotten: then the next one that is remembered is named.
+        # A long history drops some files: then the next one that is kept is named.
         if alarm["began_in"] not in names[began : came + 1]:
             yield f"{what} is said to have begun in {alarm['began_in']}, which has other samples"
 
@@ -391,7 +392,7 @@ def _lines(table: Mapping[str, Any]) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """Values of Python's and NumPy's as TOML has them."""
+    """Python and NumPy values as TOML can hold them."""
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         return value.item() if isinstance(value, np.generic) else value
     return [_listed(each) for each in value]

@@ -1,7 +1,7 @@
 """A watch in one TOML file: what must hold, where decisions come from, and who is told about an alarm.
 
-Such a file may come from a stranger, as an audit file may: what it may not do by itself is found in its text by
-:mod:`isonomia.audits.audit_file.permissions`, before anything is opened.
+Like an audit file, it may come from a stranger: :mod:`isonomia.audits.audit_file.permissions` finds in its text what
+needs permission, before anything is opened.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def read_watch_file(path: str | Path) -> AuditFile:
 
 
 def recorded_watch_file(path: str | Path, text: str) -> AuditFile:
-    """A watch file of which a record has the text; it has no source where the watch was made in Python."""
+    """A watch file whose text is in a record; it has no source if the watch was made in Python."""
     return _checked(Path(path), text, RecordedTexts({}))
 
 
@@ -158,7 +158,7 @@ def _checked(file: Path, text: str, texts: Texts) -> AuditFile:
 
 
 def watch_of(file: AuditFile, permissions: Permissions, model: Model | None = None) -> Watch:
-    """The watch that a file describes, which has seen nothing yet; its model is opened unless one is given."""
+    """The watch that a file describes, before any sample; its model is opened unless one is given."""
     content, late = file.content, file.content.get("outcomes", {})
     if ("alpha" in content) == ("run_length" in content):
         raise file.error(
@@ -194,7 +194,7 @@ def source_of(file: AuditFile, permissions: Permissions) -> StreamSource:
 
 
 def outcomes_of(file: AuditFile, permissions: Permissions) -> StreamSource | None:
-    """Where late outcomes come from; ``None`` where there are none, or standard input brings them."""
+    """Where late outcomes come from; ``None`` if there are none, or standard input brings them."""
     if "outcomes" not in file.content:
         return None
     entry = FileTable(file, ("outcomes",), file.content["outcomes"])
@@ -206,7 +206,7 @@ def outcomes_of(file: AuditFile, permissions: Permissions) -> StreamSource | Non
 
 
 def described(file: AuditFile, permissions: Permissions) -> str | None:
-    """Where decisions and outcomes come from, in words; ``None`` where the watch was made in Python."""
+    """Where decisions and outcomes come from, in words; ``None`` if the watch was made in Python."""
     if "source" not in file.content:
         return None
     sources = source_of(file, permissions), outcomes_of(file, permissions)
@@ -220,7 +220,7 @@ def store_of(file: AuditFile) -> Path:
 
 
 def channels_of(file: AuditFile) -> list[AlarmChannel]:
-    """Who is told of an alarm."""
+    """The channels for alarms."""
     entry = FileTable(file, ("alarm",), file.content.get("alarm", {}))
     timeout = float(entry.get("timeout", 30.0))
     found: list[AlarmChannel] = []
@@ -248,7 +248,7 @@ def _address(entry: FileTable) -> str:
     variable = str(entry.get("webhook_env"))
     address = os.environ.get(variable, "").strip()
     if not address.startswith(("http://", "https://")):
-        # What is there in place of an address may be a secret, and is not repeated.
+        # What is there instead of an address may be a secret, and is not repeated.
         raise entry.error(
             f"expected an address such as https://host/path in the environment variable {variable}, but it "
             f"{'holds something else' if address else 'is not set'}",

@@ -1,7 +1,7 @@
-"""A watch at work: takes what its source brings, keeps what comes of it, and tells whoever should know of an alarm.
+"""A running watch: it reads its source, stores the results, and delivers alarms.
 
-Every part of the source is judged and written down in one transaction. An alarm is written down with it, and delivered
-afterwards, until each of its channels has it: at least once, and perhaps twice if the process was killed in between.
+Every part of the source is judged and stored in one transaction. An alarm is stored with it, and delivered afterwards,
+until each of its channels has it: at least once, and perhaps twice if the process was killed in between.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from isonomia.watch.watch import Watch
 __all__ = ["AlarmChannel", "AlarmCommand", "AlarmLine", "Monitor", "Webhook", "brought_by", "judged"]
 
 SELDOM = 1.0
-"""Seconds between two points of the history, where parts have no names of their own."""
+"""Seconds between two points of the history, unless parts are separate, as files are."""
 
 
 # ------------------------------------------------------------------------------------------------ who is told of alarms
 
 
 class AlarmChannel(Protocol):
-    """Tells somebody of an alarm."""
+    """Delivers alarms."""
 
     @property
     def name(self) -> str:
-        """What it is called in the store."""
+        """Its name in the store."""
         ...
 
     def deliver(self, message: bytes) -> None:
-        """Hand over an alarm, as JSON; a ``ModelError`` where it did not arrive."""
+        """Deliver an alarm, as JSON; raises ``ModelError`` if it did not arrive."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmCommand:
-    """A program that reads an alarm from its standard input. It has it when it ends with exit code 0."""
+    """A program that reads an alarm from its standard input. Exit code 0 means that it was delivered."""
 
     command: Command
     name = "command"
@@ -67,20 +67,20 @@ class AlarmCommand:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address to which an alarm is sent by POST. It has it when it answers with a status of 200 to 299."""
+    """An address to which an alarm is sent by POST. A status of 200 to 299 means that it was delivered."""
 
     sender: Sender
     name = "webhook"
 
     def deliver(self, message: bytes) -> None:
         """Send it."""
-        # Only the host: the path of such an address is often its password.
+        # Only the host: the path of such an address often acts as its password.
         self.sender.tell(message, str(urlsplit(self.sender.url).hostname), Event())
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmLine:
-    """A line of JSON, for whoever reads the output of the command."""
+    """A line of JSON in the output of the command."""
 
     write: Callable[[str], None]
     name = "line"
@@ -102,11 +102,11 @@ class Monitor:
     outcomes
         Where late outcomes come from, unless the source brings them itself.
     title
-        What is watched, for whoever is told of an alarm.
+        What is watched, for the recipients of alarms.
     time
-        The column that says when a decision was made; without one, days are those of the files, or of reading.
+        The column that says when a decision was made; without one, rows are counted by file, or by the day of reading.
     warn
-        Told, in words, what did not work and will be tried again.
+        Called with a message about what failed and will be tried again.
     """
 
     watch: Watch
@@ -120,7 +120,7 @@ class Monitor:
     _last_point: float = -SELDOM
 
     def resume(self) -> None:
-        """Go on where the store ends, or begin."""
+        """Continue where the store ends, or begin."""
         state = self.store.state()
         if state is None:
             self.store.begin(self.watch.state)
@@ -132,7 +132,7 @@ class Monitor:
             self.outcomes.resume(_positions(log, brought_by(self.outcomes)))
 
     def catch_up(self, stop: Event) -> int:
-        """Take everything that has come, decisions first; how many rows there were."""
+        """Judge everything that has come, decisions first; returns how many rows there were."""
         rows = 0
         for source in (self.source, self.outcomes):
             for part in () if source is None else source.new(stop):
@@ -142,7 +142,7 @@ class Monitor:
         return rows
 
     def acknowledge(self) -> int:
-        """Take note of the alarms that are open, and watch on; how many there were."""
+        """Acknowledge the open alarms, and watch on; returns how many there were."""
         waiting = [alarm for alarm in self.store.alarms() if alarm.acknowledged is None]
         if waiting:
             self.watch.acknowledge()
@@ -150,7 +150,7 @@ class Monitor:
         return len(waiting)
 
     def evidence(self, file: AuditFile) -> EvidenceFile:
-        """The evidence of the watch as it stands; ``file`` is its watch file."""
+        """The evidence of the watch in its present state; ``file`` is its watch file."""
         log = [
             {"brings": each.brings, "position": each.position, "rows": each.rows, "digest": each.digest}
             for each in self.store.log()
@@ -171,7 +171,7 @@ class Monitor:
         )
 
     def deliver(self) -> bool:
-        """Hand alarms to every channel that has not got them; whether all of them have."""
+        """Deliver alarms to every channel that does not have them; returns whether all of them do."""
         everybody = True
         for alarm in self.store.alarms():
             for channel in self.channels:
@@ -187,7 +187,7 @@ class Monitor:
         return everybody
 
     def message(self, alarm: KeptAlarm) -> bytes:
-        """An alarm as JSON: the same each time, so that whoever gets it twice can tell."""
+        """An alarm as JSON: the same each time, so that a recipient can recognize a duplicate."""
         onset = {name: alarm.content["onset"][name] for name in ("estimate", "low", "high")}
         content = {
             "id": f"{self.store.id}-{alarm.number}",
@@ -201,7 +201,7 @@ class Monitor:
         return json.dumps(content).encode()
 
     def point(self, label: str) -> HistoryPoint:
-        """How things stand now."""
+        """The present status, for the history."""
         claims = tuple(
             (each.expression.estimate, each.expression.low, each.expression.high, each.answer)
             for each in self.watch.now
@@ -229,7 +229,7 @@ class Monitor:
 
 
 def _shareable(file: AuditFile) -> str:
-    """The text of a watch file without the path of a webhook, which is often its password."""
+    """The text of a watch file without the path of a webhook, which often acts as its password."""
     address = file.content.get("alarm", {}).get("webhook")
     if address is None:
         return file.text
@@ -250,7 +250,7 @@ def brought_by(source: StreamSource) -> str | None:
 
 
 def judged(watch: Watch, part: Part) -> tuple[Alarm, ...]:
-    """What a part brings to a watch: samples, or outcomes of those that came before."""
+    """Let a watch judge a part, samples or outcomes of earlier ones; returns the alarms."""
     if part.table is None:
         return ()
     try:

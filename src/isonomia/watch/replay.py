@@ -1,7 +1,7 @@
-"""A watch once more: from the statistics of its evidence, or with everything that it has read.
+"""Replaying a watch: from the statistics of its evidence, or with everything that it has read.
 
-What comes from an evidence file is not believed: nothing of it is run, opened or looked up on disk, unless somebody
-asks for that and allows it.
+An evidence file is not trusted: nothing that it names is run, opened or looked up on disk, unless the user requests and
+allows it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ __all__ = ["RebuiltWatch", "Reread", "rebuilt_watch", "recomputed_watch", "repla
 
 
 EACH = ("sides", "now", "alarms")
-"""What the evidence of a watch has for each property; the rest is counted once for all of them."""
+"""The parts of the evidence that belong to single properties; the rest is shared by all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """What came of a watch once more: its verdicts, and all else as evidence has it."""
+    """The results of replaying a watch: its verdicts, and everything else in the form of the evidence."""
 
     verdicts: tuple[Verdict, ...]
     part: Mapping[str, Any]
@@ -59,7 +59,7 @@ class _Again:
 
 @dataclass(frozen=True)
 class RebuiltWatch:
-    """What the watch file in the evidence of a watch says, with the statistics beside it."""
+    """The watch that the watch file in the evidence describes, with its statistics."""
 
     evidence: EvidenceFile
     file: AuditFile
@@ -73,12 +73,12 @@ class RebuiltWatch:
 
     @cached_property
     def known(self) -> WatchStatistics:
-        """The statistics; a ``RecordError`` where they are not of this watch."""
+        """The statistics; raises ``RecordError`` if they do not belong to this watch."""
         return statistics_in(self.watch, self.terms)
 
     @property
     def lost(self) -> str | None:
-        """Why nothing can be read again, in words; ``None`` where it can, as long as the source is there."""
+        """Why nothing can be read again, in words; ``None`` if it can, as long as the source exists."""
         source = self.file.content.get("source")
         if source is None:
             return "the samples of this watch came from Python"
@@ -88,12 +88,12 @@ class RebuiltWatch:
 
     @cached_property
     def again(self) -> _Again:
-        """What follows from them."""
+        """What follows from the statistics."""
         return _Again.of(self.terms, self.known)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """The alarms that follow from them."""
+        """The alarms that follow from the statistics."""
         return tuple(self.terms.alarm(index, crossing) for index, crossing in self.known.crossings)
 
     @property
@@ -104,20 +104,20 @@ class RebuiltWatch:
 
     @cached_property
     def contradictions(self) -> tuple[object, ...]:
-        """Where the record contradicts itself; nothing where it cannot be read, which every property tells."""
+        """Where the record contradicts itself; statistics that cannot be read are reported by every property."""
         run, title = self.evidence.run, self.file.content.get("title") or self.file.path.stem
         said = {"title": run["title"], "seed": run["seed"], "source": self.watch["source"]}
         stated = {"title": title, "seed": self.terms.seed, "source": described(self.file, Permissions())}
         found: list[object] = list(differences(said, stated))
         try:
             found += contradictions(self.watch, self.terms, self.known)
-        except Exception:  # whatever a stranger wrote; told property by property
+        except Exception:  # a stranger may have written anything; reported property by property
             return tuple(found)
         return tuple(found)
 
 
 def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
-    """Read the watch file in the evidence of a watch. The text decides; what is said twice must be said alike."""
+    """Read the watch file in the evidence of a watch. The text decides; what the record repeats must agree with it."""
     audit = evidence.audit
     try:
         file = recorded_watch_file(audit["name"], audit["text"])
@@ -137,7 +137,7 @@ def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
 
 
 def recomputed_watch(watch: RebuiltWatch) -> Iterator[Recomputed]:
-    """Compute every verdict, alarm and interval once more from the statistics alone."""
+    """Compute every verdict, alarm and interval again from the statistics alone."""
     for number, check in enumerate(watch.evidence.checks):
         began = perf_counter()
         result = attempt(check, partial(_recompute, watch, number))
@@ -156,7 +156,7 @@ def _recompute(watch: RebuiltWatch, number: int) -> tuple[tuple[ValueDifference,
 
 
 def _differences(watch: RebuiltWatch, number: int, again: _Again) -> Iterator[ValueDifference]:
-    """Where what is recorded of one property differs from what came once more."""
+    """Where the record of one property differs from the replayed results."""
     check = watch.evidence.checks[number]
     assert check.verdict is not None
     yield from differences(check.verdict["version"], watch.evidence.run["versions"].get("isonomia"), "version")
@@ -173,7 +173,7 @@ def _differences(watch: RebuiltWatch, number: int, again: _Again) -> Iterator[Va
 
 
 def _property(terms: WatchTerms, name: str, index: int, item: Mapping[str, Any]) -> int:
-    """Of which property an item of the evidence is."""
+    """The number of the property that an item of the evidence belongs to."""
     if name == "now":
         return terms.claims[index].number
     side = item["side"] if name == "alarms" else index
@@ -185,7 +185,7 @@ def _property(terms: WatchTerms, name: str, index: int, item: Mapping[str, Any])
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """What came of reading everything again: how many rows, where source and counts differ, and each property."""
+    """The results of reading everything again: how many rows, where source and counts differ, and each property."""
 
     rows: int
     differences: tuple[object, ...]
@@ -193,23 +193,23 @@ class Reread:
 
 
 def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: Mapping[str, Model]) -> Reread:
-    """Read everything again that the evidence says was read, and compare what comes of it, number by number.
+    """Read everything again that the evidence says was read, and compare the results, number by number.
 
     Parameters
     ----------
     watch
         The evidence; its texts are used, not those on disk.
     folder
-        Where the data and the model are that it names.
+        The folder of the data and the model that it names.
     permissions
-        What may be done that needs permission. Nobody is told of alarms.
+        What is permitted. No alarms are delivered.
     models
-        The model to ask in place of the one that it names.
+        The model to use instead of the one that it names.
 
     Raises
     ------
     UsageError
-        Where nothing can be read again: standard input, and samples that came from Python.
+        If nothing can be read again: standard input that the sender does not repeat, and samples from Python.
     """
     evidence = watch.evidence
     file = recorded_watch_file(folder / evidence.audit["name"], evidence.audit["text"])
@@ -247,9 +247,9 @@ _ADVICE = "allow it with {flags}; or name the model yourself with --model, and t
 def replayed(
     fresh: Watch, store: WatchStore, source: StreamSource, outcomes: StreamSource | None = None
 ) -> tuple[list[str], int]:
-    """Read everything again that a store says was read, with a watch that has seen nothing, and compare.
+    """Read everything again that a store says was read, with a fresh watch, and compare.
 
-    Returned are the differences, none where state and alarms are the same bit for bit, and how many rows were read.
+    Returns the differences, none if state and alarms are the same bit for bit, and how many rows were read.
     """
     expected = store.state()
     if expected is None:
@@ -261,7 +261,7 @@ def replayed(
 def _read_again(
     fresh: Watch, log: Sequence[LogEntry], source: StreamSource, outcomes: StreamSource | None
 ) -> tuple[list[str], int]:
-    """Let a watch judge everything again that was read; where the source differs, and how many rows there were."""
+    """Let a watch judge everything again; returns where the source differs, and how many rows there were."""
     found, rows = [], 0
     before: dict[str | None, Mapping[str, Any]] = {}
     for entry in log:

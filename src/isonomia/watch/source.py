@@ -1,7 +1,7 @@
 """Where decisions come from: a folder to which files are added, a table with a growing key, lines of standard input.
 
-A source gives what has come since a position, in parts, each with the position after it. Whoever takes a part writes
-its position down in the same transaction as what came of it; so every row counts once, whenever the process is killed.
+A source gives what has come since a position, in parts, each with the position after it. The position is stored in the
+same transaction as the results of the part, so every row counts once, whenever the process is killed.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ __all__ = [
 ]
 
 Position = Mapping[str, Any]
-"""How far a source was read, as JSON holds it."""
+"""How far a source was read, as values that JSON can hold."""
 
 AT_ONCE = 10_000
-"""Rows of a table, or lines, that are taken at once."""
+"""The most rows of a table, or lines, that are taken at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class Part:
     Attributes
     ----------
     table
-        The rows; ``None`` where there are none, as in a file that has only a header.
+        The rows; ``None`` if there are none, as in a file with only a header.
     position
-        Where the source stands after them.
+        The position of the source after them.
     label
         Where they come from, for people: the name of a file.
     brings
         Samples, or outcomes.
     alone
-        Whether it is told apart from the part before it, as a file is. Rows of a table are not.
+        Whether it has a log entry of its own, as a file does. Rows of a table are merged with the part before.
     digest
         The SHA-256 of a file.
     """
@@ -85,23 +85,23 @@ class StreamSource(Protocol):
     """Gives rows in an order that stays the same."""
 
     def resume(self, positions: Sequence[Position]) -> None:
-        """Go on after these positions, which were written down in this order."""
+        """Continue after these positions, which were stored in this order."""
 
     def new(self, stop: Event) -> Iterator[Part]:
-        """What has come since; it ends where there is nothing more for now."""
+        """What has come since; it ends when there is nothing more for now."""
         ...
 
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
-        """What was read once between two positions, read once more."""
+        """Read again what was read between two positions."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether nothing can come any more."""
+        """Whether nothing more can come."""
         ...
 
     def describe(self) -> str:
-        """What it is; it stays the same as long as positions in it mean the same."""
+        """What it is, in words that stay the same as long as positions in it mean the same."""
         ...
 
 
@@ -112,8 +112,8 @@ class StreamSource(Protocol):
 class Folder:
     """Files that are added to a folder, each a part, in the order of their names.
 
-    A file is read once, as a whole. One that has no bytes yet, or changes while it is read, is left for later. Whoever
-    writes files moves them there when they are complete, or gives them a name that begins with a dot until then.
+    A file is read once, as a whole. One that is still empty, or changes while it is read, is left for later. Writers
+    should move files there when they are complete, or give them a name that begins with a dot until then.
     """
 
     path: Path
@@ -125,11 +125,11 @@ class Folder:
     ended = False
 
     def resume(self, positions: Sequence[Position]) -> None:
-        """Leave out files that were read."""
+        """Skip files that were read."""
         self._read = {str(each["file"]): int(each["bytes"]) for each in positions}
 
     def new(self, stop: Event) -> Iterator[Part]:
-        """The files that were not read yet."""
+        """The files that have not been read yet."""
         if not self.path.is_dir():
             raise DataError(f"expected a folder to which files are added, but {self.path} is none")
         for file in files_in(self.path):
@@ -143,10 +143,10 @@ class Folder:
                 self._read[name] = int(part.position["bytes"])
 
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
-        """A file once more."""
+        """Read a file again."""
         del before, rows
         name = Path(str(entry["file"]))
-        if name.is_absolute() or ".." in name.parts:  # as a record from a stranger could have it
+        if name.is_absolute() or ".." in name.parts:  # possible in a record from a stranger
             raise DataError(f"expected the name of a file in {self.path}, but {str(name)!r} is none")
         file = self.path / name
         if not file.is_file():
@@ -156,7 +156,7 @@ class Folder:
             yield part
 
     def describe(self) -> str:
-        """The folder as the file names it: a copy of it elsewhere is the same."""
+        """The folder as the watch file names it: a copy of it elsewhere counts as the same."""
         return f"folder {self.name}"
 
     def _check_unchanged(self, file: Path, name: str, size: int) -> None:
@@ -195,11 +195,11 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class Lines:
-    """Lines of standard input: JSON, an object a line, or CSV with a header.
+    """Lines of standard input: JSON, one object per line, or CSV with a header.
 
-    Whatever comes is new: what the process had read and not counted when it was killed is lost. Where the sender
-    ``repeats`` everything from the first line at every start, lines that were counted are passed over. A JSON object
-    that has only the id and the outcome brings the outcome of a sample that came before.
+    All input is new: lines that the process had read but not counted when it was killed are lost. If the sender
+    ``repeats`` everything from the first line at every start, lines that were counted are skipped. A JSON object that
+    has only the id and the outcome brings the outcome of an earlier sample.
     """
 
     format: str
@@ -213,7 +213,7 @@ class Lines:
     _ended: bool = False
 
     def resume(self, positions: Sequence[Position]) -> None:
-        """Count on."""
+        """Continue counting lines."""
         self._line = int(positions[-1]["line"]) if positions else 0
         self._passed = self._line if self.repeats else 0
 
@@ -223,13 +223,13 @@ class Lines:
         return self._ended
 
     def new(self, stop: Event) -> Iterator[Part]:
-        """The lines that are there; it waits for the first of them."""
+        """The lines that have arrived; waits for the first of them."""
         lines = self._taken(stop, AT_ONCE)
         if lines:
             yield from self._parts(lines)
 
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
-        """So many lines once more."""
+        """Read the lines between two positions again."""
         del rows
         if not self.repeats:
             raise UsageError(
@@ -249,7 +249,7 @@ class Lines:
         return f"lines of {self.format}"
 
     def _taken(self, stop: Event, limit: int) -> list[bytes]:
-        """Wait for a line, and take those that are there with it."""
+        """Wait for a line, and take all that have arrived with it, up to a limit."""
         if self._queue is None:
             self._queue = Queue(2 * AT_ONCE)
             stream = self.stream or sys.stdin.buffer
@@ -273,7 +273,7 @@ class Lines:
         return lines
 
     def _parts(self, lines: Sequence[bytes]) -> Iterator[Part]:
-        """Lines as parts, in each of which all bring samples, or all bring outcomes."""
+        """Lines as parts, each of which brings only samples or only outcomes."""
         rows = [self._row(line, self._line + k + 1) for k, line in enumerate(lines)]
         start = 0
         while start < len(rows):
@@ -345,7 +345,7 @@ def _no_constant(name: str) -> Any:
 
 @dataclass(slots=True)
 class SqliteTable:
-    """A table of an SQLite file whose key, a whole number, grows with every row."""
+    """A table in an SQLite file whose key, a whole number, grows with every row."""
 
     path: Path
     name: str
@@ -382,7 +382,7 @@ class SqliteTable:
         query, given = _query(_quoted(self.table), _quoted(self.key), "?", low, high)
         try:
             with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as database:
-                # A file may come from a stranger, and a view in it could have rows without end.
+                # A file may come from a stranger, and a view in it could have endless rows.
                 database.execute("PRAGMA trusted_schema = OFF")
                 kind = database.execute("SELECT type FROM sqlite_master WHERE name = ?", (self.table,)).fetchone()
                 if kind == ("view",):
@@ -397,12 +397,12 @@ class SqliteTable:
 
 @dataclass(slots=True)
 class PostgresTable:
-    """A table of PostgreSQL whose key, a whole number that the database gives to every new row, grows.
+    """A PostgreSQL table with a growing key, a whole number that the database assigns to every new row.
 
-    Transactions that run side by side do not commit in the order of their keys, so a row may come to light after one
-    with a greater key was read. To lose none, the rows up to a key are read only after all transactions have ended that
-    were writing to the table when the key was seen: whoever is to insert a smaller one had locked the table by then.
-    Nobody else waits for that.
+    Concurrent transactions do not commit in the order of their keys, so a row may become visible after one with a
+    greater key was read. To lose none, the rows up to a key are read only after all transactions have ended that were
+    writing to the table when the key was seen: any that will insert a smaller key had locked the table by then. This
+    blocks no other transaction.
     """
 
     conninfo: str | None = field(repr=False)
@@ -422,7 +422,7 @@ class PostgresTable:
         self._key = int(positions[-1]["key"]) if positions else None
 
     def new(self, stop: Event) -> Iterator[Part]:
-        """The rows with greater keys, up to the greatest before which no row is missing."""
+        """The rows with greater keys, up to the greatest key before which no row is missing."""
         with self._explained():
             upto = self._settled(stop)
         while upto is not None and not stop.is_set():
@@ -438,11 +438,11 @@ class PostgresTable:
         return _all_between(self._between, before, entry)
 
     def describe(self) -> str:
-        """The table; where the database is, is said elsewhere and may change."""
+        """The table; the address of the database is not part of it, and may change."""
         return f"postgres table {self.table}, key {self.key}"
 
     def _settled(self, stop: Event) -> int | None:
-        """The greatest key that was seen before all that wrote then had ended; ``None`` where some have not."""
+        """The greatest key seen, once all transactions that were writing then have ended; ``None`` before."""
         if self._barrier is None:
             newest = self._one(f"SELECT max({_quoted(self.key)}) FROM {_dotted(self.table)}")
             if newest is None or (self._key is not None and newest <= self._key):
@@ -458,7 +458,7 @@ class PostgresTable:
         return upto
 
     def _writers(self) -> frozenset[str]:
-        """The transactions that may be writing to the table, or to a part of it."""
+        """The transactions that may be writing to the table, or to a partition of it."""
         rows = self._connected().execute(
             "SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND granted AND pid IS DISTINCT FROM "
             "pg_backend_pid() AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND "
@@ -499,7 +499,7 @@ class PostgresTable:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what the driver says into an error without the address in it, which may hold a password."""
+        """Turn the driver's errors into ours, without the address, which may hold a password."""
         psycopg = needed("psycopg", "postgres", "a table of PostgreSQL")
         try:
             yield
@@ -544,7 +544,7 @@ def _whole(value: Any, key: str, table: str) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a database as a file would have it: numbers, truth values, text."""
+    """A database value as a file would have it: a number, a truth value, or text."""
     match value:
         case None | bool() | int() | float() | str():
             return value

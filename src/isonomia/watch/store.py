@@ -1,8 +1,8 @@
 """What is kept of a watch: one SQLite file with its state, how far its source was read, alarms, and a history.
 
 State and position are written in one transaction. So whatever was counted is in the state exactly once, whenever the
-process was killed, and a copy of the file goes on elsewhere. The journal of SQLite is the one that leaves a single file
-behind, and each transaction waits for the disk.
+process was killed, and a copy of the file can be continued elsewhere. SQLite's default journal mode leaves a single
+file behind, and each transaction waits for the disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMAT = 1
 """The version of the tables."""
 
 MAX_POINTS = 1_000
-"""Points of the history that are kept; every second one goes when there are more."""
+"""The most points of the history; when there are more, every second one is deleted."""
 
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS format (version INTEGER PRIMARY KEY) WITHOUT ROWID;
@@ -81,7 +81,7 @@ CREATE TABLE IF NOT EXISTS days (
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """What was read up to a position: parts one after the other that are not told apart are one entry."""
+    """What was read up to a position; consecutive parts that are not ``alone`` share an entry."""
 
     number: int
     brings: str
@@ -92,7 +92,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class KeptAlarm:
-    """An alarm, when it was raised, where it happened and probably began, and what became of it."""
+    """An alarm, when it was raised, in which parts it came and probably began, and what happened to it."""
 
     number: int
     content: Mapping[str, Any]
@@ -105,7 +105,7 @@ class KeptAlarm:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """How things stood after an update: of each comparison its estimate, interval and answer for the last samples."""
+    """The status after an update: the estimate, interval and answer of each comparison for the last samples."""
 
     written: str
     label: str
@@ -121,9 +121,9 @@ class WatchStore:
     Parameters
     ----------
     path
-        The file; it is made where it does not exist.
+        The file; it is created if it does not exist.
     source
-        What the source says it is. A file that holds a watch over another is refused.
+        The description of the source. A file that holds a watch over another source is refused.
     """
 
     def __init__(self, path: Path, source: str) -> None:
@@ -149,7 +149,7 @@ class WatchStore:
     # ------------------------------------------------------------------------------------------------- state and log
 
     def state(self) -> bytes | None:
-        """The state of the watch; ``None`` where nothing was counted yet."""
+        """The state of the watch; ``None`` if nothing was counted yet."""
         with self._explained("read the store"):
             row = self._database.execute("SELECT source, revision, state FROM watch").fetchone()
         if row is None:
@@ -164,7 +164,7 @@ class WatchStore:
 
     @property
     def id(self) -> str:
-        """What tells this watch from all others, also in its copies."""
+        """A unique id of this watch, which its copies share."""
         return self._about("id")
 
     @property
@@ -186,7 +186,7 @@ class WatchStore:
         return [LogEntry(n, brings, _loaded(position), count, digest) for n, brings, position, count, digest in rows]
 
     def begin(self, state: bytes) -> None:
-        """Write down a watch that has seen nothing yet."""
+        """Store a watch that has seen nothing yet."""
         with self._transaction("begin the watch") as database:
             database.execute(
                 "INSERT INTO watch VALUES (1, ?, ?, ?, 0, ?)", (uuid4().hex[:12], _now(), self.source, state)
@@ -201,7 +201,7 @@ class WatchStore:
         days: Mapping[str, int],
         point: HistoryPoint | None,
     ) -> None:
-        """Write down what a part has come to: everything, or nothing. ``alarms`` stand with where they began."""
+        """Store the results of a part, all or nothing. ``alarms`` come with the part in which they began."""
         with self._transaction("keep the watch") as database:
             self._keep_state(database, state)
             self._keep_part(database, part)
@@ -219,7 +219,7 @@ class WatchStore:
                 _keep_point(database, point)
 
     def acknowledge(self, state: bytes) -> None:
-        """Write down that the alarms so far were acknowledged, and the state after it."""
+        """Record that the alarms so far were acknowledged, and the state after it."""
         with self._transaction("acknowledge alarms") as database:
             self._keep_state(database, state)
             database.execute(
@@ -268,20 +268,20 @@ class WatchStore:
         ]
 
     def delivered(self, alarm: int, channel: str) -> None:
-        """Write down that somebody was told of an alarm."""
+        """Record that an alarm was delivered through a channel."""
         with self._transaction("keep a delivery") as database:
             database.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alarm, channel, _now()))
 
     # -------------------------------------------------------------------------------------------------------- history
 
     def points(self) -> list[HistoryPoint]:
-        """How things stood, from update to update."""
+        """The points of the history, in order."""
         with self._explained("read the history"):
             rows = self._database.execute("SELECT written, label, samples, content FROM points ORDER BY number")
             return [_point(*row) for row in rows]
 
     def label_of(self, sample: int) -> str | None:
-        """In which part a sample was, as well as the history knows it."""
+        """The part that a sample was in, as far as the history knows."""
         with self._explained("read the history"):
             row = self._database.execute(
                 "SELECT label FROM points WHERE samples >= ? ORDER BY samples LIMIT 1", (sample,)

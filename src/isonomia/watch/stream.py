@@ -1,11 +1,11 @@
-"""What a stream leaves behind: sums since some moments, and samples that wait for their outcomes.
+"""What is kept of a stream: sums since certain moments, and samples that wait for their outcomes.
 
-*Sums.* Of every rate and mean, the samples and the sum of their values: of the whole stream, and since every quarter of
-a window.
+*Sums.* For every rate and mean, the number of samples and the sum of their values: of the whole stream, and since every
+quarter of a window.
 
-*Outcomes that come late.* Samples wait for them, and are judged in the order in which the samples came. That order is
-fixed before any outcome is seen, so outcomes that come sooner for some than for others change nothing but the delay.
-Judged as outcomes come, a stream whose good outcomes come first would look good, and then bad.
+*Late outcomes.* Samples wait for them, and are judged in the order in which the samples came. That order is fixed
+before any outcome is seen, so outcomes that come sooner for some than for others change only the delay. If samples were
+judged as outcomes come, a stream whose good outcomes come first would look good, and then bad.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 DECISIONS, OUTCOMES = "decisions", "outcomes"
-"""What a part of a stream brings: samples, or outcomes of samples that came before."""
+"""What a part of a stream brings: samples, or outcomes of earlier samples."""
 
 ACKNOWLEDGED = "acknowledged"
-"""What stands in the log where alarms were acknowledged: a watch that is run again does so at the same moment."""
+"""Marks in the log where alarms were acknowledged, so that a replayed watch does so at the same moment."""
 
 PARTS = 4
-"""Into how many parts a window is cut: it is between as long as asked for and a part longer."""
+"""The number of parts of a window: it is at least as long as requested, and at most one part longer."""
 
 
 @dataclass(slots=True)
 class StreamTally:
-    """How many samples informed each leaf since some moment, and the sum of their values.
+    """How many samples informed each leaf since a certain moment, and the sum of their values.
 
-    ``start`` is the number of samples before it, ``number`` counts the moments.
+    ``start`` is the number of samples before that moment, ``number`` its index.
     """
 
     start: int
@@ -69,16 +69,16 @@ class Sums:
 
     @classmethod
     def empty(cls, leaves: int, window: int) -> Sums:
-        """Nothing seen."""
+        """Sums before any sample."""
         return cls(window, _empty(0, 0, leaves), [_empty(0, 0, leaves)])
 
     @property
     def recent(self) -> StreamTally:
-        """The tally of the last window, or of all samples where there were not so many."""
+        """The tally of the last window, or of all samples if there were fewer."""
         return self.parts[0]
 
     def add(self, before: int, inside: Sequence[NDArray[np.bool_]], values: Sequence[Floats], rows: int) -> None:
-        """Count samples: for each leaf who informs it, and its value for each, 0 for others."""
+        """Count samples: for each leaf, which samples inform it, and its value for each, 0 for the others."""
         part, done = max(self.window // PARTS, 1), 0
         while done < rows:
             upto = min(rows, done + part - (before + done) % part)
@@ -95,14 +95,14 @@ class Sums:
 
 
 def window_start(samples: int, window: int) -> tuple[int, int]:
-    """After how many samples the last window starts, once so many were counted, and how many started before it."""
+    """After how many samples the last window starts, given the number counted, and how many windows started before."""
     part = max(window // PARTS, 1)
     number = max((samples // part * part - window - part) // part + 1, 0)
     return number * part, number
 
 
 def _carried_on(total: float, numbers: Floats) -> float:
-    """A sum with more terms, added one by one: so its rounding does not depend on how a stream is cut."""
+    """A sum with more terms, added one by one, so that its rounding does not depend on how a stream is cut."""
     return float(np.cumsum(np.append(total, numbers))[-1])
 
 
@@ -111,12 +111,12 @@ def _empty(start: int, number: int, leaves: int) -> StreamTally:
 
 
 class Waiting:
-    """The samples that have come and are not judged yet, in the order in which they came.
+    """The samples that have come but are not judged yet, in the order in which they came.
 
     Parameters
     ----------
     outcome, id
-        The column of the outcome, and the one that tells samples apart.
+        The column of the outcome, and the column that identifies samples.
     patience
         After how many later samples one without an outcome is left out; ``None`` for never.
     """
@@ -138,7 +138,7 @@ class Waiting:
         return len(self._rows)
 
     def add(self, people: Table, names: Sequence[str]) -> list[Any]:
-        """Let samples wait, and give their ids; one whose outcome is there already waits for those before it only."""
+        """Let samples wait, and return their ids; one that already has an outcome waits only for those before it."""
         ids = [_key(value) for value in people.column(self.id)] if self.id in people.names else None
         if ids is None:
             raise DataError(f"expected the column {self.id!r}, which tells samples apart, but this update has none")
@@ -162,13 +162,13 @@ class Waiting:
         return ids
 
     def take_back(self, ids: Sequence[Any]) -> None:
-        """Forget the samples that came last."""
+        """Remove the samples that were added last."""
         for key in ids:
             del self._rows[key]
         self._came -= len(ids)
 
     def label(self, ids: Any, outcomes: Any) -> None:
-        """Note outcomes. Of samples that are not known, or were judged or left out before, nothing is said."""
+        """Record outcomes. Ids that are unknown, or already judged or left out, are ignored."""
         keys, values = ([ids], [outcomes]) if _is_one(ids) else (list(ids), list(outcomes))
         if len(keys) != len(values):
             raise DataError(f"expected an outcome for each id, but got {len(keys)} ids and {len(values)} outcomes")
@@ -179,9 +179,9 @@ class Waiting:
                 self._rows[key][1][self.outcome] = value
 
     def ready(self) -> tuple[dict[str, list[Any]], int]:
-        """The samples that can be judged now, as columns, and how many of those that wait are done with then.
+        """The samples that can be judged now, as columns, and how many waiting samples to :meth:`settle` then.
 
-        They are those before the first whose outcome is waited for. They wait on until :meth:`settle`.
+        They are those before the first that still waits for its outcome. They stay here until :meth:`settle`.
         """
         found, done = [], 0
         for number, row in self._rows.values():
@@ -195,7 +195,7 @@ class Waiting:
         return {name: [row.get(name) for row in found] for name in names}, done
 
     def settle(self, done: int) -> None:
-        """Let go of the first samples: they were judged, or left out for want of an outcome."""
+        """Remove the first samples: they were judged, or left out for lack of an outcome."""
         for key in list(islice(self._rows, done)):
             _, row = self._rows.pop(key)
             self.missing += self.outcome not in row
@@ -206,7 +206,7 @@ class Waiting:
         return {"missing": self.missing, "came": self._came, "rows": rows}
 
     def restore(self, content: dict[str, Any]) -> None:
-        """Go on from plain values."""
+        """Continue from plain values."""
         self.missing, self._came = int(content["missing"]), int(content["came"])
         self._rows = {key: (int(number), dict(row)) for key, number, row in content["rows"]}
 
@@ -216,20 +216,20 @@ def _is_one(value: Any) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """An id that is equal to itself after it was written down: text or a whole number."""
+    """An id that survives a round trip through JSON: text or a whole number."""
     plain = _value(value)
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 
 def _value(value: Any) -> Any:
-    """A value of a column as JSON has it; ``None`` where it is missing."""
+    """A value of a column as JSON can hold it; ``None`` if it is missing."""
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return None
     return value.item() if isinstance(value, np.generic) else value
 
 
 def to_plain(item: Any) -> dict[str, Any]:
-    """The fields of a dataclass as JSON can hold them; arrays bit for bit."""
+    """The fields of a dataclass as JSON can hold them; arrays are exact, bit for bit."""
     return {each.name: _plain_value(getattr(item, each.name)) for each in fields(item)}
 
 
@@ -241,7 +241,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def from_plain(kind: Any, content: Mapping[str, Any]) -> Any:
-    """Undo :func:`to_plain`."""
+    """The inverse of :func:`to_plain`."""
     return kind(**{each.name: _unplain_value(content[each.name]) for each in fields(kind)})
 
 

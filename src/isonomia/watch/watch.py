@@ -1,8 +1,8 @@
 """A model in production, judged as people arrive.
 
-Three questions, each in constant memory. *Has it held so far?* Bets that started with the first person. *Has it stopped
-holding?* E-detectors, which start a bet with every person (:mod:`isonomia.evidence.detectors`). *Does it hold now?*
-Intervals for the last so many people.
+Three questions, each answered in constant memory. *Has it held so far?* Bets that started with the first person. *Has
+it stopped holding?* E-detectors, which start a bet with every person (:mod:`isonomia.evidence.detectors`). *Does it
+hold now?* Intervals for the last people.
 """
 
 from __future__ import annotations
@@ -59,39 +59,39 @@ class Watch:
     alpha
         The probability that there is ever a false alarm is at most this, over all properties and groups.
     run_length
-        In place of ``alpha``: the mean number of samples to a false alarm is at least this, over all properties and
-        groups. It sees changes sooner in a stream that has been long under way, and gives false alarms now and then.
+        Instead of ``alpha``: the mean number of samples to a false alarm is at least this, over all properties and
+        groups. It detects changes sooner in a stream that has run for long, and gives a false alarm now and then.
     delta
         The risk of the verdicts so far, over all properties, and of the intervals for the last samples.
     model
-        Asked for ``prediction`` and ``score`` of every sample; ``None`` where the tables have them.
+        Asked for ``prediction`` and ``score`` of every sample; ``None`` if the tables have them.
     window
-        The last how many samples *now* is about.
+        How many of the last samples *now* is about.
     values
-        The values of columns that a property speaks of with ``for g in column``.
+        The values of columns that a property uses in ``for g in column``.
     ranges
         The lowest and highest possible value of columns whose means are watched.
     features
-        The columns that the model is given, where it cannot say so itself.
+        The columns that the model is given, if it does not know them itself.
     outcome, id
-        The column of an outcome that becomes known later, and the column that tells samples apart. Then a sample waits
+        The column of an outcome that becomes known later, and the column that identifies samples. Then a sample waits
         until :meth:`label` brings its outcome, and samples are judged in the order in which they came.
     patience
-        After how many later samples one whose outcome has not come is left out; without it, it is waited for.
+        After how many later samples one without an outcome is left out; by default it waits forever.
     seed
-        Decides which samples count for which of several groups that overlap.
+        Decides which samples count for which of several overlapping groups.
 
     Notes
     -----
-    Guarantee: while every property holds for the law of every sample, given those before, there is ever an alarm with
-    probability at most ``alpha``, or the mean number of samples to the first alarm is at least ``run_length``. The law
-    may change from sample to sample; for properties that compare groups it must not change within a block, the few
-    samples in which each of the groups comes up at least twice. After an alarm was acknowledged the watch goes on with
-    half of the risk that was left.
+    Guarantee: while every property holds for the distribution of every sample, given those before, the probability that
+    there is ever an alarm is at most ``alpha``, or the mean number of samples to the first alarm is at least
+    ``run_length``. The distribution may change from sample to sample; for properties that compare groups it must not
+    change within a block, the few samples in which each of the groups occurs at least twice. After an alarm was
+    acknowledged, the watch goes on with half of the risk that was left.
 
-    With late outcomes nothing is lost by outcomes that come sooner for some than for others, since the order of judging
-    is that of coming. What ``patience`` leaves out must be left out whatever the outcome would have been; ``bounds``
-    says what the outcomes that are not there could change.
+    With late outcomes it does no harm if they come sooner for some samples than for others, since samples are judged in
+    the order in which they came. Whether ``patience`` leaves a sample out must not depend on its outcome; ``bounds``
+    says how much the absent outcomes could change.
 
     Examples
     --------
@@ -160,10 +160,10 @@ class Watch:
     # -------------------------------------------------------------------------------------------------------- updates
 
     def update(self, table: Any) -> tuple[Alarm, ...]:
-        """Judge the next samples of the stream, in their order; the alarms that they raise.
+        """Judge the next samples of the stream, in their order; returns the alarms that they raise.
 
-        ``table`` is any table that :class:`Sample` takes, or a mapping from column to value for one sample. What comes
-        of it does not depend on how a stream is cut into tables.
+        ``table`` is any table that :class:`Sample` takes, or a mapping from column to value for one sample. The results
+        do not depend on how a stream is cut into tables.
         """
         if isinstance(table, Mapping) and table and not any(_is_column(value) for value in table.values()):
             table = {name: [value] for name, value in table.items()}
@@ -178,7 +178,7 @@ class Watch:
             raise
 
     def label(self, ids: Any, outcomes: Any) -> tuple[Alarm, ...]:
-        """Outcomes that have become known, by the ids of their samples; the alarms that they raise."""
+        """Add outcomes that have become known, by the ids of their samples; returns the alarms that they raise."""
         if self._late is None:
             raise UsageError("expected a watch with late outcomes: Watch(..., outcome='column', id='column')")
         self._late.label(ids, outcomes)
@@ -186,7 +186,7 @@ class Watch:
 
     @property
     def pending(self) -> int:
-        """How many samples have come and are not judged yet, because an outcome has not come."""
+        """How many samples are not judged yet, because an outcome has not come."""
         return 0 if self._late is None else len(self._late)
 
     @property
@@ -196,14 +196,14 @@ class Watch:
 
     @property
     def late_columns(self) -> tuple[str, str]:
-        """The columns of the outcome that comes late, and of what tells samples apart."""
+        """The column of the late outcome, and the column that identifies samples."""
         if self._late is None:
             raise UsageError("expected a watch with late outcomes: Watch(..., outcome='column', id='column')")
         return self._late.outcome, self._late.id
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """What each rate and mean so far could be at the least and at the most if all outcomes were there."""
+        """The least and the greatest value that each rate and mean so far could have with the absent outcomes."""
         absent = self.pending + self.missing
         found = {}
         for k, leaf in enumerate(self.terms.leaves):
@@ -223,7 +223,7 @@ class Watch:
 
     def _judge(self, people: Table) -> tuple[Alarm, ...]:
         reader = Reader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
-        # What is amiss is refused here, before anything is changed.
+        # Errors are raised here, before anything is changed.
         seen = [self._values(leaf, reader) for leaf in self.terms.leaves]
         several = any(side.tickets > 1 for _, side in self.terms.sides)
         tickets = self._tickets.random(people.rows) if several else np.zeros(0)
@@ -247,17 +247,17 @@ class Watch:
 
     @property
     def open_alarms(self) -> tuple[Alarm, ...]:
-        """The alarms that were not acknowledged."""
+        """The alarms that have not been acknowledged."""
         since = self._acknowledged[-1] if self._acknowledged else 0
         return tuple(alarm for alarm in self.alarms if alarm.sample > since)
 
     @property
     def alarm(self) -> Alarm | None:
-        """The first alarm that was not acknowledged."""
+        """The first alarm that has not been acknowledged."""
         return min(self.open_alarms, key=lambda alarm: alarm.sample, default=None)
 
     def acknowledge(self) -> None:
-        """Take note of the alarms that there are, and watch on as from now, with half of the risk that is left."""
+        """Acknowledge all alarms, and start the detectors again from now, with half of the risk that is left."""
         self._acknowledged = (*self._acknowledged, self.samples)
         for index, (_, side) in enumerate(self.terms.sides):
             fresh = side.detector.begin()
@@ -266,7 +266,7 @@ class Watch:
 
     @property
     def risk_words(self) -> str:
-        """What is left of the risk after the alarms that were acknowledged, in words."""
+        """The risk that is left after the acknowledged alarms, in words."""
         if self.alpha is None:
             return f"the mean number of samples to the next false alarm is {self.run_length:,.0f} or more, as before"
         left = self.alpha * 0.5 ** len(self._acknowledged)
@@ -276,7 +276,7 @@ class Watch:
         return any((alarm.text, alarm.group) == (claim.text, claim.group) for alarm in self.open_alarms)
 
     def _wanted(self, people: Table, *, first: bool) -> tuple[str, ...]:
-        """The columns that the properties name; all of them where there is a model to ask. Missing ones are refused."""
+        """The columns that the properties name; all columns if there is a model. Missing ones are refused."""
         late = () if self._late is None else (self._late.outcome,)
         if first:
             for prop in self.properties:
@@ -305,7 +305,7 @@ class Watch:
     # -------------------------------------------------------------------------------------------------------- windows
 
     def _values(self, leaf: Leaf, reader: Reader) -> tuple[NDArray[np.bool_], Floats]:
-        """Who is in a leaf's group, and its value for each, between 0 and 1; 0 for others."""
+        """Who is in a leaf's group, and its value for each, scaled to between 0 and 1; 0 for the others."""
         chosen = reader.members(leaf.given)
         inside = np.ones(reader.batch.rows, dtype=bool) if chosen is None else chosen
         low, high = self.terms.ranges[leaf]
@@ -315,7 +315,7 @@ class Watch:
 
     @property
     def now(self) -> tuple[WatchStatus, ...]:
-        """Whether each comparison holds for the last samples: at least ``window`` of them, where there were so many.
+        """Whether each comparison holds for the last samples: at least ``window`` of them, if there were that many.
 
         Guarantee: with probability at least ``1 - delta`` every interval that is ever shown contains the mean, over
         the samples that it is about, of what the rate was at each of them.
@@ -326,7 +326,7 @@ class Watch:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the property has held so far: the verdict of the only one, or of the first of several."""
+        """Whether the property has held so far; the first one if there are several."""
         return self.verdicts[0]
 
     @property
@@ -336,7 +336,7 @@ class Watch:
 
     @property
     def statistics(self) -> WatchStatistics:
-        """What all answers are computed from, of constant size but for the alarms."""
+        """What all answers are computed from; of constant size, except for the alarms."""
         sides = zip(self.terms.sides, self._states, strict=True)
         return WatchStatistics(
             samples=self.samples,
@@ -353,7 +353,7 @@ class Watch:
 
     @property
     def state(self) -> bytes:
-        """Everything that was learnt, to go on elsewhere: ``Watch(...same arguments...).restore(state)``."""
+        """Everything that was learnt, to continue elsewhere: ``Watch(...same arguments...).restore(state)``."""
         content = {
             "format": STATE_FORMAT,
             "watches": self._identity(),
@@ -370,12 +370,12 @@ class Watch:
         return json.dumps(content, separators=(",", ":")).encode()
 
     def restore(self, state: bytes) -> Watch:
-        """Go on from a state; the watch itself is returned.
+        """Continue from a state; returns the watch itself.
 
         Raises
         ------
         RecordError
-            When it is not a state, or one of a watch over something else.
+            When it is not a state, or belongs to a watch over something else.
         """
         try:
             content = json.loads(state)
@@ -403,10 +403,10 @@ class Watch:
         return self
 
     def evidence(self, title: str = "A watch", key: bytes | None = None) -> str:
-        """The text of a sealed evidence file of the watch as it stands, which ``isonomia replay`` takes.
+        """The text of a sealed evidence file of the watch in its present state, for ``isonomia replay``.
 
         It holds the statistics from which alarms, verdicts and intervals are computed, and no samples. ``title`` says
-        what is watched; with a ``key`` of at least 16 bytes only somebody who has it can seal a file like it.
+        what is watched; with a ``key`` of at least 16 bytes, only somebody who has it can make the seal.
         """
         late = None
         if self._late is not None:
@@ -427,7 +427,7 @@ class Watch:
 
     @cached_property
     def model_record(self) -> Mapping[str, Any]:
-        """What the model says of itself, for records; empty where none is asked."""
+        """What the model says about itself, for records; empty without a model."""
         return about_model(self._model, None)
 
     def _identity(self) -> dict[str, Any]:

@@ -185,7 +185,8 @@ def test_a_trillion_draws_of_one_and_the_same_number_refute_what_is_false_and_no
         state = begin(process)
         for draws in (10, 1_000, 1e6, 1e9, 1e11, 1e12, 1e12):
             state = step(process, state, draws * np.eye(len(y))[None, None, node])
-        assert np.isfinite(state.bettors).all()
+        waiting = np.append(bets.LATE, False) & (state.joined == 0.0)
+        assert (np.isfinite(state.bettors) | (waiting & np.isneginf(state.bettors))).all()
         assert state.peak[0] > 1e4 if beyond < 0 else state.peak[0] < 0.5
         assert beyond < 0 or (state.bettors[:, :-1] < 1e-3).all()
 
@@ -499,18 +500,23 @@ def _after(process, *batches):
 def test_bettors_at_short_distances_join_after_some_draws_that_won_little():
     process = rates([1.0], bounds=[0.5])
     waiting = _after(process, [33, 33], [33, 33])
-    assert not waiting.joined[0]
-    late = np.append(bets.LATE, False)
-    assert waiting.bettors[0, late] == pytest.approx(np.full(late.sum(), waiting.log_wealth[0]))
+    assert waiting.joined.tolist() == [0.0]
+    assert np.isneginf(waiting.bettors[0]).tolist() == [*bets.LATE.tolist(), False]
     joined = step(process, waiting, counts([30, 36]))
-    assert joined.joined[0]
-    assert len(set(joined.bettors[0].tolist())) == len(bets.DISTANCES) + 1
+    assert joined.joined.tolist() == [1.0]
+    assert np.isfinite(joined.bettors).all()
 
 
-def test_they_do_not_join_while_the_others_win():
-    state = _after(rates([1.0], bounds=[0.5]), [20, 46], [20, 46], [20, 46])
-    assert state.log_wealth[0] > bets.JOIN_BELOW
-    assert not state.joined[0]
+def test_they_do_not_join_while_the_others_win_and_a_part_does_while_they_win_little():
+    process = rates([1.0], bounds=[0.5])
+    winning = _after(process, [20, 46], [20, 46], [20, 46])
+    assert winning.log_wealth[0] > bets.JOIN_NONE
+    assert winning.joined.tolist() == [0.0]
+    between = _after(process, [18, 22], [41, 49])
+    assert bets.JOIN_ALL < between.log_wealth[0] < bets.JOIN_NONE
+    part = step(process, between, counts([1, 1])).joined[0]
+    assert part == pytest.approx((bets.JOIN_NONE - between.log_wealth[0]) / (bets.JOIN_NONE - bets.JOIN_ALL))
+    assert step(process, step(process, between, counts([50, 50])), counts([1, 1])).joined[0] > part
 
 
 def test_on_several_half_spaces_all_bet_from_the_start():
@@ -530,7 +536,7 @@ def test_the_expected_factor_of_a_batch_is_at_most_one_before_and_after_they_joi
 
 def test_wealths_found_all_at_once_know_who_has_joined():
     rng = np.random.default_rng(5)
-    processes = [rates([1.0], bounds=[bound]) for bound in (0.3, 0.45, 0.5, 0.52, 0.6)]
+    processes = [rates([1.0], bounds=[bound]) for bound in (0.3, 0.42, 0.44, 0.45, 0.46, 0.5, 0.6)]
     yes = rng.binomial(40, 0.5, size=(12, len(processes), 1)).astype(float)
     drawn = np.stack([40.0 - yes, yes], axis=-1)
     found = paths(EProcess.stacked(processes), drawn)
@@ -540,5 +546,7 @@ def test_wealths_found_all_at_once_know_who_has_joined():
         for batch in range(12):
             state = step(process, state, drawn[batch, [k]])
             assert found[batch, k] == pytest.approx(state.log_wealth[0], abs=1e-7)
-        ever.append(bool(state.joined[0]))
-    assert ever == [False, True, True, True, True]
+        ever.append(float(state.joined[0]))
+    assert ever[0] == 0.0
+    assert 1.0 in ever
+    assert any(0.0 < part < 1.0 for part in ever)

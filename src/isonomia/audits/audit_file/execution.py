@@ -1,9 +1,9 @@
-"""The checks of an audit, run and written down: one after the other, or in lanes side by side.
+"""The checks of an audit, run and recorded: one after the other, or in parallel lanes.
 
 Checks that share something which only one thread may use, or whose order matters, are in one lane and run one after
-the other; lanes run side by side. A model itself needs no lane: it lets in only as many callers at once as its owner
-said (:class:`isonomia.models.parallel.Guarded`), unless it answers at random, where the order of the questions would
-show in the verdicts.
+the other; lanes run in parallel. Sharing a model does not force a lane, since it admits only as many callers at once as
+its owner allows (:class:`isonomia.models.parallel.Guarded`); unless it answers at random, where the order of the
+queries would show in the verdicts.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A property that could not be checked: the kind of error, and what it says."""
+    """A property that could not be checked: the kind of error, and its message."""
 
     kind: str
     message: str
 
 
 Outcome: TypeAlias = Verdict | Failed
-"""What comes of a check."""
+"""The result of a check."""
 
 
 @dataclass(slots=True)
 class CheckRunner:
-    """Runs the checks of an audit, each when it is called with its number; lanes may call it side by side.
+    """Runs the checks of an audit, each when it is called with its number; lanes may call it in parallel.
 
-    An error that Isonomia raises on purpose belongs to the check and is written down. One of the store belongs to the
+    An error that Isonomia raises on purpose belongs to the check and is recorded. An error of the store concerns the
     whole run, since nothing can be kept, and is raised; so is anything unforeseen.
 
     Attributes
     ----------
     store, run, planned
-        Where what is written; of which run; and all its checks.
+        Where results are written, the run, and all its checks.
     observe
-        Who watches a check, by its number.
+        Gives the observer of a check, by its number.
     known_first
         Whether counterexamples that earlier runs found are tried before anything else. They are kept in any case.
     stop
-        When it is set, checks that run stop after the batch in flight.
+        When it is set, running checks stop after the batch in flight.
     """
 
     store: Store
@@ -77,7 +77,7 @@ class CheckRunner:
     _changed_models: dict[int, str] = field(default_factory=dict, repr=False)
 
     def __call__(self, number: int) -> Outcome:
-        """RunOne out a check, and write down what came of it."""
+        """Run a check, and record its result."""
         pool = _shared_draws(self.planned[number])
         try:
             self._refuse_changed(pool)
@@ -89,7 +89,7 @@ class CheckRunner:
             changed = isinstance(error, ChangingModelError)
             if changed and pool is not None:
                 self._changed_models.setdefault(pool, self.planned[number].name)
-            # What a model said that changes its answers must not be gone on from.
+            # Answers of a model that changes them must not be used when the run is resumed.
             self.store.fail(self.run, number, failed.kind, failed.message, forget=changed)
             return failed
         if verdict.stopped != INTERRUPTED:
@@ -106,7 +106,7 @@ class CheckRunner:
             verdict = run_check(check.with_journal(journal), watching)
         finally:
             journal.close()
-        # What it says of a store that cannot be written is left out: the record must follow from what was measured.
+        # Its remark on known counterexamples is left out: the record must follow from what was measured.
         remember(known, check, verdict)
         return verdict
 
@@ -121,7 +121,7 @@ class CheckRunner:
 
 @dataclass(frozen=True, slots=True)
 class _Stoppable:
-    """An observer that lets a check end as by Ctrl-C, which reaches the main thread only."""
+    """An observer that can end a check as Ctrl-C would, which reaches only the main thread."""
 
     observer: Observer
     stop: Event
@@ -143,7 +143,7 @@ def _shared_draws(each: PlannedCheck) -> int | None:
 
 
 def lanes(planned: Sequence[PlannedCheck], numbers: Sequence[int]) -> list[list[int]]:
-    """Spread checks, by their numbers, over lanes, so that no two lanes have anything in common that would matter.
+    """Assign checks, by their numbers, to lanes, so that no two lanes share anything that matters.
 
     The numbers in a lane ascend, and the lanes are in the order of their first numbers.
     """
@@ -162,7 +162,7 @@ def lanes(planned: Sequence[PlannedCheck], numbers: Sequence[int]) -> list[list[
 
 
 def _shares(each: PlannedCheck) -> list[Hashable]:
-    """What a check has that at most one lane may have."""
+    """What a check uses that at most one lane may use."""
     check = each.check
     shared: list[Hashable] = [*audit_for(check.prop).locks(check)]
     if check.model is not None and check.random_model:
@@ -173,12 +173,12 @@ def _shares(each: PlannedCheck) -> list[Hashable]:
 
 
 def _is_held(population: Any) -> bool:
-    """Whether it is a table in memory, which nobody changes; anything else runs code of its own to give people."""
+    """Whether it is a table in memory, which nobody changes; anything else runs its own code to provide people."""
     return isinstance(population, Sample | Census) and isinstance(population.rows, Table)
 
 
 def _gate(model: Any) -> int:
-    """What tells a model from others, through everything that was put around it for one check."""
+    """What identifies a model, inside everything that was wrapped around it for one check."""
     while isinstance(model, Cached | Spread | Steady):
         model = model.model
     return id(model.gate) if isinstance(model, Guarded) else id(model)
@@ -188,11 +188,11 @@ RunOne: TypeAlias = Callable[[int], Outcome]
 Done: TypeAlias = Callable[[int, Outcome], None]
 
 _POLL = 0.1
-"""Seconds between two looks for Ctrl-C, which does not end a wait."""
+"""Seconds between two polls for Ctrl-C, which does not end a wait."""
 
 
 def run_in_order(numbers: Sequence[int], run_one: RunOne, done: Done) -> None:
-    """RunOne out checks one after the other in this thread; Ctrl-C ends the one that runs, and the row of them."""
+    """Run checks one after the other in this thread; Ctrl-C ends the running one, and the rest are not started."""
     try:
         for number in numbers:
             outcome = run_one(number)
@@ -211,14 +211,14 @@ def run_in_lanes(
     stop: Event,
     stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """RunOne out lanes of checks in several threads; what comes of them is ended in the thread that calls this.
+    """Run lanes of checks in several threads; ``done`` is called in the thread that calls this.
 
     The first Ctrl-C sets ``stop``, calls ``stopping`` and waits until every lane has ended the batch in flight; a
     second one does not wait.
     """
     lane_threads = _LaneThreads(deque(lanes), run_one, stop)
     for _ in range(threads):
-        # Nobody waits for a daemon when the second Ctrl-C comes: what it has kept is in the store.
+        # Daemons are not waited for at the second Ctrl-C: what they have kept is in the store.
         Thread(target=lane_threads.work, daemon=True).start()
     with _interrupting_lanes(stop, lane_threads):
         while lane_threads.ended < threads:
@@ -236,7 +236,7 @@ def run_in_lanes(
 
 @contextmanager
 def _interrupting_lanes(stop: Event, lane_threads: _LaneThreads) -> Iterator[None]:
-    """Let Ctrl-C stop the lanes, and not the main thread, which has their results to take in; a second one leaves."""
+    """Let Ctrl-C stop the lanes, not the main thread, which has to collect their results; a second one exits."""
 
     def stopped(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
@@ -245,7 +245,7 @@ def _interrupting_lanes(stop: Event, lane_threads: _LaneThreads) -> Iterator[Non
         lane_threads.asked_to_stop = True
 
     if current_thread() is not main_thread():
-        yield  # signals are not for others
+        yield  # only the main thread may handle signals
         return
     before = signal.signal(signal.SIGINT, stopped)
     try:
@@ -267,7 +267,7 @@ class _LaneThreads:
     problem: BaseException | None = None
 
     def work(self) -> None:
-        """What each thread does; it always says when it has ended."""
+        """What each thread does; it always reports its end."""
         try:
             while not self.stop.is_set():
                 for number in self.lanes.popleft():
@@ -276,13 +276,13 @@ class _LaneThreads:
                     self.results.put((number, self.run_one(number)))
         except (IndexError, KeyboardInterrupt):
             pass  # nothing is left, or it was stopped
-        except BaseException as error:  # whatever it is, the main thread must hear of it
+        except BaseException as error:  # whatever it is, the main thread must be told
             self.results.put(error)
         finally:
             self.results.put(None)
 
     def take(self, item: tuple[int, Outcome] | BaseException | None, done: Done) -> None:
-        """Take in what a thread says."""
+        """Process a message of a thread."""
         match item:
             case None:
                 self.ended += 1

@@ -1,4 +1,4 @@
-"""What a property takes under ``with`` in an audit file: unknown options are refused, needed ones asked for."""
+"""What a property takes under ``with`` in an audit file: unknown options are refused, required ones demanded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_OPTIONS = Takes()
 
 
 def of_callable(make: Callable[..., Any], further: Takes = NO_OPTIONS) -> Takes:
-    """What a function takes; ``further`` is what it hands on, where it takes options of any name."""
+    """What a function takes; ``further`` is what it passes on, where it takes any keyword."""
     parameters = inspect.signature(make).parameters.values()
     own = [each for each in parameters if each.kind is not each.VAR_KEYWORD and not each.name.startswith("_")]
     handed_on = further.names if len(own) < len(parameters) else ()
@@ -50,7 +50,7 @@ def options_of(table: PropertyTable) -> dict[str, Any]:
 
 
 def refuse_options(table: PropertyTable, takes: Takes, options: Mapping[str, Any]) -> None:
-    """Refuse what a property does not take, and ask for what it needs."""
+    """Refuse options that a property does not take, and demand those that it needs."""
     listed = ", ".join(takes.names)
     for name in options:
         if name not in takes.names:
@@ -61,7 +61,7 @@ def refuse_options(table: PropertyTable, takes: Takes, options: Mapping[str, Any
 
 
 def refuse_key(table: PropertyTable, key: str, why: str) -> None:
-    """Refuse a key that means nothing beside the others."""
+    """Refuse a key that has no meaning next to the others."""
     if table.get(key) is not None:
         raise table.error(f"{key} does not go here: {why}", key)
 
@@ -73,7 +73,7 @@ def named_property(
     names: Sequence[str],
     further: Takes = NO_OPTIONS,
 ) -> Any:
-    """A property that a module has under a name, with the options that it takes."""
+    """A named property of a module, with the options that it takes."""
     name, options = table.get(key), options_of(table)
     if name not in names:
         raise UsageError(f"expected one of {', '.join(names)}, but got {name!r}.{nearest(name, names)}")

@@ -1,12 +1,12 @@
 """What an audit file or a watch file may do only with permission: run code, call services, leave its own folder.
 
-An audit file may come from a stranger, and so may the evidence of a run, which has one in it. It can name a Python
+An audit file may come from a stranger, and so may the evidence of a run, which contains one. It can name a Python
 module, a program, a service that is sent the rows and a token, or a file anywhere on the disk. All of that is found in
-the text alone, before anything is opened, imported or sent, and is refused unless the person who runs it says so. The
+the text alone, before anything is opened, imported or sent, and is refused unless the person who runs it allows it. The
 command, the pytest plugin and replays all go through :func:`check_allowed`.
 
-A person may let a permission be remembered. It is kept under a digest of the file, of every text that it names and of
-the code beside it, so that whatever changes is asked about again.
+A permission can be remembered. It is kept under a digest of the file, of every text that it names and of the code
+beside it, so that any change requires a new permission.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Need:
         ``"code"``: to run code, start a program or call a service. ``"outside"``: to read or write outside its folder.
         ``"pickle"``: to make the types of a model file, which can run code.
     line, source
-        The line of the file, from 1, and what stands there.
+        The line of the file, from 1, and what is written there.
     what
         What it would do, in words.
     """
@@ -77,25 +77,25 @@ def check_allowed(
     elsewhere: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Refuse an audit file that wants what nobody allowed.
+    """Refuse an audit file that wants something that is not allowed.
 
     Parameters
     ----------
     file
         The audit file. Nothing of what it names has been opened yet.
     permissions
-        What is allowed. Whoever allows code allows reading anywhere, since code can do that.
+        What is allowed. Allowing code allows reading anywhere, since code can do that.
     advice
         How to allow it, for the message; ``{flags}`` stands for the options.
     given
-        The models that somebody named, by their names in the file: those of the file are not opened.
+        The models given by the user, by their names in the file: the file's own are not opened.
     writes
-        Which of its keys ``records``, ``cache``, ``store`` and ``page`` are followed: for those not among them, a
-        person said something else.
+        Which of the keys ``records``, ``cache``, ``store`` and ``page`` are followed: the user has overridden the
+        others.
     elsewhere
-        Whether a person said where the model is asked, so that the key ``executor`` is not followed.
+        Whether the user said where the model runs, so that the key ``executor`` is not followed.
     quiet
-        Whether nobody is told of alarms, so that the table ``[alarm]`` of a watch file is not followed.
+        Whether alarms are not reported, so that the table ``[alarm]`` of a watch file is not followed.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def check_allowed(
     lacking = [need for need in needs if not _allows(permissions, need)]
     if not lacking:
         return
-    # Whoever allows code allows reading anywhere as well, so that there is no flag for it beside the other.
+    # Allowing code allows reading anywhere as well, so the other flag is not suggested next to it.
     wanted = {_named(need) for need in lacking}
     names = tuple(sorted(wanted - {"allow_outside"} if "allow_code" in wanted else wanted))
     flags = " ".join(f"--{name.replace('_', '-')}" for name in names)
@@ -127,7 +127,7 @@ def _named(need: Need) -> str:
 
 
 def _allows(permissions: Permissions, need: Need) -> bool:
-    """Whether it is allowed. Code can read anywhere; of a pickle, code in a module beside it says nothing."""
+    """Whether it is allowed. Allowing code allows reading anywhere, but not opening pickles."""
     allowed = bool(getattr(permissions, _named(need)))
     return allowed or (need.permission != "pickle" and permissions.allow_code)
 
@@ -140,7 +140,7 @@ def needs_of(
 ) -> list[Need]:
     """Everything that a file wants and that needs permission, in the order of its lines; as for :func:`check_allowed`.
 
-    Only texts inside the folder of the file are read for it.
+    Only texts inside the file's folder are read for this.
     """
     found = [*_needs(file, given, writes), *([] if quiet else _alarm_needs(file))]
     return sorted(dict.fromkeys(found), key=lambda need: need.line)
@@ -176,7 +176,7 @@ def _executor_needs(file: AuditFile) -> Iterator[Need]:
 
 
 def _stream_needs(file: AuditFile) -> Iterator[Need]:
-    """What a watch file wants besides: to read and connect to sources."""
+    """What else a watch file wants: to read and connect to sources."""
     for name in ("source", "outcomes"):
         entry = _table(file, name)
         for key in ("folder", "sqlite"):
@@ -187,7 +187,7 @@ def _stream_needs(file: AuditFile) -> Iterator[Need]:
 
 
 def _alarm_needs(file: AuditFile) -> Iterator[Need]:
-    """Whom a watch file runs or calls at an alarm."""
+    """What a watch file runs or calls at an alarm."""
     alarm = _table(file, "alarm")
     if "command" in alarm.content:
         words = " ".join(map(str, alarm.get("command")))
@@ -221,13 +221,13 @@ def _path_needs(entry: FileTable, key: str, path: Any, verb: str = "reads") -> I
 
 
 def is_inside(folder: Path, source: str) -> bool:
-    """Whether a path, with everything that a pattern or a folder stands for, lies in a folder; links are followed.
+    """Whether a path, with everything that a pattern or a folder matches, lies in a folder; links are followed.
 
-    What is outside by its first words is not looked at any further: below ``/`` or ``..`` lies the whole disk.
+    A path whose beginning is already outside is not searched: below ``/`` or ``..`` lies the whole disk.
     """
     home, path, pattern = folder.resolve(), folder / source, has_magic(source)
     if pattern and (".." in Path(source).parts or source.count("**") > 1):
-        return False  # which could lead anywhere, or many times through every folder there is
+        return False  # it could lead anywhere, or many times through every folder
     try:
         start = Path(*takewhile(lambda part: not has_magic(part), path.parts)) if pattern else path
         if not all(each.resolve().is_relative_to(home) for each in (start, path)):
@@ -235,7 +235,7 @@ def is_inside(folder: Path, source: str) -> bool:
         found = [Path(each) for each in glob(str(path), recursive=True)] if pattern else []
         below = [each for start in [path, *found] if start.is_dir() for each in start.rglob("*") if each.is_symlink()]
         return all(each.resolve().is_relative_to(home) for each in [*found, *below])
-    except (OSError, RuntimeError, ValueError):  # links in a circle, a name that no file can have
+    except (OSError, RuntimeError, ValueError):  # circular links, or an impossible file name
         return False
 
 
@@ -316,7 +316,7 @@ def _kind(path: Path) -> Kind | None:
     try:
         return kind_of(path)
     except OSError:
-        return None  # whoever opens it says why
+        return None  # opening it later reports why
 
 
 def _service(path: Path) -> Mapping[str, Any]:
@@ -336,7 +336,7 @@ def _host(url: str) -> str:
 
 
 def _domain_needs(entry: FileTable) -> Iterator[Need]:
-    """What the inputs want that a property brings along."""
+    """What a property's own inputs want."""
     domains = entry.get("with", {}).get("domains")
     for name, domain in domains.items() if isinstance(domains, Mapping) else ():
         words = domain if isinstance(domain, Mapping) else {"inputs": domain}
@@ -360,7 +360,7 @@ def _block_needs(entry: FileTable) -> Iterator[Need]:
             try:
                 text = entry.read(text)
             except IsonomiaError:
-                continue  # whoever reads it says why
+                continue  # reading it later reports why
         reason = kind.code_in(text)
         if reason is not None:
             yield _need("code", entry, key, f"runs code: its block is more than plain calls and arithmetic ({reason})")
@@ -370,13 +370,13 @@ def _block_needs(entry: FileTable) -> Iterator[Need]:
 
 
 def with_remembered(file: AuditFile, permissions: Permissions) -> Permissions:
-    """The permissions with those that were remembered for this file as it is, and for the code beside it as it is."""
+    """The permissions, with those remembered for exactly this file and the code beside it."""
     if permissions.allow_code or not _memory().exists():
         return permissions
     kept = _remembered().get(_digest(file), {})
     if kept.get("allow_code") is True:
-        # What Python compiled is not part of the digest, since it changes with every version, and could be anybody's:
-        # it is taken from, and kept, where only the user can write.
+        # Compiled files are not part of the digest, since they change with every Python version, and anybody could have
+        # written them: so they are read from, and kept in, a folder that only the user can write to.
         sys.pycache_prefix = str(_memory().with_name("pycache"))
     return replace(
         permissions,
@@ -386,14 +386,14 @@ def with_remembered(file: AuditFile, permissions: Permissions) -> Permissions:
 
 
 def remember(file: AuditFile, permissions: Permissions) -> Path:
-    """Keep what is allowed for this file as it is; gives the place where it is kept, which only its owner can read."""
+    """Remember what is allowed for exactly this file; returns the path, which only its owner can read."""
     path = _memory()
     entry = {
         "file": str(file.path.resolve()),
         "allow_code": permissions.allow_code,
         "allow_outside": permissions.allow_outside,
     }
-    # One entry for each file: what it was before is of no use to anybody.
+    # One entry for each file: older versions of it are of no use.
     others = {key: each for key, each in _remembered().items() if each.get("file") != entry["file"]}
     text = json.dumps({**others, _digest(file): entry}, indent=1)
     try:
@@ -410,7 +410,7 @@ def remember(file: AuditFile, permissions: Permissions) -> Path:
 
 
 def _memory() -> Path:
-    """Where permissions are kept: the folder that the system has for what programs remember about a user."""
+    """Where permissions are kept: in the system's folder for the state of a user's programs."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
     else:
@@ -433,14 +433,14 @@ def _remembered() -> dict[str, dict[str, Any]]:
 
 
 def _digest(file: AuditFile) -> str:
-    """Tells a file from others by where it is, its text, every text that it names, and the code beside it."""
+    """Identifies a file by its folder, its text, every text that it names, and the code beside it."""
     return _digest_of(str(file.folder.resolve()).encode(), file.text.encode(), *_code_parts(file))
 
 
 def code_digest(file: AuditFile) -> str:
-    """Tells the code that a file names, and what that imports from beside it, from another version of it.
+    """Identifies the version of the code that a file names, and of what that imports from beside it.
 
-    The fingerprint of a function is that of its own text: what it finds in its module, and in others, is not in it.
+    The fingerprint of a function covers only its own text, not what it uses from its module or others.
     """
     return _digest_of(*_code_parts(file))
 
@@ -502,9 +502,9 @@ _SUFFIXES = tuple(all_suffixes())
 def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
     """The source of modules that lie in some folders, and of what they import from there in turn.
 
-    Modules there that have the name of an installed one are among them, whoever imports it: with the permission to run
-    code, the folders go before what is installed. A name that is neither there nor installed is looked for in the
-    folders below, which a module may have put on its path.
+    Modules there that have the name of an installed one are included, whoever imports them: with the permission to run
+    code, the folders take precedence over what is installed. A name that is neither there nor installed is searched in
+    the folders below, which a module may have put on its path.
     """
     waiting, known = [*names, *_shadows(folders)], set()
     while waiting:
@@ -518,7 +518,7 @@ def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
         for folder in places:
             package = folder / top
             found = [*folder.glob(f"{top}.*"), *(package.rglob("*") if package.is_dir() else ())]
-            # Whatever Python takes for a module: one that is compiled goes before the source of the same name.
+            # Whatever Python takes for a module: a compiled one takes precedence over the source of the same name.
             for source in (each for each in found if each.name.endswith(_SUFFIXES) and each.is_file()):
                 if source.parent.name != "__pycache__":
                     yield source.resolve()
@@ -526,7 +526,7 @@ def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _shadows(folders: Sequence[Path]) -> list[str]:
-    """The names of modules in some folders that an installed module has, too."""
+    """The names of modules in some folders that are also names of installed modules."""
     found = set()
     for folder in folders:
         for path in _listed(folder):
@@ -545,7 +545,7 @@ def _is_installed(name: str, folders: Sequence[Path]) -> bool:
 
 
 def _below(name: str, folders: Sequence[Path]) -> list[Path]:
-    """The modules of this name, one or two folders further down: deeper, that could be the whole disk."""
+    """The modules of this name, one or two folders further down: deeper could be the whole disk."""
     levels = ("*/", "*/*/")
     files = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}.*")]
     packages = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}/__init__.py")]

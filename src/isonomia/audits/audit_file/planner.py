@@ -67,7 +67,7 @@ class PlannedCheck:
 
 
 Wrap: TypeAlias = Callable[[str, Model], Model]
-"""Gives what is to be asked in place of a model; it is told the model's name in the file."""
+"""Wraps a model, given its name in the file."""
 
 
 def unwrapped(name: str, model: Model) -> Model:  # noqa: ARG001
@@ -93,7 +93,7 @@ def plan_audit(
     The file's risk is divided equally over the properties that state none of their own: then the probability that any
     of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
     ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
-    file, are used in place of those that it names, which are not opened; so is an ``executor``.
+    file, replace those that it names, which are not opened; likewise an ``executor``.
     """
     where = executor or file.content.get("executor")
     models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
@@ -110,7 +110,7 @@ def plan_audit(
 
 
 def _check_names(table: FileTable, check: Check[Any]) -> None:
-    """Refuse names that do not exist, pointing at the key whose value has them."""
+    """Refuse names that do not exist, with an error that points at the key whose value has them."""
     try:
         audit_for(check.prop).check_names(check)
     except IsonomiaError as error:
@@ -126,7 +126,7 @@ def _stating(table: FileTable) -> tuple[str, ...]:
 
 
 def _outcomes(stated: Sequence[StatedProperty]) -> dict[str | None, dict[str, None]]:
-    """What all properties of a model use as outcome: they may ask it together, and it is given the same each time."""
+    """What all properties of a model use as outcome: they may share its answers, so it is always given the same."""
     found: dict[str | None, dict[str, None]] = {}
     for each in stated:
         found.setdefault(each.entry.get("model"), {}).update(dict.fromkeys(outcomes_of(each.prop)))
@@ -140,7 +140,7 @@ def planned_for(
     outcomes: Sequence[str] = (),
     executor: str | None = None,
 ) -> PlannedCheck:
-    """A stated property, prepared for a model, which is not given the ``outcomes``, and a population."""
+    """A stated property, prepared for a population and for a model, which is not given the ``outcomes``."""
     entry = each.entry
     try:
         check = new_check(each.prop, model, population, outcomes=outcomes, executor=executor, **each.options)
@@ -183,7 +183,7 @@ def _share(file: AuditFile, entries: list[FileTable]) -> float:
 
 
 def _names(entries: list[FileTable]) -> list[str]:
-    """What the properties are called: by their names, which must differ, or by their numbers."""
+    """The labels of the properties: their names, which must differ, or their numbers."""
     names = [entry.get("name") or f"property {k + 1}" for k, entry in enumerate(entries)]
     for k, (entry, name) in enumerate(zip(entries, names, strict=True)):
         if name in names[:k]:
@@ -203,7 +203,7 @@ def _chosen(entry: FileTable, what: str, known: Mapping[str, Any]) -> Any:
 
 
 def _people(entry: FileTable, prop: AuditProperty, populations: Mapping[str, Any]) -> Any:
-    """Whom a property is about: those that it names, else those that its specification imports, else the default."""
+    """The population that a property names, else the one that its specification imports, else the default."""
     imported = () if "population" in entry.content else audit_for(prop).imports(prop)
     named = [populations[name] for name in imported if name in populations]
     return named[0] if named else _chosen(entry, "population", populations)
@@ -215,7 +215,7 @@ def _model_entry(file: AuditFile, entry: FileTable) -> Mapping[str, Any]:
 
 
 def shared_out(planned: Sequence[PlannedCheck]) -> list[PlannedCheck]:
-    """Let the checks of one audit that speak of one model and one population draw and ask together."""
+    """Let checks of the same audit, model and population share their draws and answers."""
     groups: dict[Hashable, list[int]] = {}
     for index, each in enumerate(planned):
         kind = audit_for(each.check.prop).kind
@@ -233,22 +233,22 @@ def shared_out(planned: Sequence[PlannedCheck]) -> list[PlannedCheck]:
 class Wrapping:
     """What ``isonomia run`` puts around each model.
 
-    A model is asked by at most ``workers`` threads at once, however many checks run side by side: by one, unless the
-    file says that it stands more. In other processes each worker has a model of its own. Models from one Python module
-    share their gate, since they may share what the module keeps.
+    A model is called by at most ``workers`` threads at once, however many checks run in parallel: by one, unless the
+    file says that it can take more. In other processes each worker has a model of its own. Models from one Python
+    module share their gate, since they may share the module's state.
 
-    With a cache, answers are kept on disk, except those of models that may answer at random. What is behind the cache
-    is watched for changing its answers. Verdicts say nothing of the cache: they are the same with and without.
+    With a cache, answers are kept on disk, except those of models that may answer at random. The model behind the cache
+    is watched for changing its answers. Verdicts do not mention the cache: they are the same with and without.
     """
 
     file: AuditFile  # the audit file
     cache: Path | None = None  # the file for answers, in place of the one that the audit file names
-    executor: str | None = None  # where the models are asked, in place of where the audit file says
+    executor: str | None = None  # where the models run, in place of where the audit file says
     caches: list[Cached] = field(default_factory=list)  # the caches that were made
     _gates: dict[str, BoundedSemaphore] = field(default_factory=dict, repr=False)
 
     def __call__(self, name: str, model: Model) -> Model:
-        """Put around a model what belongs there."""
+        """Wrap a model."""
         entry = self.file.entries("model", "models")[name]
         pool = pool_for(self.executor or self.file.content.get("executor"), max(1, self.file.content.get("workers", 1)))
         workers = 1 if pool is None else pool.workers
@@ -257,7 +257,7 @@ class Wrapping:
         if place is None or entry.get("random", False):
             return Guarded(model, gate)
         try:
-            # A file that the audit file brought along may hold anybody's answers.
+            # A cache that the audit file names may hold anybody's answers.
             cached = Cached(watch(model), place, entry.get("cache_key"), spot=self.cache is None)
         except UsageError as error:
             key = "cache_key = 'credit 2024-05'"
@@ -271,7 +271,7 @@ class Wrapping:
 
 
 def _origin(load: str) -> str:
-    """Where a model comes from: the module of ``module:object``, else all of it."""
+    """Where a model comes from: the module of ``module:object``, else the whole text."""
     module, sign, name = load.partition(":")
     return module if sign and name.isidentifier() and "/" not in module and "\\" not in module else load
 
@@ -335,7 +335,7 @@ def _model(entry: FileTable, permissions: Permissions) -> Model:
 
 
 def _untrusted(source: str, types: Sequence[str]) -> str:
-    """What to write and to say, all of it, so that a skops file with types of its own can be opened."""
+    """The message with everything that is needed to open a skops file with types of its own."""
     return (
         f"{source} names types that skops does not know to be harmless, so it was not opened: {', '.join(types)}. If "
         f"you know them and trust who wrote the file, name them below load, options = {{trusted = "
@@ -368,7 +368,7 @@ def _population(entry: FileTable) -> Any:
 
 
 def _population_options(entry: FileTable, *allowed: str) -> dict[str, Any]:
-    """The options that go with a kind of population; others would be without effect, which nobody means."""
+    """The options of a kind of population; others, which would have no effect, are refused."""
     others = [key for key in entry.content if key not in (*_SOURCES, *allowed)]
     if others:
         raise entry.error(f"{others[0]} does not go with this kind of population", others[0])
@@ -381,10 +381,10 @@ def _place(entry: FileTable, source: str) -> Path:
 
 @contextmanager
 def _pointing(error: Callable[..., SpecError], *path: str | int, shown: bool = True) -> Iterator[None]:
-    """Let an error of what is made point at the line that asked for it.
+    """Make an error point at the line of the audit file that caused it.
 
-    Of a file outside the folder, which an audit file may name to have it printed, only the place of the trouble is
-    ``shown``, and none of its words.
+    Without ``shown``, only the place of an error in another file is given, and none of its text: an audit file might
+    name a file outside its folder to have it printed.
     """
     try:
         yield
@@ -399,5 +399,5 @@ def _pointing(error: Callable[..., SpecError], *path: str | int, shown: bool = T
             ) from None
         pointed = error(str(problem), *path)
         if place is not None and pointed.place is not None and place.text is pointed.place.text:
-            raise  # it points at a line of this file already
+            raise  # it already points at a line of this file
         raise pointed from problem

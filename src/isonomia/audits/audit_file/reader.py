@@ -1,4 +1,4 @@
-"""Reading an audit file: what it may hold, key by key, what is written there, and where it stands."""
+"""Reading an audit file: what it may hold, key by key, what it does hold, and on which line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 DEFAULT = "default"
-"""What the model and the population are called that have no name of their own."""
+"""The name of the model and the population that have no name of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class AuditFile:
     """An audit file as it is written: every key is known, and every value is of the right kind."""
 
     path: Path  # the file
-    toml: TomlText = field(repr=False)  # what it holds, and where each key stands
-    texts: Texts = field(repr=False, compare=False)  # where the texts come from that it names
+    toml: TomlText = field(repr=False)  # what it holds, and where each key is
+    texts: Texts = field(repr=False, compare=False)  # gives the texts that it names
 
     @property
     def text(self) -> str:
@@ -61,7 +61,7 @@ class AuditFile:
         return self.toml.error(message, *path)
 
     def entries(self, one: str, many: str) -> dict[str, FileTable]:
-        """The tables under a name that may stand alone or have names of their own: models, populations."""
+        """The tables of models or populations: the one without a name, and the named ones."""
         alone = {DEFAULT: FileTable(self, (one,), self.content[one])} if one in self.content else {}
         named = self.content.get(many, {})
         return alone | {name: FileTable(self, (many, name), table) for name, table in named.items()}
@@ -73,7 +73,7 @@ class AuditFile:
 
     @property
     def reads_disk(self) -> bool:
-        """Whether the texts that it names are read from the disk, and not from a record."""
+        """Whether the texts that it names are read from disk, not from a record."""
         return not isinstance(self.texts, RecordedTexts)
 
     def named_texts(self) -> list[tuple[FileTable, str, str]]:
@@ -88,13 +88,13 @@ class AuditFile:
 
     @property
     def files(self) -> dict[str, str]:
-        """Every text that it names, by the name that it has for it."""
+        """Every text that it names, by the name that it uses."""
         return {name: self.texts.read(name) for name in dict.fromkeys(name for _, _, name in self.named_texts())}
 
 
 @dataclass(frozen=True, slots=True)
 class FileTable:
-    """One table of an audit file, and where it stands."""
+    """One table of an audit file, and where it is."""
 
     file: AuditFile
     path: KeyPath
@@ -120,7 +120,7 @@ class FileTable:
         return self.file.texts.read(name)
 
     def error(self, message: str, *key: str | int) -> SpecError:
-        """An error that points at a key of it."""
+        """An error that points at one of its keys."""
         return self.file.error(message, *self.path, *key)
 
 
@@ -132,7 +132,7 @@ def read_audit_file(path: str | Path) -> AuditFile:
 
 
 def recorded_audit_file(path: str | Path, text: str, files: Mapping[str, str]) -> AuditFile:
-    """An audit file of which a record has the text, and the texts that it names; nothing is read from disk."""
+    """The audit file of a record, which has its text and the texts that it names; nothing is read from disk."""
     return _checked(Path(path), text, RecordedTexts(files))
 
 
@@ -140,12 +140,12 @@ class Texts(Protocol):
     """Gives the texts that an audit file names."""
 
     def read(self, name: str) -> str:
-        """The text of a file, by the name that the audit file has for it."""
+        """The text of a file, by the name that the audit file uses."""
 
 
 @dataclass(slots=True)
 class FolderTexts:
-    """Files of a folder. Each is read once, so that what is written down of a run is what was used in it."""
+    """Files of a folder. Each is read once, so that the record of a run has what was used in it."""
 
     folder: Path
     _texts: dict[str, str] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class FolderTexts:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTexts:
-    """Texts that were written down with a run; the disk is never looked at."""
+    """Texts recorded with a run; nothing is read from disk."""
 
     texts: Mapping[str, str]
 
@@ -182,7 +182,7 @@ class RecordedTexts:
 
 
 def file_text(file: Path, what: str, hint: str) -> str:
-    """The text of a file that a person named; where there is none, the nearest name, or what such a file is."""
+    """The text of a file that a user named; the error for a missing one has the nearest name, or a hint."""
     try:
         return file.read_text("utf-8")
     except FileNotFoundError as error:
@@ -206,7 +206,7 @@ def _checked(path: Path, text: str, texts: Texts) -> AuditFile:
 
 
 def check_keys(toml: TomlText, table: Any, keys: Mapping[str, Key], what: str, *path: str | int) -> None:
-    """Refuse a table with an unknown key, or with a value of the wrong kind; ``what`` is what an error calls it."""
+    """Refuse a table with an unknown key, or with a value of the wrong kind; an error calls it ``what``."""
     toml.check_table(table, keys, what, *path)
     for name, value in table.items():
         key = keys[name]
@@ -348,11 +348,11 @@ _PROPERTY: Mapping[str, Key] = {
 
 
 def property_keys() -> dict[str, Key]:
-    """The keys of a property: those that say what kind it is, of which it has exactly one, and all others."""
+    """The keys of a property: those that say what kind it is, of which it must have exactly one, and all others."""
     kinds = {name: Key(key.takes, key.purpose) for name, key in file_keys().items()}
     return {"name": Key("text", "what to call it"), **kinds, **_PROPERTY}
 
 
 def sections() -> dict[str, Mapping[str, Key]]:
-    """The keys of the tables that a file has several of."""
+    """The keys of the tables that a file may have several of."""
     return {"model": MODEL, "population": POPULATION, "property": property_keys()}

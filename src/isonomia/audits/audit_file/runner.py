@@ -1,11 +1,8 @@
-"""Begin, resume, run.
+"""Running an audit file: begin a run, resume it, and run its checks, in parallel where they can be.
 
-Going on with a run: only with the models and the people that it began with.
-
-A check that was begun refuses others itself. But a run is one record, and those of its checks that have a verdict, or
-were not begun, would not notice: then its verdicts would be about different models or different people.
-
-Running an audit file: side by side where it can, everything kept as it comes.
+A run is resumed only with the models and the people that it began with. A check that was begun refuses others itself.
+But a run is one record, and those of its checks that have a verdict, or were not begun, would not notice: then its
+verdicts would be about different models or different people.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> No
     now: dict[tuple[str, int], str | None] = {}
     for number, what, entry in store.introductions(run):
         subject = getattr(planned[number].check, what)
-        # What was drawn from directed at groups, or was made a domain, is not what the file names.
+        # A population that was focused on groups, or turned into a domain, is not the one that the file names.
         other = what == "population" and entry.get("kind") != getattr(subject, "kind", None)
         if subject is None or isinstance(subject, Directable) or other:
             continue
@@ -57,7 +54,7 @@ def _fingerprint(subject: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A run in the store: its name, and the verdicts that it has already."""
+    """A run in the store: its name, and the verdicts that it already has."""
 
     run: str
     verdicts: tuple[Verdict | None, ...]
@@ -66,7 +63,7 @@ class Started:
 def begin_run(
     store: Store, file: AuditFile, planned: Sequence[PlannedCheck], seed: int, options: Sequence[str] = ()
 ) -> Started:
-    """Write down a new run; ``options`` are those of the command that going on with it needs again."""
+    """Record a new run; ``options`` are the command's options that are needed again to resume it."""
     request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed, "files": file.files}
     request |= {"code": code_digest(file), "options": list(options)}
     checks = [(each.name, each.definition, _options(each)) for each in planned]
@@ -79,14 +76,14 @@ def _options(each: PlannedCheck) -> dict[str, Any]:
 
 
 def complete(store: Store, file: AuditFile) -> RunRecord | None:
-    """The latest run of this file, where every run of it has ended and nothing is left to do."""
+    """The latest run of this file, if every run of it has ended and nothing is left to do."""
     runs = [run for run in store.runs() if run.request.get("digest") == digest(file)]
     left = any(run.ended is None or _has_failed(store, run) for run in runs)
     return runs[0] if runs and not left else None
 
 
 def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:
-    """The run to go on with: the one that is named, or the latest of this file that did not end, or had a failure."""
+    """The run to resume: the one that is named, or the latest of this file that did not end, or had a failure."""
     if name != "latest":
         found = store.run(name)
         if found.request.get("digest") != digest(file):
@@ -108,7 +105,7 @@ def _has_failed(store: Store, run: RunRecord) -> bool:
 
 
 def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[PlannedCheck]) -> Started:
-    """Go on with a run: checks that have a verdict keep it, those that failed are tried again."""
+    """Resume a run: checks that have a verdict keep it, those that failed are tried again."""
     checks = store.checks(run.id)
     before = run.request.get("files", file.files)
     changed = sorted(name for name in {*before, *file.files} if before.get(name) != file.files.get(name))
@@ -139,14 +136,14 @@ def run_checks(
     *,
     known_first: bool = False,
 ) -> list[Outcome | None]:
-    """Run every check that has no verdict yet, and write down what comes of each as soon as it is there.
+    """Run every check that has no verdict yet, and record each result as soon as it is there.
 
-    A check that fails does not keep the others from their verdicts. Somebody who presses Ctrl-C gets what is known so
-    far; checks that were running have no verdict in the store, and go on where they were when the run is resumed.
+    A check that fails does not keep the others from their verdicts. Ctrl-C gives what is known so far; checks that were
+    running have no verdict in the store, and go on where they were when the run is resumed.
 
-    ``jobs`` checks may run side by side, as far as they share nothing; ``None`` means as many as there are cores. The
-    verdicts do not depend on it. ``tell`` is always called in the thread that calls this. A check that was not come to
-    has ``None`` in the list that comes back.
+    ``jobs`` checks may run in parallel, if they share nothing; ``None`` means as many as there are cores. The verdicts
+    do not depend on it. ``tell`` is always called in the thread that calls this. The returned list has ``None`` for a
+    check that was not reached.
     """
     outcomes: list[Outcome | None] = list(started.verdicts)
     for number, verdict in enumerate(started.verdicts):
@@ -172,7 +169,7 @@ def run_checks(
 
 
 def cut_off(outcomes: Sequence[Outcome | None]) -> bool:
-    """Whether something is left to do: a check that was not come to, or was interrupted."""
+    """Whether something is left to do: a check that was not reached, or was interrupted."""
     return any(outcome is None or getattr(outcome, "stopped", None) == INTERRUPTED for outcome in outcomes)
 
 
@@ -181,5 +178,5 @@ def _cores() -> int:
 
 
 def digest(file: AuditFile) -> str:
-    """Tells the text of an audit file from others."""
+    """Identifies the text of an audit file."""
     return hashlib.sha256(file.text.encode("utf-8")).hexdigest()

@@ -30,10 +30,6 @@ __all__ = ["KSAFETY", "KSafetyAudit"]
 _NAMED = ("monotone", "robust", "invariant_to", "implies_after")
 _NOT_FROM_A_FILE = ("source", "allow_code", "functions", "domains")
 
-
-MAX_CORNERS = 64
-"""The most corners that are tried, and so the most violations that are not random cases."""
-
 _STORED = ("inputs", "choices", "rows", "minimal")
 """What is stored of a counterexample; the rest is the model's answer, which may change."""
 
@@ -150,6 +146,8 @@ class KSafetyAudit:
 
     def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:
         """The cases of each batch, of all cases, and of corners; and the violations."""
+        from isonomia.audits.ksafety.corners import MAX_CORNERS
+
         del check
         corners = entries.get("corners", {"violating": MAX_CORNERS})["violating"]
         for key, entry in entries.items():

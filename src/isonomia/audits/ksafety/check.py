@@ -195,7 +195,7 @@ def _try_all(setup: Setup) -> tuple[Tally, str | None] | None:
 
 
 def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
-    """Every case in parts, where that is wanted and possible, and a tally of those that are turned away."""
+    """Every case in parts, where that is wanted and possible, and a tally of those that are left out."""
     check, prop, runner = setup.check, setup.check.prop, setup.runner
     sampled = setup.subject.sample and setup.evidence.rated
     drawn = isinstance(check.population, Census) and not check.population.exact

@@ -44,7 +44,7 @@ from isonomia.wording import plural
 __all__ = ["CODED_BATCH", "MAX_CORNERS", "Corners", "budget_left", "max_corners", "try_corners", "with_corners"]
 
 MAX_CORNERS = 64
-"""How many corners are tried."""
+"""How many corners are tried, and so the most violations that are not random cases."""
 
 CODED_BATCH = 32
 """How many are tried where the block is code, and also the size of the first batch of random cases there."""

@@ -519,7 +519,7 @@ def _varied(case: Cases, site: int, values: NDArray[np.int64] | NDArray[np.float
 
 
 def show_violations(runner: Runner, violations: Sequence[Violation]) -> list[dict[str, Any]]:
-    """Violations, computed once more from their inputs and choices; those of one domain together.
+    """Violations, computed again from their inputs and choices; those of one domain together.
 
     One that does not occur again is left out: the model, a function or the block draws from something else than its
     seed.

@@ -1,7 +1,7 @@
 """From rows to counts by group: every row is used once, and rows go no further than here.
 
-Whoever has no known value of an attribute is counted apart. A missing decision, outcome or score leaves a person out of
-the rates that need it, and out of nothing else.
+People without a known value of an attribute are counted separately. A missing decision, outcome or score leaves a
+person out of the rates that need it, and out of nothing else.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 MAX_GROUPS = 1_000
-"""Groups of one attribute or combination: more are not groups that a person can read, and a number was forgotten."""
+"""The most groups of one attribute or combination: nobody can read more, and the column is probably a number."""
 
 YES, NO, MISSING = 1, 0, 2
-"""What is known of an event of one person."""
+"""What is known about an event for one person."""
 
 BINS = 10
 """The bins of a reliability chart, equally wide from 0 to 1."""
 
 NODES = 129
-"""Values in which the numbers of a mean are counted. A number between two of them is shared out, which keeps its mean
-and adds at most a four-thousandth of a percent of the squared range to its variance: intervals get wider, never
-wrong."""
+"""How many values the numbers of a mean are binned into. A number between two of them is split, which keeps its mean
+and adds at most 1/65536 of the squared range to its variance: intervals get wider, never wrong."""
 
 PARTS = 16
-"""Into how many parts a group is divided at random, the first of them small: the stakes of a mean's interval come from
-earlier parts. More of them cost memory and gain little."""
+"""How many parts a group is divided into at random, the first ones small: the stakes of a mean's interval come from
+earlier parts. More parts cost memory and gain little."""
 
 
 # ---------------------------------------------------------------------------------------------------------- attributes
@@ -49,7 +48,7 @@ earlier parts. More of them cost memory and gain little."""
 
 @dataclass(slots=True)
 class Attributes:
-    """The columns that make groups, and the numbers of the values that were met so far; 0 is for unknown ones."""
+    """The columns that define groups, and the numbers of the values met so far; 0 is for unknown ones."""
 
     names: tuple[str, ...]
     unknown: frozenset[str]
@@ -91,7 +90,7 @@ def _distinct(table: Table, name: str) -> tuple[list[Any], Codes]:
     if table.kind == "pyarrow":
         column = table.native[name]
         if str(column.type) in {"string", "large_string"}:
-            # Many times quicker than a Python string for each row.
+            # Many times faster than a Python string for each row.
             chunk = column.combine_chunks().dictionary_encode()
             places = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             return chunk.dictionary.to_pylist(), places.astype(np.intp)
@@ -115,18 +114,18 @@ def _distinct(table: Table, name: str) -> tuple[list[Any], Codes]:
 
 @dataclass(slots=True)
 class Event:
-    """Whether a column has one certain value: the favourable decision, the positive outcome.
+    """Whether a column has one particular value: the favourable decision, the positive outcome.
 
     Attributes
     ----------
     role, option
         What the column is, ``decision`` or ``outcome``, and the name of the argument that says which value is meant.
     name, value
-        The column, and the value; ``None`` where nobody said, which is 1 of a column of 0 and 1.
+        The column, and the value; ``None`` where none was given, which means 1 in a column of 0 and 1.
     numbers
         Whether it is a number to be averaged instead; ``None`` before the first row.
     may_be_number
-        Whether it can be one.
+        Whether it may be such a number.
     """
 
     role: str
@@ -158,7 +157,7 @@ class Event:
         return events
 
     def close(self) -> None:
-        """Refuse a value that no row has; of a column of 0 and 1, nobody may have got it."""
+        """Refuse a value that no row has; in a column of 0 and 1, the default value may be absent."""
         if not self._met and self.value is not None and self._seen:
             values = list(self._seen)
             raise UsageError(
@@ -174,7 +173,7 @@ class Event:
         return None if self.numbers else 1 if self.value is None else self.value
 
     def _settle(self, present: NDArray[Any]) -> None:
-        """Find out what a column is of which nobody said which value counts."""
+        """Find out what a column is where no value was given."""
         kind = kind_of(present)
         binary = kind == "truth" or (kind == "number" and bool(np.isin(present, (0, 1)).all()))
         if self.numbers is None and binary:
@@ -202,7 +201,7 @@ class Event:
         )
 
     def _fitting(self, column: NDArray[Any]) -> Any:
-        """The value in the column's own kind: at the command line everything is text."""
+        """The value in the column's own type: on the command line everything is text."""
         value, kind = 1 if self.value is None else self.value, kind_of(column)
         if isinstance(value, str) == (kind == "text"):
             return value
@@ -266,14 +265,14 @@ def _grown(array: NDArray[Any], groups: int) -> NDArray[Any]:
 
 @dataclass(slots=True)
 class MeanCounts:
-    """The numbers of a mean, by group: how many, their sum, and between which ends; counted for an interval if known.
+    """The numbers of a mean, by group: how many, their sum and, where their range is known, counts for an interval.
 
     Attributes
     ----------
     name
         What the numbers are, for messages.
     ends
-        Between which values they lie; ``None`` where nobody knows, and then there is no interval.
+        The values between which they lie; ``None`` where that is not known, and then there is no interval.
     """
 
     name: str
@@ -284,7 +283,7 @@ class MeanCounts:
 
     @property
     def nodes(self) -> Floats:
-        """The values in which numbers are counted."""
+        """The values that numbers are binned into."""
         assert self.ends is not None, "without ends there are no nodes"
         return np.linspace(*self.ends, NODES)
 
@@ -330,7 +329,7 @@ class GroupCounts:
     binned
         By bin of the score: people, those with a positive outcome, and the sum of their scores.
     held
-        The group of each row with a score, batch by batch, for a share above the median.
+        The group of each row with a score, batch by batch, for the share above the median.
     """
 
     by: tuple[str, ...]
@@ -355,7 +354,7 @@ class GroupCounts:
             key = key * size + column
         unknown = np.logical_or.reduce([column == 0 for column in columns])
         key[unknown] = 0
-        # The numbers of groups that occur: by a look-up where few are possible, by sorting otherwise.
+        # The numbers of groups that occur: by a lookup where few are possible, by sorting otherwise.
         if float(np.prod(sizes, dtype=float)) <= 2**20:
             present = np.flatnonzero(np.bincount(key))
             look_up = np.zeros(int(key.max(initial=0)) + 1, dtype=np.intp)
@@ -380,7 +379,7 @@ class GroupCounts:
 
     @property
     def size(self) -> int:
-        """How many groups there are, the unknown one among them."""
+        """How many groups there are, including the unknown one."""
         return len(self.groups)
 
     def count(self, groups: Codes, decision: NDArray[np.int8], outcome: NDArray[np.int8]) -> None:
@@ -406,7 +405,7 @@ class GroupCounts:
 
 
 def checked_share(name: str, value: float) -> float:
-    """A share from 0 to 1."""
+    """A share of at least 0 and below 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or not 0 <= value < 1:
         raise UsageError(f"expected {name} as a share of at least 0 and below 1, but got {value!r}")
     return float(value)

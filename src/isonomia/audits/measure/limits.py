@@ -6,9 +6,9 @@ group's size came to be.
 
 *The group with the highest rate* is not known, only the one with the highest rate among these rows. The ratio to the
 truly highest is the least of the ratios to all groups. So it is above a value if all of them are: each lower limit may
-have the full risk, for one certain group decides, and groups that at a risk of ``gamma`` cannot be the highest are left
-out. It is below a value if one of them is: each upper limit has its part of the risk, and the least of them counts. So
-a ratio is never bounded as if the reference had been chosen beforehand.
+have the full risk, since one fixed group decides, and groups that at a risk of ``gamma`` cannot be the highest are left
+out. It is below a value if one of them is: each upper limit has a part of the risk, and the least of them counts. So a
+ratio is never bounded as if the reference had been chosen beforehand.
 
 *The median of all scores* is not known either. At a risk of ``gamma`` it lies between two of the scores that were seen.
 At the true median the count above it is binomial; between the two, it is least at the upper and greatest at the lower
@@ -38,12 +38,12 @@ RatioEnds = tuple[float | None, float | None, float | None]
 """A ratio and its interval; ``None`` where there is none."""
 
 NUISANCE = 1.0 / 50.0
-"""``gamma / delta``, as in :mod:`isonomia.evidence.one_look`: what it takes to tell which group may be the highest, or
-where the median may lie. Any share is valid."""
+"""``gamma / delta``, as in :mod:`isonomia.evidence.one_look`: the share of the risk for telling which group may be the
+highest, or where the median may lie. Any share is valid."""
 
 MANY = 40
-"""Groups of one attribute, above which ratios are bounded by the ends of two intervals: exact limits of so many would
-take minutes. Their number says which it is, and not what was counted, so that either is valid."""
+"""With more groups than this, ratios are bounded by the ends of two intervals: exact limits would take minutes. The
+choice depends on the number of groups, not on the counts, so either is valid."""
 
 RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
 """The first rate divided by the second."""
@@ -60,7 +60,7 @@ class GroupLimits:
     looks
         ``"once"``, a number of planned looks, which share the risk, or ``"any"``.
     exact
-        Whether the rows are everybody, so that nothing is left open.
+        Whether the rows are everybody, so that nothing is uncertain.
     """
 
     delta: float
@@ -73,7 +73,7 @@ class GroupLimits:
         return self.delta / self.looks if isinstance(self.looks, int) else self.delta
 
     def _upper(self, yes: Floats, n: Floats, risk: float) -> Floats:
-        """Upper limits of rates, each wrong with at most this probability; of an interval of twice the risk if any."""
+        """Upper limits of rates, each wrong with at most this probability; with ``"any"``, of an interval at it."""
         if self.looks == "any":
             return anytime_interval(yes, n, risk)[1]
         return upper_limit(yes, n, risk)
@@ -94,7 +94,7 @@ class GroupLimits:
         return lower_limit(yes, n, self.risk / 2.0), upper_limit(yes, n, self.risk / 2.0)
 
     def mean(self, counts: MeanCounts, group: int) -> Ends | None:
-        """The interval of a mean; ``None`` where nobody knows between which values the numbers lie."""
+        """The interval of a mean; ``None`` where the range of the numbers is not known."""
         n = float(counts.n[group])
         if self.exact:
             value = float(counts.sums[group]) / n
@@ -105,14 +105,14 @@ class GroupLimits:
         if self.looks == "any":
             return mean_interval(counts.nodes, tallies.sum(axis=0), self.risk)
         low, high = mean_ends(counts.nodes, tallies, self.risk / 2.0, self.risk / 2.0)
-        # The limits come from parts in turn, and may pass the mean of all by chance: so it is let in.
+        # The limits come from parts in turn, and may exclude the mean of all by chance: so it is included.
         value = float(counts.sums[group]) / n
         return min(low, value), max(high, value)
 
     # ---------------------------------------------------------------------------------------------- ratios
 
     def ratios(self, yes: Floats, n: Floats, eligible: Sequence[int], reference: int | None) -> list[RatioEnds]:
-        """Each group's rate divided by that of the reference group, or of the highest of those that can be it.
+        """Each group's rate divided by that of the reference group, or of the highest among the eligible groups.
 
         Parameters
         ----------
@@ -142,10 +142,10 @@ class GroupLimits:
         return found
 
     def _of_ends(self, yes: Floats, n: Floats, able: Sequence[int], values: Floats) -> list[RatioEnds]:
-        """Ratios of many groups, from the ends of two intervals that have half the risk: quick, and a third wider.
+        """Ratios of many groups, from the ends of two intervals with half the risk each: quick, and a third wider.
 
-        The highest rate is at most the greatest upper limit, for it is one of them and errs with its own risk. It is at
-        least every lower limit, and for the greatest of these not to err none may: each has a part of the risk.
+        The highest rate is at most the greatest upper limit, since it has one itself, which errs with its own risk. It
+        is at least every lower limit; the greatest of these is right if all are, so each has a part of the risk.
         """
         own, chosen = self.risk / 4.0, np.asarray(able)
         low, high = self._lower(yes, n, own), self._upper(yes, n, own)
@@ -167,16 +167,16 @@ class GroupLimits:
         if self.exact or len(able) < 2:
             return list(able)
         chosen, gamma = np.asarray(able), NUISANCE * self.risk / 2.0
-        # The highest one errs upwards with half of gamma; any of the others downwards with its part of the other half.
+        # The limit of the highest errs with half of gamma; those of the others with their parts of the other half.
         upper = self._upper(yes[chosen], n[chosen], gamma / 2.0)
         lower = self._lower(yes[chosen], n[chosen], gamma / (2.0 * len(able)))
         return [group for group, top in zip(able, upper.tolist(), strict=True) if top >= lower.max()]
 
     def _least(self, yes: Floats, n: Floats, group: int, highest: Sequence[int], able: int) -> float:
-        """The lower limit of a group's ratio to the highest: the least of those to all groups that may be it."""
+        """The lower limit of a group's ratio to the highest: the least of those to all groups that may be highest."""
         risk = self.risk / 2.0 * (1.0 if able == 1 else 1.0 - NUISANCE)
         low = 1.0 if group in highest else inf
-        # The most telling one is searched; of the others it is only proved, many times quicker, that they say no more.
+        # Only the most informative limit is searched; that the others say no more is proved, many times faster.
         for other in sorted(highest, key=lambda other: -yes[other] / n[other]):
             if other == group:
                 continue
@@ -188,10 +188,10 @@ class GroupLimits:
         return low
 
     def _most(self, yes: Floats, n: Floats, group: int, able: Sequence[int]) -> float:
-        """The upper limit of a group's ratio to the highest: the least of those to all groups, each with its part.
+        """The upper limit of a group's ratio to the highest: the least of those to all groups, which share the risk.
 
-        Whichever of them is taken, the limit is valid, since none of all is wrong; so only the most promising one is
-        searched, by its guess. A group that can itself be the highest is not above it.
+        Whichever of them is taken, the limit is valid, since all of them hold together; so only the most promising one,
+        by an approximation, is searched. A group that can itself be the highest is not above it.
         """
         others = [other for other in able if other != group and yes[other] > 0]
         most, risk = 1.0 if group in able else inf, self.risk / 2.0 / max(len(able) - (group in able), 1)
@@ -213,7 +213,7 @@ class GroupLimits:
         return min(most, upper_end(RATIO, counts, draws, risk))
 
     def _anytime(self, yes: tuple[float, float], n: tuple[float, float], risk: float) -> Ends:
-        """Limits of a ratio at any time, each at this risk: of the ends of two intervals that have half of it."""
+        """Limits of a ratio at any time, each at this risk: from the ends of two intervals with half of it each."""
         low, high = anytime_interval(np.asarray(yes), np.asarray(n), risk / 2.0)
         return _divided(float(low[0]), float(high[1])), _divided(float(high[0]), float(low[1]))
 
@@ -242,7 +242,7 @@ class GroupLimits:
     def scoring_ratios(
         self, counts: tuple[Floats, Floats, Floats], n: Floats, eligible: Sequence[int], reference: int | None
     ) -> list[RatioEnds]:
-        """Ratios of shares above the median: of the ends of two intervals, each of which has half the risk.
+        """Ratios of shares above the median: from the ends of two intervals with half the risk each.
 
         ``counts`` are those above the upper limit of the median, above the median of these rows, and above the lower
         limit.
@@ -255,8 +255,8 @@ class GroupLimits:
         )
         found: list[RatioEnds] = []
         low, high = (rates, rates) if self.exact else self.scoring(least, greatest, n, self.risk / 2.0)
-        # The highest rate is at most the greatest upper limit, for it is one of them and errs with its own risk. It is
-        # at least every lower limit, and for the greatest of these not to err none may: each has a part of the risk.
+        # The highest rate is at most the greatest upper limit, since it has one itself, which errs with its own risk.
+        # It is at least every lower limit; the greatest of these is right if all are, so each has a part of the risk.
         part = low if self.exact or len(able) < 2 else self.scoring(least, greatest, n, self.risk / 2.0 / len(able))[0]
         for group in range(len(n)):
             if n[group] == 0 or not base > 0:

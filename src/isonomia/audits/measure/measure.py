@@ -26,7 +26,7 @@ from isonomia.version import __version__
 __all__ = ["SMALL", "measure"]
 
 SMALL = 0.02
-"""Below which share of all a group is flagged: what the rules on employment in the United States leave out."""
+"""Groups below this share of all are flagged: United States employment rules allow leaving them out."""
 
 By = str | Sequence[str]
 
@@ -53,7 +53,7 @@ def measure(
 ) -> GroupTable:
     """Measure decisions, outcomes and scores by group and intersection, each number with its interval.
 
-    Every row is used, in one pass; a folder of files, a large file or a lazy frame is read as it goes.
+    Every row is used, in one pass; a folder of files, a large file or a lazy frame is read in batches.
 
     Parameters
     ----------
@@ -61,23 +61,23 @@ def measure(
         Any table, the path of a file or a folder, or a :class:`Sample`. With a :class:`Census` the rows are everybody:
         the numbers are exact, and intervals have no width.
     model
-        Who decides, where the table has no column of decisions: anything that :func:`isonomia.check` takes.
+        The model that decides, if the table has no column of decisions: anything that :func:`isonomia.check` takes.
     by
         A column, such as ``"sex"``, or a list of columns and combinations: ``["sex", "race", ("sex", "race")]``. The
         text ``"sex,race"`` is a combination, too.
     decision
-        The column of decisions; the model's ``prediction`` where there is a model. Numbers of more than two values, of
-        which none is named as favourable, are measured by their mean.
+        The column of decisions; the model's ``prediction`` where there is a model. Numbers of more than two values are
+        measured by their mean, unless one is named as favourable.
     outcome
-        The column that says what turned out.
+        The column with what actually happened.
     score
         The column of scores; ``"score"`` for the model's own.
     favourable, positive
-        The value of the decision that is favourable, and that of the outcome that it fits. Without ``favourable`` it is
-        ``positive``; without either it is 1 of a column of 0 and 1, and anything else must be named.
+        The favourable value of the decision, and the value of the outcome that matches it. ``favourable`` defaults to
+        ``positive``; without either it is 1 in a column of 0 and 1, and must be named for any other column.
     reference
-        With which group others are compared: ``"highest"``, that with the highest rate, or a value such as ``"M"``, or
-        a tuple of values for a combination; a list for several.
+        The group that others are compared with: ``"highest"``, the one with the highest rate; a value such as ``"M"``;
+        a tuple of values for a combination; or a list for several.
     unknown
         Texts that mean that the group is not known, such as ``["?", "Unknown"]``; missing values always do.
     small
@@ -86,19 +86,20 @@ def measure(
         Each interval misses the truth with at most this probability.
     looks
         ``"once"`` for a table whose size was fixed beforehand, a number of planned looks, or ``"any"`` for one that
-        grows and is looked at whenever one likes; intervals are wider then.
+        grows and is looked at at any time; intervals are then wider.
     ranges
         The lowest and the highest value that numbers can have, ``{"income": (0, 1e6)}``: without it a mean has no
         interval. Scores lie between 0 and 1 unless it says otherwise.
     features
         The columns that the model is given.
     workers, executor
-        How many ask the model side by side, and where, as for :func:`isonomia.check`. The table does not depend on it.
+        How many workers query the model in parallel, and where, as for :func:`isonomia.check`. The table does not
+        depend on it.
 
     Returns
     -------
     GroupTable
-        Rows by group; ``print`` it, or take it as a frame (``to_frame``), ``to_csv``, ``to_markdown``, ``to_html``.
+        Rows by group; ``print`` it, or use ``to_frame``, ``to_csv``, ``to_markdown`` or ``to_html``.
 
     Notes
     -----

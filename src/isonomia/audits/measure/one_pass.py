@@ -1,4 +1,4 @@
-"""One pass over the rows: what plays which part, whom the model is asked about, and everything counted by group."""
+"""One pass over the rows: which column has which role, what the model answers, and everything counted by group."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from isonomia.populations.table import Table, check_known
 __all__ = ["MeasuredColumns", "OnePass", "columns_for"]
 
 PREDICTION, SCORE = "prediction", "score"
-"""What a model's answers are called, as in a property."""
+"""The names of a model's answers, as in a property."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredColumns:
-    """What plays which part; ``from_model`` for what the model answers."""
+    """Which column has which role; ``from_model`` are those that the model answers."""
 
     decision: str | None
     outcome: str | None
@@ -40,7 +40,7 @@ class MeasuredColumns:
 def columns_for(
     rows: Rows, model: Model | None, decision: str | None, outcome: str | None, score: str | None
 ) -> MeasuredColumns:
-    """Who plays which part, where there are such columns or the model gives it."""
+    """Which column has which role, if the columns exist or the model provides them."""
     for name, value in (("decision", decision), ("outcome", outcome), ("score", score)):
         if value is not None and (not isinstance(value, str) or not value):
             raise UsageError(f"{name} should be the name of a column, but is {value!r} of type {type(value).__name__}")
@@ -53,7 +53,7 @@ def columns_for(
         )
     own = frozenset[str]()
     if model is not None:
-        # As in a property: where there is a model, these are its answers, also if a column has the name.
+        # As in a property: where there is a model, these are its answers, even if a column has the name.
         own = frozenset(name for name in (decision, score) if name in {PREDICTION, SCORE})
         if not own:
             raise UsageError(
@@ -65,12 +65,12 @@ def columns_for(
 
 
 TOGETHER = 4
-"""Batches that a worker reads at one time; where they begin is where they begin in one process."""
+"""How many batches a worker reads at a time; they begin at the same rows as in one process."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ToldPass:
-    """What every worker is told once who reads rows and asks the model about them.
+    """What is sent once to every worker that reads rows and queries the model about them.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class _ToldPass:
     read, given, measured
         The columns that are read; those that the model is given, ``None`` for all; and those that are sent back.
     want_score, want_prediction
-        What the model is asked for.
+        Which outputs of the model are needed.
     """
 
     table: LongTable
@@ -105,7 +105,7 @@ def _answered_batches(told: _ToldPass, piece: tuple[int, int]) -> list[tuple[Tab
 
 
 def _in_order(pool: Pool, shared: Shared, rows: int) -> Iterator[tuple[Table, Answer]]:
-    """What workers say of all rows, in order; only some pieces are on their way at a time: a table may be long."""
+    """The workers' answers about all rows, in order; only some pieces are in flight at a time: a table may be long."""
     step = TOGETHER * AT_ONCE
     pieces = [(start, min(start + step, rows)) for start in range(0, rows, step)]
     waves = [pieces[first : first + pool.workers] for first in range(0, len(pieces), pool.workers)]
@@ -154,7 +154,7 @@ class OnePass:
         if columns.outcome is not None:
             self.outcome = Event("outcome", "positive", columns.outcome, self.positive)
         self.groups = [GroupCounts(()), *(GroupCounts(by) for by in self.by)]
-        # Into which part of its group a row falls, for the intervals of means: so a sorted file does no harm.
+        # Decides at random which part of its group a row is in, for the intervals of means: a sorted file does no harm.
         self._rng = np.random.default_rng(0)
 
     def count(self) -> None:
@@ -179,10 +179,10 @@ class OnePass:
         yield from self.rows.batches(self._read(), plain=self.model is None)
 
     def _by_workers(self) -> Iterator[tuple[Table, Answer]] | None:
-        """The batches of a long table that is in files, which workers read and ask about; ``None`` elsewhere.
+        """The batches of a long table in files, which workers read and put to the model; ``None`` elsewhere.
 
-        They send back what is measured, batch by batch, and none of what the model alone is given. Sums of numbers
-        depend on the order in which they are added, so that the counting stays here.
+        They send back what is measured, batch by batch, without the columns that only the model needs. Sums of numbers
+        depend on the order of adding, so the counting stays here.
         """
         model = self.model
         if not isinstance(model, Spread) or not isinstance(self.rows, LongTable) or not self.rows.in_files:
@@ -211,7 +211,7 @@ class OnePass:
 
     @property
     def sent(self) -> tuple[str, ...]:
-        """The columns that a model is given which does not say what it reads: all but what is measured."""
+        """The columns that are given to a model that does not state what it reads: all but those that are measured."""
         measured = {self.columns.decision, self.columns.outcome, self.columns.score}
         return tuple(name for name in self.rows.names if name not in measured)
 
@@ -222,11 +222,11 @@ class OnePass:
 
     @property
     def sent_blindly(self) -> bool:
-        """Whether there is a model that does not say what it reads."""
+        """Whether there is a model that does not state what it reads."""
         return self.model is not None and read_by(self.model) is None
 
     def around_median(self, limits: GroupLimits) -> tuple[float, float]:
-        """Between which values the median of the population lies; computed once."""
+        """The values between which the median of the population lies; computed once."""
         if self._median_ends is None:
             self._median_ends = limits.around_median(self.scores[0])
         return self._median_ends
@@ -249,7 +249,7 @@ class OnePass:
         score = None if scored is None else numbers_in(scored, str(self.columns.score), "score")
         if score is not None:
             numbers |= self._scored(score, outcome)
-        # Early parts are small, so that the stakes are learnt from few.
+        # Early parts are small, so that the first stakes are learnt from few people.
         parts = (np.sqrt(self._rng.random(table.rows if numbers else 0)) * PARTS).astype(np.intp)
         for each in self.groups:
             groups = each.place(codes, table.rows)
@@ -271,7 +271,7 @@ class OnePass:
         return answer.score if answer.score.ndim == 1 else answer.score[:, self._class(answer)]
 
     def _class(self, answer: Answer) -> int:
-        """Whose score is meant: that of the favourable class, or of the second of two."""
+        """The class whose score is meant: the favourable one, or the second of two."""
         wanted = self.positive if self.favourable is None else self.favourable
         for index, value in enumerate(answer.classes):
             if wanted is not None and (value == wanted or str(value) == str(wanted)):
@@ -312,7 +312,7 @@ class OnePass:
         return {"mean_score": score, "calibration": np.where(outcome == MISSING, np.nan, (outcome == YES) - score)}
 
     def _ends(self, name: str) -> tuple[float, float] | None:
-        """Between which values the numbers of a mean lie, if that is known."""
+        """The values between which the numbers of a mean lie, if that is known."""
         decision, outcome = (self.ranges.get(str(column)) for column in (self.columns.decision, self.columns.outcome))
         match name:
             case "calibration":

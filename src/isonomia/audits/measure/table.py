@@ -1,4 +1,4 @@
-"""From counts to the rows of the table: estimates with their intervals, the reference group, and what is to be said."""
+"""From counts to the rows of the table: estimates with their intervals, the reference group, and the remarks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 LOOKS_UNKNOWN = frozenset(
     {"?", "-", "n/a", "na", "nan", "none", "null", "unknown", "not known", "missing", "unspecified"}
 )
-"""Values that probably mean that nothing is known: the table says so, and leaves it to the reader."""
+"""Values that probably mean *unknown*: the table says so, and leaves the decision to the reader."""
 
 HIGHEST = "highest"
 
@@ -51,7 +51,7 @@ class _References:
             )
 
     def among(self, groups: Sequence[tuple[Any, ...]]) -> int | None:
-        """Which of these groups is named; ``None`` where none is."""
+        """The position of the named group among these; ``None`` where none is."""
         found = None
         for number, item in enumerate(self.named):
             for place, values in enumerate(groups):
@@ -73,7 +73,7 @@ class _References:
 
 
 def _same(values: tuple[Any, ...], item: Any) -> bool:
-    """Whether a group is the one that is named: by its values, or as text, as at the command line."""
+    """Whether a group is the one that is named: by its values, or as text, as on the command line."""
     if isinstance(item, tuple):
         return values == item
     if len(values) == 1 and values[0] == item:
@@ -172,7 +172,7 @@ def _missing(work: OnePass, counts: GroupCounts, place: int, people: int) -> dic
 
 
 def _estimates(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> list[dict[str, Estimate]]:
-    """The measures of each group, but for ratios."""
+    """The measures of each group, except ratios."""
     found: list[dict[str, Estimate]] = [{} for _ in range(counts.size)]
     for name, (yes, n) in _shares(work, counts.cells).items():
         low, high = limits.rates(yes, n)
@@ -199,14 +199,14 @@ def _mean(means: MeanCounts, limits: GroupLimits, place: int) -> Estimate:
 
 
 def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
-    """A share; nothing is said of nobody."""
+    """A share; nothing is said about nobody."""
     if n == 0:
         return Estimate(None, None, None, 0)
     return Estimate(float(yes) / float(n), float(low), float(high), int(n))
 
 
 def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
-    """For each rate how many say yes, and of how many."""
+    """For each rate, its numerators and denominators by group."""
     found: dict[str, tuple[Any, Any]] = {}
     decided = work.decision is not None and not work.is_number
     if decided:
@@ -226,7 +226,7 @@ def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, 
 
 
 def _above(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> tuple[Floats, Floats, Floats, Floats]:
-    """By group how many scores lie above the median's upper limit, the median and its lower limit; and how many are."""
+    """By group: how many scores lie above the median's upper limit, the median, and its lower limit; and the total."""
     (scores,), (groups,) = work.scores, counts.held
     assert work.median is not None, "there are scores"
     below, above = (work.median, work.median) if limits.exact else work.around_median(limits)
@@ -243,7 +243,7 @@ def _add_ratios(
     estimates: list[dict[str, Estimate]],
     who: tuple[Sequence[int], Sequence[int], int | None],
 ) -> dict[str, int | None]:
-    """Add the ratios to the reference group; gives its place for each of them."""
+    """Add the ratios to the reference group; returns the position of that group for each ratio."""
     able, large, reference = who
     chosen: dict[str, int | None] = {}
     shares = _shares(work, counts.cells)
@@ -315,7 +315,7 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
 
 
 def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Iterator[str]:
-    """What a reader should know besides."""
+    """What else a reader should know."""
     everybody = rows[0]
     for name, number in everybody.missing.items():
         if number:

@@ -1,15 +1,15 @@
-"""Repair: train a model again on its own violations, and certify what that bought on people it never saw.
+"""Repair: train a model again on its own violations, and certify the gain on people it never saw.
 
 The loop of the k-safety paper in general form. The table is split once, at random. With the first part the model is
 trained, violations are searched, labelled as the property wants them, added to the training rows, and the model is
 trained again. The second part, the held-out rows, is used once, at the end: neither training nor the search, nor the
-choice among the models that were trained on the way, has seen any of it.
+choice among the trained models, has seen any of it.
 
 *Why that is sound.* Given the first part and all randomness of the training, the repaired model is fixed, and the
-held-out rows are still independent draws from the population. So the share of cases that violate, one random case a
-row, is a binomial share (Clopper-Pearson), and the accuracy that was lost is the mean of independent numbers in
-[-1, 1]. Each of the ``m`` claims has the risk ``delta / m``; all of them together are wrong with probability at most
-``delta``. It holds for one look: whoever repairs again because the answer does not please needs new rows.
+held-out rows are still independent draws from the population. So the share of violating cases, one random case per row,
+is a binomial share (Clopper-Pearson), and the lost accuracy is the mean of independent numbers in [-1, 1]. Each of the
+``m`` claims has the risk ``delta / m``; the probability that any of them is wrong is at most ``delta``. It is valid for
+one look: repairing again because the answer does not please needs new rows.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ __all__ = ["Augmentation", "augment"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Augmentation:
-    """What came of a repair.
+    """The result of a repair.
 
     Attributes
     ----------
     model, before
         The repaired estimator, and the one that was trained on the same rows without any added.
     verdict
-        What was bought for what, certified on the held-out rows.
+        The gain and its cost, certified on the held-out rows.
     rounds
-        The searches, in order; that of the first round is of the model before.
+        The searches, in order; the first one is of the model before the repair.
     kept
-        The round whose model is the repaired one: the search found the fewest violations of it.
+        The round whose model is the repaired one: the one with the fewest violations in its search.
     held_out
         The numbers of the rows that were held out.
     """
@@ -64,7 +64,7 @@ class Augmentation:
     held_out: NDArray[np.intp]
 
     def record(self, folder: str | PathLike[str] = ".isonomia") -> str:
-        """Keep the verdict in a folder of records; gives the name of the run."""
+        """Keep the verdict in a folder of records; returns the name of the run."""
         from isonomia.records.store import Store
 
         store, name = Store(Path(folder)), self.verdict.name or "repair"
@@ -93,19 +93,19 @@ def augment(
     seed: int | None = None,
     tell: Callable[[RepairRound], None] | None = None,
 ) -> Augmentation:
-    """Train a classifier again on its violations of k-safety properties, and certify what that bought.
+    """Train a classifier again on its violations of k-safety properties, and certify the gain.
 
     Each round searches violations among the training rows, gives the changed rows the label that the property wants,
     adds some of them to the training rows, and trains a new model. It ends when a search finds nothing or the rounds
-    are spent. Of all models that one is kept of which the search found the fewest violations.
+    are spent. Of all models, the one with the fewest violations in its search is kept.
 
     Parameters
     ----------
     model_factory
         Gives a new classifier with ``fit`` and ``predict`` at each call; or such a classifier, which is cloned.
     data
-        The table with features and labels: a :class:`Sample` or any table, whose held-out rows then speak for the
-        population they are drawn from; or a :class:`Census`, whose held-out rows speak for themselves only.
+        The table with features and labels: a :class:`Sample` or any table, whose held-out rows then represent the
+        population they are drawn from; or a :class:`Census`, whose held-out rows represent only themselves.
     property
         A k-safety property of a table, or several. The share of cases that may violate one is its ``eps``.
     label
@@ -113,23 +113,23 @@ def augment(
     features
         The columns that the model is trained with; all but the label unless given.
     rule
-        The right labels of changed rows: a function of the related rows, of the changed rows, both as tables like
-        ``data``, and of the answers about the related rows, with a label a row. Unless given, a changed row is to be
+        The right labels of changed rows: a function of the related rows, the changed rows, both as tables like
+        ``data``, and the answers about the related rows; it returns a label per row. By default, a changed row is to be
         answered like the row it is related to, the first input of the case.
     rounds
-        How often the model is trained again at most.
+        The most times the model is trained again.
     cases
-        How many random cases a search tries, of each property.
+        How many random cases a search tries, for each property.
     most
-        How many rows a round adds at most, as a share of the training rows. Few at a time cost less accuracy.
+        The most rows a round adds, as a share of the training rows. Few at a time cost less accuracy.
     mix
         Half of the cases start from training rows in which each feature is, with this probability, that of another
-        row: so the repair reaches people beside those in the table. 0 searches the training rows only.
+        row: so the repair also covers people who are not in the table. 0 searches the training rows only.
     held_out
         The share of the rows that is held out for the certificate.
     fresh
-        Whom the share of violating cases is certified for, in place of the held-out rows: a :class:`Generator`, which
-        can be drawn from without end. The search then draws from it too, with other seeds.
+        The population for which the share of violating cases is certified, in place of the held-out rows: a
+        :class:`Generator`, which can be drawn from without end. The search then draws from it too, with other seeds.
     lost
         The accuracy that may be lost: 0.005 is half a point.
     delta
@@ -137,7 +137,7 @@ def augment(
     seed
         Makes it repeatable, as far as the training is.
     tell
-        Is called with every :class:`RepairRound`.
+        Called with every :class:`RepairRound`.
 
     Returns
     -------

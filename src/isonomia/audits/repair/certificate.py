@@ -1,4 +1,4 @@
-"""What a repair bought for what: the share of violating cases and the accuracy that was lost, certified at one risk."""
+"""The gain and the cost of a repair: the share of violating cases and the lost accuracy, certified at one risk."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from isonomia.wording import listed, number, plural
 __all__ = ["Certificate", "Counts", "RepairClaim", "lost_limits", "share_limits"]
 
 SPARE = 16
-"""Where cases can be drawn without end, so many times as many as would do without a violation: a model whose violations
-are half as frequent as allowed is then nearly always certified."""
+"""Where cases can be drawn without end, this many times as many as would do without a violation: then a model whose
+violations are half as frequent as allowed is nearly always certified."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairClaim:
-    """What a repair is to reach: a share of violating cases for each property, and an accuracy that is hardly lower."""
+    """What a repair should reach: a share of violating cases for each property, and hardly any loss of accuracy."""
 
     props: tuple[Safety, ...]
     lost: float
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return f"repair: {', '.join(map(called, self.props))}"
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Certificate:
     def verdict(
         self, train: Table, before: Any, after: Any, history: tuple[RepairRound, ...], kept: int, began: float
     ) -> Verdict:
-        """What was bought for what."""
+        """The verdict on the gain and the cost."""
         work, props = self.work, self.claim.props
         asked = [
             (_checked(prop, work, self, before, k), _checked(prop, work, self, after, k))
@@ -154,7 +154,7 @@ class Certificate:
         )
 
     def accuracy(self, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> tuple[list[LeafRecord], Expression]:
-        """The accuracy of both models, and what was lost of it."""
+        """The accuracy of both models, and how much of it was lost."""
         n, risk = self.held.rows, self.each
         exact = self.kind is Census
         leaves = []
@@ -170,7 +170,7 @@ class Certificate:
 
 
 MOST_BATCHES = 4096
-"""Into how many batches the rows are cut, each of which learns from those before it. Fewer only widen the limits."""
+"""The most batches of rows, each of which learns from those before it. Fewer only widen the limits."""
 
 
 def lost_limits(change: NDArray[np.int64], delta: float, rng: np.random.Generator) -> tuple[float, float]:
@@ -186,7 +186,7 @@ def lost_limits(change: NDArray[np.int64], delta: float, rng: np.random.Generato
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Cases that were tested, those that violate, and those that failed, which may be violations; and some of them."""
+    """How many cases were tested, violate, and failed, which may be violations; and some counterexamples."""
 
     tested: int
     violating: int
@@ -195,7 +195,7 @@ class Counts:
 
 
 def _checked(prop: Safety, work: Training, audit: Certificate, estimator: Any, k: int) -> Counts:
-    """Random cases of the held-out rows: one of each row of a sample, enough of a census or of fresh people."""
+    """Random cases of the held-out rows: one for each row of a sample, or enough from a census or fresh people."""
     population = audit.kind(audit.held.select(work.columns(prop))) if work.fresh is None else work.fresh
     draws = None if isinstance(population, Sample) else SPARE * _least(prop.eps, audit.each)
     found = check(
@@ -223,7 +223,7 @@ def _leaf(text: str, counts: Counts, delta: float) -> LeafRecord:
 
 
 def share_limits(counts: Counts, delta: float) -> tuple[float, float]:
-    """Clopper-Pearson limits: a case that failed counts as no violation below, and as one above."""
+    """Clopper-Pearson limits: a failed case counts as a violation in the upper limit only."""
     if not counts.tested:
         return 0.0, 1.0
     possible = min(counts.violating + counts.failed, counts.tested)
@@ -257,11 +257,11 @@ def _needed_remark(prop: Safety, counts: Counts, delta: float) -> str:
 
 
 _CONSTRAINTS = ("monotonic_cst", "monotone_constraints")
-"""How estimators call monotone constraints: scikit-learn; XGBoost and LightGBM."""
+"""What estimators call monotone constraints: scikit-learn; XGBoost and LightGBM."""
 
 
 def constraint_remarks(props: Sequence[Safety], work: Training, train: Table, estimator: Any) -> list[str]:
-    """Say of monotone properties, first of all, that the family of the model can be trained to have them."""
+    """For monotone properties, a remark that this kind of model can be trained to have them by construction."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     options = last.get_params() if hasattr(last, "get_params") else {}
     option = next((name for name in _CONSTRAINTS if name in options), None)
@@ -282,9 +282,9 @@ def constraint_remarks(props: Sequence[Safety], work: Training, train: Table, es
 
 
 def _direction(prop: Safety, work: Training, train: Table, estimator: Any) -> dict[str, int]:
-    """The one column that a property moves, and which way the output must go when it rises; empty where it is unlike.
+    """The one column that a property moves, and which way the output must go when it rises; empty for others.
 
-    Whether the column rises is seen from some random cases of the training rows.
+    Whether the column rises is inferred from some random cases of the training rows.
     """
     rows = Census(train.select(work.columns(prop)))
     search = judged(prop, work.adapted(estimator), rows, 256, work.number(SEARCH, 2**31))

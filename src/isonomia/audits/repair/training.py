@@ -35,12 +35,12 @@ Rule = Callable[[Any, Any, NDArray[Any]], Sequence[Any]]
 """Labels of changed rows: from the related rows, the changed rows, and the model's answers about the related ones."""
 
 SPLIT, SEARCH, MIX, CHOICE, AUDIT = range(5)
-"""Uses of randomness, each with children of the seed of its own."""
+"""Uses of randomness, each with its own children of the seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairRound:
-    """One search: how many cases of how many violated, and how many rows were added to the training rows after it."""
+    """One search: its number, the cases searched, those that violate, and the rows added to the training rows."""
 
     number: int
     searched: int
@@ -50,7 +50,7 @@ class RepairRound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Training:
-    """The loop: what is trained, on which columns, and how violations of what are searched."""
+    """The loop: what is trained, on which columns, and how violations of the properties are searched."""
 
     factory: Any
     table: Table
@@ -84,7 +84,7 @@ class Training:
         return np.sort(order[size:]), np.sort(order[:size])
 
     def columns(self, prop: Safety) -> tuple[str, ...]:
-        """The columns that a property may speak of: the label among them where it names it."""
+        """The columns that a property may use, including the label where the property names it."""
         return self.features if prop.label is None else (*self.features, self.label)
 
     def fitted(self, rows: Table, labels: NDArray[Any]) -> Any:
@@ -94,7 +94,7 @@ class Training:
             estimator.fit(_for_training(rows), labels)
         except IsonomiaError:
             raise
-        except Exception as error:  # whatever the training raises is the model's concern, and is said
+        except Exception as error:  # whatever the training raises is the model's fault, and is reported
             raise ModelError(
                 f"{type(estimator).__name__} raised {type(error).__name__} while it was trained on {rows.rows:,} rows "
                 f"with the columns {first_few(rows.names)}: {error}"
@@ -102,7 +102,7 @@ class Training:
         return estimator
 
     def adapted(self, estimator: Any) -> Model:
-        """The model as the audit asks it."""
+        """The model as the audit queries it."""
         return adapt(estimator, None if fitted_names(estimator) is not None else self.features)
 
     def answers(self, estimator: Any, rows: Table) -> NDArray[Any]:
@@ -114,7 +114,7 @@ class Training:
     def repaired(
         self, train: Table, rounds: int, tell: Callable[[RepairRound], None] | None
     ) -> tuple[list[Any], tuple[RepairRound, ...]]:
-        """The model before and those of later rounds, and what each search found."""
+        """The first model and those of later rounds, and what each search found."""
         rows, labels = [train.select(self.features)], [train.column(self.label)]
         models, history = [self.fitted(rows[0], labels[0])], list[RepairRound]()
         limit = max(ceil(self.most * train.rows), 1)
@@ -170,8 +170,8 @@ class Training:
     def label_rows(self, found: SearchFindings, estimator: Any, related: Table, changed: Table) -> None:
         """Give the rows of violating cases their right labels.
 
-        Without a rule the two rows of a case are to be answered alike, as the model answers the one of which it is
-        surer; the other one is added with that answer.
+        Without a rule, both rows of a case should get the model's answer for the row it is surer about; the other row
+        is added with that answer.
         """
         answers, sure = self.asked(estimator, related)
         if self.rule is not None:
@@ -183,7 +183,7 @@ class Training:
         found.add(related.take(np.flatnonzero(~first)), others[~first])
 
     def asked(self, estimator: Any, rows: Table) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-        """What a model predicts, and how sure it is; ``None`` where it does not say."""
+        """What a model predicts, and how sure it is; ``None`` where that is not known."""
         model = self.adapted(estimator)
         scores = model.score_range == (0.0, 1.0)
         answer = model.answer(rows, want_score=scores, want_prediction=True)
@@ -193,7 +193,7 @@ class Training:
         return answer.prediction, answer.score.max(axis=1)
 
     def mixed(self, known: Table, prop: Safety, rows: NDArray[np.intp], size: int, index: int) -> Table:
-        """Rows that the property speaks of, in which some features are those of others; one-hot columns together."""
+        """Rows of the property with some features taken from other rows; one-hot columns stay together."""
         rng = self.rng(MIX, index)
         base = rows[rng.integers(len(rows), size=size)]
         together = [tuple(columns) for columns in prop.groups.values()]
@@ -220,7 +220,7 @@ class Training:
 
 @dataclass(slots=True)
 class SearchFindings:
-    """What a search came to: counts, and the changed rows of violating cases with their right labels."""
+    """The result of a search: counts, and the changed rows of violating cases with their right labels."""
 
     searched: int = 0
     violating: int = 0
@@ -228,13 +228,13 @@ class SearchFindings:
     labels: list[NDArray[Any]] = field(default_factory=list)
 
     def add(self, rows: Table, labels: NDArray[Any]) -> None:
-        """Take in rows with their labels."""
+        """Add rows with their labels."""
         if len(labels):
             self.rows.append(rows)
             self.labels.append(labels)
 
     def some(self, limit: int, rng: np.random.Generator) -> list[tuple[Table, NDArray[Any]]]:
-        """At most so many of the rows, chosen at random; one that was found several times counts once."""
+        """At most ``limit`` of the rows, chosen at random; one that was found several times counts once."""
         seen: set[tuple[Any, ...]] = set()
         places: list[tuple[int, int]] = []
         for part, (rows, labels) in enumerate(zip(self.rows, self.labels, strict=True)):
@@ -254,7 +254,7 @@ class SearchFindings:
 
 @dataclass(frozen=True, slots=True)
 class RandomSearch:
-    """Random cases: the program, what came of them, and of a census the rows that have cases at all."""
+    """Random cases: the program, their judgements and, for a census, the rows that have cases at all."""
 
     program: CompiledSpec
     judgements: list[Judgement]
@@ -262,7 +262,7 @@ class RandomSearch:
 
 
 def judged(prop: Safety, model: Model, population: Population, cases: int, seed: int) -> RandomSearch:
-    """Random cases, and what came of them."""
+    """Draw random cases and judge them."""
     setup = Setup(new_check(counting(prop), model, population, seed=seed))
     try:
         setup.compile()
@@ -291,7 +291,7 @@ def related_records(program: CompiledSpec, values: Mapping[str, Any]) -> tuple[s
 
 
 def _new(factory: Any) -> Any:
-    """A new classifier: what a function gives, or a clone of what came."""
+    """A new classifier: what the function returns, or a clone of the given one."""
     if hasattr(factory, "fit") and not inspect.isclass(factory):
         from sklearn.base import clone
 
@@ -320,5 +320,5 @@ def _for_training(rows: Table) -> Any:
 
 
 def called(prop: Safety) -> str:
-    """What a property is called in words."""
+    """The name of a property, in words."""
     return prop.name or "the property"

@@ -1,8 +1,8 @@
-"""The verdicts of a record, computed once more from the statistics that it kept, and compared with what it says.
+"""The verdicts of a record, computed again from the statistics that it kept, and compared with what it says.
 
 Guarantee: a verdict in which nothing differs follows from the statistics in the file by the arithmetic of this version
-of Isonomia. What is not implied: that the statistics are those of the model and of the people that they are said to be
-of. Only asking them again shows that.
+of Isonomia. What is not implied: that the statistics really come from the model and the people that the record names.
+Only checking these again shows that.
 """
 
 from __future__ import annotations
@@ -43,25 +43,24 @@ __all__ = [
 ]
 
 TIME_LIMIT = 120.0
-"""Seconds that computing one property of a record may take, unless somebody says otherwise: most take some
-milliseconds."""
+"""Seconds that computing one property of a record may take by default: most take some milliseconds."""
 
 ROUNDING = 1e-9
-"""By which part of themselves numbers may differ: processors and libraries round the last digits differently."""
+"""The relative difference that numbers may have: processors and libraries round the last digits differently."""
 
 TIME = "time "
-"""What the keys begin with that tell of a budget of time; one that was not spent decides nothing."""
+"""The prefix of keys about a time budget; one that was not spent decides nothing."""
 
 _SUM = 1e-6
-"""By which part of itself a sum may differ from its total: parts of draws are rounded."""
+"""The relative difference that a sum may have from its total: parts of draws are rounded."""
 
 _NOT_COMPARED = ("seconds", "version")
-"""What no recomputation gives: how long it took, and the version that gave the verdict, which is looked at apart."""
+"""What a recomputation does not reproduce: how long it took, and the version, which is checked separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One property, computed once more."""
+    """One property, computed again."""
 
     name: str  # the property's name
     verdict: Verdict | None  # the recorded verdict; `None` where it could not be checked at the time
@@ -76,7 +75,7 @@ class Recomputed:
 
 
 def recomputed(evidence: EvidenceFile, audit: Rebuilt, seconds: float = TIME_LIMIT) -> Iterator[Recomputed]:
-    """Compute every verdict once more from the statistics alone; one that takes longer is ended at its next step."""
+    """Compute every verdict again from the statistics alone; one that takes too long is ended at its next step."""
     for each, check in zip(audit.stated, evidence.checks, strict=True):
         began = perf_counter()
         compute = partial(_recompute, evidence, each, check, began + seconds)
@@ -94,7 +93,7 @@ def recomputed(evidence: EvidenceFile, audit: Rebuilt, seconds: float = TIME_LIM
 def compared(
     evidence: EvidenceFile, check: CheckEvidence, planned: PlannedCheck, verdict: Verdict
 ) -> Iterator[ValueDifference]:
-    """Where a verdict, and how it was come by, differ from what is recorded of a check."""
+    """Where a verdict, and how it was reached, differ from what is recorded for a check."""
     assert check.verdict is not None
     options = {"delta": planned.check.delta, "line": planned.line, "explanation": planned.check.prop.explain()}
     recorded = {key: check.options.get(key) for key in options}
@@ -123,7 +122,7 @@ def _recompute(
 
 @dataclass(frozen=True, slots=True)
 class _ReadInTime:
-    """A journal that is only read, notes which of its keys were asked for, and ends when the time is up."""
+    """A read-only journal that notes which of its keys were read, and raises when the time is up."""
 
     entries: Mapping[str, Entry]
     until: float
@@ -144,7 +143,7 @@ class _ReadInTime:
 def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
     """Refuse counts that are negative, are not whole numbers, or do not add up: the arithmetic takes them as they are.
 
-    Whoever changes counts with more care, and the seal too, is found only by asking the model again.
+    A more careful change of the counts, and of the seal, is found only by checking the model again.
     """
     for counts in audit_for(check.prop).counts(check, entries):
         parts, total = counts.parts, counts.total
@@ -160,7 +159,7 @@ def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
 def attempt(
     check: CheckEvidence, compute: Callable[[], tuple[tuple[ValueDifference, ...], str | None]]
 ) -> tuple[str, Verdict | None, tuple[ValueDifference, ...], str | None]:
-    """Compute, whatever the file holds: what a stranger wrote may break any of the code that reads it."""
+    """Compute, whatever the file holds: a stranger's file may break any of the code that reads it."""
     verdict = None
     try:
         if check.verdict is None:
@@ -189,10 +188,10 @@ MOST = 100
 
 
 def closings(evidence: EvidenceFile) -> dict[str, tuple[Point, ...]]:
-    """For each property that was sampled how its first interval closed in, by the property's name.
+    """For each property that was sampled, how its first interval narrowed, by the property's name.
 
-    Those are left out whose answer is exact, and those beyond the first hundred. So is one that this version computes
-    otherwise than the one that wrote the record: a picture is no place to say so, ``isonomia replay`` is.
+    Properties with an exact answer are left out, and those beyond the first hundred. So is one that this version
+    computes differently from the one that wrote the record: ``isonomia replay`` reports that, not a chart.
     """
     try:
         stated = rebuilt(evidence).stated
@@ -230,10 +229,10 @@ _KINDS = ("sample", "census", "generator", "program")
 def said_otherwise(
     file: AuditFile, stated: Sequence[StatedProperty], checks: Sequence[CheckEvidence]
 ) -> Iterator[ValueDifference]:
-    """Where what checks say of their models and populations contradicts the audit file, or each other.
+    """Where what checks say about their models and populations contradicts the audit file, or each other.
 
-    The kind of a population is in the text, and whether everybody of a census is counted. Properties about one model
-    or one population of the file have one fingerprint of it.
+    The text states the kind of a population, and whether everybody in a census is counted. Properties about the same
+    model or population of the file must have the same fingerprint of it.
     """
     populations, seen = file.entries("population", "populations"), dict[tuple[str, str], object]()
     for each, check in zip(stated, checks, strict=True):
@@ -268,7 +267,7 @@ def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[V
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What an evidence file's audit says: the file, its properties, and where the rest of the record contradicts it."""
+    """The audit in an evidence file: the file, its properties, and where the rest of the record contradicts it."""
 
     file: AuditFile
     stated: tuple[StatedProperty, ...]
@@ -276,7 +275,7 @@ class Rebuilt:
 
 
 def rebuilt(evidence: EvidenceFile) -> Rebuilt:
-    """Read the audit in an evidence file. The text decides; what is said twice must be said alike."""
+    """Read the audit in an evidence file. The text decides; what is stated twice must agree."""
     audit = evidence.audit
     try:
         file = recorded_audit_file(audit["name"], audit["text"], audit["files"])
@@ -295,7 +294,7 @@ def rebuilt(evidence: EvidenceFile) -> Rebuilt:
 
 
 def stand_in(each: StatedProperty, check: CheckEvidence) -> PlannedCheck:
-    """A property with what the record has of its model and population, which can be neither asked nor drawn from."""
+    """A property with the recorded model and population, which can be neither queried nor drawn from."""
     return planned_for(each, recorded_model(check.entries), recorded_population(check.entries))
 
 

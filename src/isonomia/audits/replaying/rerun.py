@@ -1,6 +1,6 @@
-"""A record, with the model at hand: its counterexamples put to the model again, or the whole run done again.
+"""A record, with the model at hand: its counterexamples checked again, or the whole run repeated.
 
-A verdict *violated* about single cases rests on them alone, so that a model in which they occur again violates the
+A verdict *violated* about single cases rests on them alone, so a model for which they occur again violates the
 property, whatever else the record says.
 """
 
@@ -39,16 +39,16 @@ class Rerun:
     name
         The property's name.
     verdict
-        What came of it now; ``None`` where it could not be checked.
+        The new verdict; ``None`` where it could not be checked.
     others
-        Which of ``model`` and ``population`` have another fingerprint than the record.
+        Which of ``model`` and ``population`` have a different fingerprint from the record's.
     differences
         Where the verdict differs from that of the record, fingerprints aside.
     failure
-        Why it could not be checked, where it could at the time; or could be, where it could not.
+        Why it could not be checked, where it could at the time; or that it could be, where it could not.
     devices
-        On which kinds of device people were drawn, then and now, where those are two: then they are other people, and
-        numbers that differ are no sign of anything.
+        The kinds of device on which people were drawn, then and now, if they differ: then they are different people,
+        and numbers that differ mean nothing.
     """
 
     name: str
@@ -60,12 +60,12 @@ class Rerun:
 
     @property
     def sound(self) -> bool:
-        """Whether everything came out as it did, as far as the same people were drawn."""
+        """Whether everything came out as before, as far as the same people were drawn."""
         return not (self.others or self.differences or self.failure)
 
     @property
     def same(self) -> bool:
-        """Whether everything came out as it did."""
+        """Whether everything came out as before."""
         return self.sound and self.devices is None
 
 
@@ -83,13 +83,13 @@ def rerun(
     evidence
         The record: its texts are used, not those on disk.
     folder
-        Where the data and the models are that it names.
+        Where the data and the models that it names are.
     permissions
-        What may be done that needs permission.
+        What is allowed of what needs permission.
     models
         Models to use in place of those that it names, by their names in the audit file.
     observe
-        Who watches a check.
+        Gives the observer of a check.
     """
     audit = evidence.audit
     file = recorded_audit_file(folder / audit["name"], audit["text"], audit["files"])
@@ -125,10 +125,10 @@ def _rerun_one(
 
 
 NUMPY = "NumPy"
-"""Who draws where no device is named."""
+"""What draws where no device is named."""
 
 _KNOWN_BEFORE = ("definition", "options", "text", "name", "delta", "seed", "method", "looks", "model")
-"""What a verdict says that does not hang on who was drawn."""
+"""What a verdict states that does not depend on who was drawn."""
 
 
 def _known_before(path: str) -> bool:
@@ -140,7 +140,7 @@ def _fingerprint(what: str) -> str:
 
 
 def _with_known(planned: PlannedCheck, check: CheckEvidence) -> PlannedCheck:
-    """With the known counterexamples that the recorded check tried first."""
+    """The check with the known counterexamples that the recorded check tried first."""
     known_first = audit_for(planned.check.prop).known_first
     if known_first is None:
         return planned
@@ -148,7 +148,7 @@ def _with_known(planned: PlannedCheck, check: CheckEvidence) -> PlannedCheck:
 
 
 def _without_cache(check: CheckEvidence) -> CheckEvidence:
-    """Without what a cache had to say: there is none here."""
+    """The check without the remark of a cache: there is none here."""
     told, verdict = check.entries.get(CACHE, {}).get("remark"), check.verdict
     if told is None or verdict is None:
         return check
@@ -157,18 +157,18 @@ def _without_cache(check: CheckEvidence) -> CheckEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CounterexampleRecheck:
-    """What came of the counterexamples of one property.
+    """The result of checking the counterexamples of one property again.
 
     Attributes
     ----------
     name
         The property's name.
     same
-        Whether the model has the fingerprint that the record has; ``None`` where the record has none.
+        Whether the model has the recorded fingerprint; ``None`` where none is recorded.
     counterexamples, asked, again
-        How many the record has, how many of them could be asked about, and how many of these occur again.
+        How many the record has, how many of them could be checked again, and how many of these still occur.
     problem
-        Why some or all could not be asked about, in words.
+        Why some or all could not be checked, in words.
     """
 
     name: str
@@ -182,7 +182,7 @@ class CounterexampleRecheck:
 def recheck(
     each: StatedProperty, check: CheckEvidence, model: Model, permissions: Permissions
 ) -> CounterexampleRecheck:
-    """Ask a model about every counterexample of a check."""
+    """Check every counterexample of a check again with a model."""
     recorded = check.entries.get("model", {}).get("fingerprint")
     told = CounterexampleRecheck(check.name, None if recorded is None else recorded == model.fingerprint())
     known: Sequence[Mapping[str, Any]] = () if check.verdict is None else check.verdict["counterexamples"]
@@ -201,7 +201,7 @@ def recheck(
 
 
 _PERMISSIONS = ("trust_pickle", "trusted")
-"""Options of a model that give permissions: a record has none to give."""
+"""Options of a model that give permissions, which a record must not give."""
 
 _RUN = frozenset({Kind.PROGRAM, Kind.SERVICE})
 """Kinds of models that run a program, or send the rows somewhere."""
@@ -210,14 +210,14 @@ _RUN = frozenset({Kind.PROGRAM, Kind.SERVICE})
 def opened_models(
     file: AuditFile, sources: Mapping[str, str], permissions: Permissions, trusted: list[str] | None = None
 ) -> dict[str, Model]:
-    """Open the models that a person names in place of those of the record, read as the audit file says.
+    """Open the models that the user names in place of those of the record, read as the audit file says.
 
     Parameters
     ----------
     file
         The audit file of the record.
     sources
-        What to open, by the name that the model has in the file.
+        What to open, by the model's name in the file.
     permissions, trusted
         Whether pickles may be opened, and which types of a skops file may be made.
     """
@@ -234,7 +234,7 @@ def opened_models(
 
 
 def _model_options(entry: FileTable, source: str, permissions: Permissions) -> dict[str, Any]:
-    """How the record says that a model is read. It has no say in how something is run or called."""
+    """The record's options for reading a model. It must not decide how something is run or called."""
     path = Path(source)
     if not permissions.allow_code and (not path.exists() or kind_of(path) in _RUN):
         return {}

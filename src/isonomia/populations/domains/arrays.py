@@ -1,7 +1,7 @@
 """Arrays as inputs: what images and sounds have in common.
 
-What is done to a record is noted, and computed when somebody looks. So listing, rejecting and sorting cases costs
-nothing, equal records are known to be equal without a look, and never more are in memory than are looked at.
+Changes to a record are recorded, and computed only when its numbers are needed. So listing, rejecting and sorting cases
+costs nothing, equal records are known to be equal without computing them, and only the needed ones are in memory.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = [
 ]
 
 Values: TypeAlias = "NDArray[Any] | list[NDArray[Any]]"
-"""A batch of arrays: one array where all have the same shape, otherwise a list."""
+"""A batch of arrays: one array if all have the same shape, otherwise a list."""
 
 MEMORY = 2**26
 """How many bytes of numbers, in double precision, are computed at once."""
 
 LONGEST = 2**24
-"""The most numbers that a stored record is believed to have."""
+"""The largest dimension that a stored record may have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayDomain:
-    """Arrays as inputs. Nothing is computed until somebody looks, and the inputs are never written into.
+    """Arrays as inputs. Nothing is computed until it is needed, and the inputs are never changed.
 
     Attributes
     ----------
@@ -58,17 +58,17 @@ class ArrayDomain:
     limits
         The range and the type of their numbers.
     places
-        How single numbers are called.
+        The names of single numbers.
     functions
-        What a specification may call besides.
+        Further functions that a specification may call.
     what, part
         What a record is, and what its numbers are: ``"image"`` and ``"pixels"``.
     name
         What to call it in messages.
     shape
-        The shape that every record has; ``None`` where they differ in length.
+        The shape that every record has; ``None`` if they may differ in length.
     stated
-        What is shown with every record besides, such as the rate of a sound.
+        What else is shown with every record, such as the rate of a sound.
     """
 
     pool: InputPool
@@ -88,7 +88,7 @@ class ArrayDomain:
 
     @property
     def together(self) -> int:
-        """How many records are computed, and put to the model, at once."""
+        """How many records are computed, and given to the model, at once."""
         longest = max(value.size for value in self.pool.values) if self.shape is None else np.prod(self.shape)
         return max(1, MEMORY // (8 * int(longest)))
 
@@ -97,11 +97,11 @@ class ArrayDomain:
         return ArrayRecords(self.pool, indices)
 
     def one(self, records: ArrayRecords, index: int) -> NDArray[Any]:
-        """One array, as a function of one case is given it; a copy, which it may write into."""
+        """One array, for a function of one case; a copy, which it may change."""
         return np.array(self._computed(records.take(np.array([index], dtype=np.intp)))[0])
 
     def many(self, items: Sequence[Any]) -> ArrayRecords | None:
-        """What a function of one case made, if it is arrays like the inputs; ``None`` where it is other values."""
+        """The results of a function of one case as records, if they are arrays like the inputs; else ``None``."""
         if not all(isinstance(item, np.ndarray) and item.dtype.kind in "biuf" for item in items):
             return None
         if self.shape is not None and any(item.shape != self.shape for item in items):
@@ -122,17 +122,17 @@ class ArrayDomain:
         return "number"
 
     def values(self, feature: str) -> tuple[Any, ...]:
-        """The numbers that occur at a place."""
+        """The numbers that occur at one position."""
         column, bad = self.places.read(self.pool.values, feature)
         return distinct([column if bad is None else column[~bad]], feature)
 
     def get(self, records: ArrayRecords, feature: str) -> Marked:
-        """One number of every record, in a type that can be computed with: bytes would wrap around."""
+        """One number of every record, in a type that is safe for arithmetic: bytes would wrap around."""
         column, bad = self.places.read(self._computed(records), feature)
         return column.astype(np.int64 if self.limits.whole else np.float64), bad
 
     def set(self, records: ArrayRecords, feature: str, values: NDArray[Any]) -> Marked:
-        """The same records with one number set; that cannot be where it is out of range."""
+        """The same records with one number set; impossible where the number is out of range."""
         bad = ~self.limits.fits(values)
         lacking = self.get(records, feature)[1]
         bad = bad if lacking is None else bad | lacking
@@ -155,7 +155,7 @@ class ArrayDomain:
         return np.asarray(self.distance(left, right)[0] == 0)
 
     def distance(self, left: ArrayRecords, right: ArrayRecords) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How many numbers differ, and how far in all, in ranges; where one is longer, each extra number counts 1."""
+        """How many numbers differ, and the sum of the gaps relative to the range; each extra number counts 1."""
         count, far = np.zeros(len(left)), np.zeros(len(left))
         for part in _chunks(len(left), self.together):
             pairs = zip(self._computed(left.take(part)), self._computed(right.take(part)), strict=True)
@@ -164,7 +164,7 @@ class ArrayDomain:
         return count, far
 
     def _gap(self, before: NDArray[Any], after: NDArray[Any]) -> tuple[int, float, float]:
-        """How many numbers differ, by how many ranges in all, and the largest gap in their own unit."""
+        """How many numbers differ, the sum of the gaps relative to the range, and the largest gap in their own unit."""
         if before.shape != after.shape:  # only sounds can differ in length
             shared = min(len(before), len(after))
             more = max(len(before), len(after)) - shared
@@ -174,7 +174,7 @@ class ArrayDomain:
         return int(np.count_nonzero(gap)), float(gap.sum() / self.limits.width), float(gap.max(initial=0.0))
 
     def difference(self, before: ArrayRecords, after: ArrayRecords, index: int) -> dict[str, list[Any]]:
-        """What differs between two records, in words instead of all the numbers; nothing where they are the same."""
+        """What differs between two records, in words instead of all the numbers; empty if they are the same."""
         one = np.array([index], dtype=np.intp)
         old, new = self._computed(before.take(one))[0], self._computed(after.take(one))[0]
         count, _, largest = self._gap(old, new)
@@ -185,7 +185,7 @@ class ArrayDomain:
         return {self.part: [f"as in {self.what} {number}", summary]}
 
     def show(self, records: ArrayRecords, index: int) -> dict[str, Any]:
-        """One record: its number, its shape and type, all its numbers in a short text, and its right answer."""
+        """One record: its number, its shape and type, all its numbers as packed text, and its right answer."""
         value = self._computed(records.take(np.array([index], dtype=np.intp)))[0]
         row = int(records.rows[index])
         labels = records.pool.labels
@@ -221,11 +221,11 @@ class ArrayDomain:
         return value
 
     def unique(self, records: ArrayRecords) -> NDArray[np.intp] | None:
-        """The same number where the same was done to the same input."""
+        """A number for each record, the same only if the same was done to the same input."""
         return _record_numbers(records)
 
     def table(self, records: ArrayRecords) -> Table:
-        """The arrays themselves: one array where all have the same shape, otherwise a list."""
+        """The arrays themselves: one array if all have the same shape, otherwise a list."""
         values = self._computed(records)
         if not isinstance(values, np.ndarray):
             values = [value.copy() for value in values] if self.shape is None else np.stack(values)
@@ -256,26 +256,26 @@ def labels_from(labels: object, n: int, what: str) -> NDArray[Any] | None:
 
 
 class Places(Protocol):
-    """How the numbers of an array are called as features."""
+    """How the numbers of an array are named as features."""
 
     def feature(self, feature: str | int) -> str:
-        """The name of a feature, given by name or by number; raises DataError where there is none."""
+        """The name of a feature, given by name or by number; raises DataError if there is none."""
         ...
 
     def read(self, values: Any, feature: str) -> Marked:
-        """One number of every array, and which arrays have none there."""
+        """One number of every array, and which arrays have none at that position."""
         ...
 
     def write(self, feature: str, values: Any, column: NDArray[Any]) -> Values:
-        """The same arrays with one number set, where they have one there."""
+        """The same arrays with one number set, if they have one at that position."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputPool:
-    """Inputs as they are, with their right answers where these are known.
+    """Inputs as they are, with their right answers if these are known.
 
-    The number that people see is an input's position, unless it was brought from elsewhere.
+    The number that people see is an input's position, unless ``numbers`` says otherwise.
     """
 
     values: Values
@@ -289,7 +289,7 @@ class InputPool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayRecords:
-    """A batch of records: rows of a pool with the steps that are taken from there."""
+    """A batch of records: rows of a pool, and the steps applied to them."""
 
     pool: InputPool
     rows: NDArray[np.intp]
@@ -303,7 +303,7 @@ class ArrayRecords:
         return ArrayRecords(self.pool, self.rows[indices], tuple(step.take(indices) for step in self.steps))
 
     def then(self, step: Step) -> ArrayRecords:
-        """The same records with one step more."""
+        """The same records with one more step."""
         return ArrayRecords(self.pool, self.rows, (*self.steps, step))
 
 
@@ -311,8 +311,8 @@ class ArrayRecords:
 class Step:
     """Something done to every record of a batch; steps of one domain with the same name do the same.
 
-    ``apply`` takes values and the columns of ``arguments``, and gives values. What it makes of one record depends on
-    nothing but that record and its entries of the columns, and the values that it is given stay as they are.
+    ``apply`` takes values and the columns of ``arguments``, and returns values. The result for a record depends only on
+    that record and its entries in the columns, and the given values are not changed.
     """
 
     name: str
@@ -346,13 +346,13 @@ def _taken(values: Values, rows: NDArray[np.intp]) -> Values:
 
 
 def _chunks(n: int, together: int) -> Iterator[NDArray[np.intp]]:
-    """The positions of ``n`` records, so many at a time."""
+    """The positions of ``n`` records, ``together`` at a time."""
     for start in range(0, n, together):
         yield np.arange(start, min(start + together, n), dtype=np.intp)
 
 
 def _joined(parts: Sequence[ArrayRecords], together: int) -> ArrayRecords:
-    """Several batches as one: as they were noted where the same was done to all, otherwise computed."""
+    """Several batches as one: still recorded if the same was done to all, otherwise computed."""
     first = parts[0]
     if all(part.pool is first.pool and _names(part) == _names(first) for part in parts):
         steps = tuple(
@@ -381,7 +381,7 @@ def _columns(arguments: Sequence[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any
 
 
 def _record_numbers(records: ArrayRecords) -> NDArray[np.intp] | None:
-    """A number for each record, the same only where the same was done to the same input; ``None`` if unknown."""
+    """A number for each record, the same only if the same was done to the same input; ``None`` if unknown."""
     columns = [column for step in records.steps for column in step.arguments]
     if not columns:
         return records.rows
@@ -401,7 +401,7 @@ class Limits:
 
     @property
     def width(self) -> float:
-        """How far the ends are apart."""
+        """How far apart the ends are."""
         return self.high - self.low
 
     @property
@@ -410,7 +410,7 @@ class Limits:
         return self.dtype.kind in "iu"
 
     def clip(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        """Computed numbers as they can be stored: what lies outside moves to the end, halves go to the even number."""
+        """Computed numbers as they can be stored: clipped to the range, and rounded half to even if whole."""
         inside = np.clip(values, self.low, self.high)
         return (np.rint(inside) if self.whole else inside).astype(self.dtype)
 
@@ -431,9 +431,9 @@ class Limits:
 
 
 def limits_of(dtype: np.dtype[Any], between: tuple[float, float] | None, what: str, usual: str = "") -> Limits:
-    """The range as it was declared, or that of the type.
+    """The declared range, or the default of the type.
 
-    ``usual`` lists the types whose range need not be declared, as NumPy spells their kinds and sizes: ``"u1 f4"``.
+    ``usual`` lists the types that have a default, by NumPy's letters and sizes: ``"u1 f4"``.
     """
     if dtype.kind not in "iuf":
         raise DataError(f"expected {what} as whole numbers or floats, but they are {dtype}")
@@ -442,7 +442,7 @@ def limits_of(dtype: np.dtype[Any], between: tuple[float, float] | None, what: s
             raise UsageError(f"{what} of type {dtype} need a declared range, such as between=(0, 1)")
         between = (-1.0, 1.0) if dtype.kind == "f" else (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
     low, high = _ends(between)
-    if dtype.kind == "f":  # the ends as the type has them, or 0.1 would lie outside (0, 0.1) in 32 bits
+    if dtype.kind == "f":  # round the ends to the type, or a 32-bit 0.1 would lie outside (0, 0.1)
         return Limits(dtype, float(dtype.type(low)), float(dtype.type(high)))
     fits = low >= np.iinfo(dtype).min and high <= np.iinfo(dtype).max and max(-low, high) <= 2**53
     if not fits or low % 1 or high % 1:
@@ -461,20 +461,20 @@ def _ends(between: tuple[float, float]) -> tuple[float, float]:
 
 
 def packed(array: NDArray[Any]) -> str:
-    """The bytes of an array, low byte first, compressed by zlib and written in base 64."""
+    """The bytes of an array in little-endian order, compressed by zlib and written in base 64."""
     little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return b64encode(zlib.compress(little.tobytes(), 9)).decode("ascii")
 
 
 def unpacked(text: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array that was packed; nothing but exactly that is accepted."""
+    """The array that was packed; anything of another size is refused."""
     expected = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     wrong = DataError(f"expected an array of shape {shape} and type {dtype} in base 64, but something else is stored")
     if not isinstance(text, str):
         raise wrong
     try:
         opener = zlib.decompressobj()
-        # No more is unpacked than there should be, whatever the text claims.
+        # Never unpack more than the expected size, whatever the text contains.
         content = opener.decompress(b64decode(text.encode("ascii"), validate=True), expected + 1)
     except (zlib.error, binascii.Error, UnicodeEncodeError) as error:
         raise wrong from error

@@ -1,4 +1,4 @@
-"""Changes of arrays as functions that a specification may call."""
+"""Changes to arrays, as functions that a specification may call."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Parameter:
     name
         What it is called in messages.
     default
-        What it is where a specification leaves it out; ``None`` where it may not.
+        Its value if a specification leaves it out; ``None`` if it must be given.
     least, most
-        Outside these there is no such change, and a case that asks for one is turned away.
+        The range of the parameter; a case with a value outside it is rejected.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Change:
     Attributes
     ----------
     apply
-        Takes values, a column for each parameter and, where it draws, a column of seeds; gives values. See ``Step``.
+        Takes values, a column for each parameter and, if it is random, a column of seeds; returns values. See ``Step``.
     parameters
         How much; those with a default come last.
     random
-        Whether it draws.
+        Whether it is random.
     """
 
     apply: Callable[..., Values]
@@ -74,7 +74,7 @@ def _function(name: str, change: Change, what: str) -> Function:
 
 
 def _note(name: str, change: Change, what: str, records: Any, *columns: Any) -> Any:
-    """The records with the change noted; and, where it is so, for which of them there is no such change."""
+    """The records with the change recorded; and, if any, the cases for which it is not possible."""
     if not isinstance(records, ArrayRecords):
         raise DataError(f"{name}(...) changes a {what}, but its first argument is none")
     given, seeds = (columns[:-1], columns[-1:]) if change.random else (columns, ())
@@ -88,7 +88,7 @@ def _note(name: str, change: Change, what: str, records: Any, *columns: Any) -> 
 
 
 def _usable(name: str, parameter: Parameter, column: Any, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """A parameter as numbers that the change can be computed with; ``usable`` loses the cases that had none."""
+    """A parameter as valid numbers; ``usable`` becomes false for cases whose number was not valid."""
     if not isinstance(column, np.ndarray) or column.dtype.kind not in "biuf":
         raise DataError(f"{name}(...) takes a number as {parameter.name}, but got something else")
     number = column.astype(np.float64)
@@ -103,9 +103,9 @@ def _usable(name: str, parameter: Parameter, column: Any, usable: NDArray[np.boo
 def own_changes(
     functions: Mapping[str, Any], finish: Callable[[str, Any, NDArray[Any]], NDArray[Any]]
 ) -> dict[str, Change]:
-    """Changes that users wrote, each a ``Change`` or a Python function of one array and numbers.
+    """The user's changes, each a ``Change`` or a Python function of one array and numbers.
 
-    ``finish`` takes the function's name, what it returned and what it was given, and gives an array that may be stored.
+    ``finish`` takes the function's name, its result and its argument, and returns an array that may be stored.
     """
     return {name: _own(name, function, finish) for name, function in functions.items()}
 
@@ -148,7 +148,7 @@ def _one_by_one(
 def each_distinct(
     change: Callable[..., NDArray[Any]], values: NDArray[Any], *columns: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """Apply a change of whole stacks once for each combination of parameters that occurs."""
+    """Apply a change that works on whole stacks once for each combination of parameters that occurs."""
     choices, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     if len(choices) == 1:
         return change(values, *choices[0].tolist())

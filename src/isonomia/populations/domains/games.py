@@ -1,7 +1,7 @@
 """Initial states of a game as inputs, and games played from them with the model as the policy.
 
-A game is Gymnasium's environment or anything with the methods of :class:`Game`. Many games are played in lockstep: the
-policy is asked once a step, about all games that are not over. Gymnasium is imported when it is first needed.
+A game is a Gymnasium environment or anything with the methods of :class:`Game`. Many games are played in lockstep: the
+policy is asked once per step, about all games that are not over. Gymnasium is imported when first needed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ State: TypeAlias = Mapping[str, Any]
 
 
 class Game(Protocol):
-    """One kind of environment. States are named numbers; everything that a game begins with is in its state.
+    """One kind of environment. States are named numbers, which determine the start of a game completely.
 
-    A game whose ``continuous`` is true has actions of several numbers: the policy gives an array with a row for each
-    game, and ``step`` gets that row as a tuple.
+    If its ``continuous`` is true, actions are several numbers: the policy gives an array with a row for each game, and
+    ``step`` gets that row as a tuple.
     """
 
     @property
     def steps(self) -> int:
-        """How many steps a game has at most; one that is not over by then ends there."""
+        """How many steps a game has at most; a game that is not over by then is truncated."""
         ...
 
     @property
     def changes(self) -> Mapping[str, StateChange]:
-        """How states can be changed, by the names that a specification calls: ``relax``, ``unrelax``."""
+        """How states can be changed, by the names that a specification uses: ``relax``, ``unrelax``."""
         ...
 
     def states(self, seeds: Sequence[int]) -> Mapping[str, NDArray[Any]]:
@@ -53,15 +53,15 @@ class Game(Protocol):
         ...
 
     def make(self) -> Any:
-        """An environment, used for one game after the other."""
+        """A new environment, which is used for one game after the other."""
         ...
 
     def begin(self, environment: Any, state: State, rng: np.random.Generator) -> Any:
-        """Put an environment into a state and give the first observation; what is random later comes from ``rng``."""
+        """Put an environment into a state and return the first observation; later randomness comes from ``rng``."""
         ...
 
     def step(self, environment: Any, prediction: Any) -> tuple[Any, float, bool, bool]:
-        """Do what the policy predicts: the next observation, the reward, and whether it terminated or was truncated."""
+        """Take the predicted action; returns observation, reward, and whether the game terminated or was truncated."""
         ...
 
     def won(self, environment: Any, ending: Ending) -> bool:
@@ -76,12 +76,12 @@ class StateChange:
     Attributes
     ----------
     call
-        Takes a state, further arguments as many as ``arguments`` says, and where it is random a generator. It gives the
-        features that change, or ``None`` where the state cannot be changed so; such a case is turned away and counted.
+        Takes a state, ``arguments`` further arguments, and a generator if it is random. It returns the features that
+        change, or ``None`` if the state cannot be changed that way; such a case is rejected and counted.
     arguments
         How many further arguments a specification writes.
     random
-        Whether it draws.
+        Whether it is random.
     """
 
     call: Callable[..., Mapping[str, Any] | None]
@@ -118,12 +118,12 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     workers: int = 1,
     functions: Mapping[str, Any] | None = None,
 ) -> TableDomain:
-    """Initial states of a game as the inputs of a k-safety property, the model being the policy.
+    """Initial states of a game as the inputs of a k-safety property; the model is the policy.
 
     The features of a state are its numbers, by name. ``play(s, seed)`` plays a game from a state and gives 1 if it is
-    won and 0 if it is lost; whatever is random in it comes from the seed, so that two games with the same seed differ
-    by their states only. All games that wait are played step by step together, and the policy is asked once a step.
-    ``predict(s)`` is what the policy does first. Each way to change a state is a function too.
+    won and 0 if it is lost; all its randomness comes from the seed, so that two games with the same seed differ only in
+    their states. Games are played together, step by step, and the policy is asked once per step. ``predict(s)`` is the
+    policy's first action. Each way to change a state is a function, too.
 
     Parameters
     ----------
@@ -132,18 +132,19 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     states
         The states: any table that a census takes, with a column for each number.
     seeds
-        Instead of states: those that a game begins with at these seeds, or at the seeds from 0 up to a number.
+        Instead of states: the game's initial states for these seeds, or for the seeds from 0 up to a number.
     workers
-        Processes that step environments. It changes nothing but the time.
+        The number of processes that step environments. It changes only the time taken.
     functions
-        What a specification may call besides: Python functions of one state, or a ``Function`` for whole batches.
+        Further functions that a specification may call: Python functions of one state, or a ``Function`` for whole
+        batches.
 
     Raises
     ------
     UsageError
-        Where neither states nor seeds came, or both.
+        If neither states nor seeds are given, or both.
     DataError
-        Where the states lack a number that the game begins with.
+        If the states lack a number that the game needs.
     """
     if (states is None) == (seeds is None):
         raise UsageError("expected either the states of the games or seeds that stand for them: states=..., seeds=...")
@@ -168,25 +169,25 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
 class Environment:
     """An environment by its name in Gymnasium. A state is a seed: the environment is reset with it.
 
-    What is random after that comes from the seed of ``play``. Where a state should be more than a seed, such as one
-    that can be made easier, write a class of your own with the same methods.
+    Later randomness comes from the seed of ``play``. If a state should be more than a seed, for example one that can be
+    made easier, write your own class with the same methods.
 
     Attributes
     ----------
     name
-        Such as ``"CartPole-v1"``.
+        For example ``"CartPole-v1"``.
     win
         The least sum of rewards that counts as won.
     steps
         How many steps a game has at most.
     actions
-        What each prediction stands for, counted from 0; the prediction itself where nothing is given.
+        The action for each prediction, counted from 0; by default the prediction itself.
     options
-        What else the environment is made with.
+        Further options of the environment.
     changes
         How seeds can be changed; usually not at all.
     continuous
-        Whether an action is several numbers, as of BipedalWalker; then the policy gives a row of them for each game.
+        Whether an action is several numbers, as in BipedalWalker; then the policy gives a row of them for each game.
     """
 
     name: str
@@ -206,13 +207,13 @@ class Environment:
         return make_environment(self.name, "gymnasium", self.options)
 
     def begin(self, environment: Any, state: State, rng: np.random.Generator) -> Any:
-        """Reset with the seed that is the state, then go on with the generator."""
+        """Reset with the seed that is the state, then continue with the generator."""
         observation, _ = environment.reset(seed=int(state["seed"]))
         environment.np_random = rng
         return observation
 
     def step(self, environment: Any, prediction: Any) -> tuple[Any, float, bool, bool]:
-        """Do what the prediction stands for."""
+        """Take the action that the prediction stands for."""
         if self.continuous:
             action: Any = np.asarray(prediction, dtype=np.float32)
         else:
@@ -226,7 +227,7 @@ class Environment:
 
 
 def make_environment(name: str, package: str, options: Mapping[str, Any]) -> Any:
-    """An environment of Gymnasium without its wrappers."""
+    """A Gymnasium environment without its wrappers."""
     install = f"Install it: pip install 'isonomia[games]', or pip install '{package}'"
     try:
         import gymnasium
@@ -291,7 +292,7 @@ def _play(shared: _Shared, records: Any, seeds: NDArray[Any], ask: Ask) -> tuple
 def _play_all(
     pool: EnvironmentPool, states: Sequence[State], seeds: Sequence[int], ask: Ask
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Play a game from each state; gives 1 for a win and 0 for a loss, and why there is neither."""
+    """Play a game from each state; returns 1 for a win and 0 for a loss, and why there is neither."""
     results: list[bool | str] = []
     for start in range(0, len(states), TOGETHER):
         stop = start + TOGETHER
@@ -323,27 +324,27 @@ def _observed(rows: NDArray[Any]) -> Table:
 
 
 def _first_observations(game: Any, rows: Table) -> Table:
-    """What the policy is given of initial states."""
+    """What the policy is given for initial states."""
     environment, columns = game.make(), [rows.column(name).tolist() for name in rows.names]
     states = [dict(zip(rows.names, row, strict=True)) for row in zip(*columns, strict=True)]
     return _observed(np.array([np.copy(game.begin(environment, state, np.random.default_rng(0))) for state in states]))
 
 
 Ended: TypeAlias = dict[int, bool | str]
-"""Games that are over: whether each was won, or in words why that cannot be said."""
+"""Games that are over: whether each was won, or in words why that is not known."""
 
 TOGETHER = 1024
-"""How many games are played side by side."""
+"""The most games that are played side by side."""
 
 WORTH_SHARING = 16
-"""Games for each process below which talking to processes costs more than it saves."""
+"""With fewer games per process than this, communication costs more than it saves."""
 
 
 @dataclass(slots=True)
 class EnvironmentPool:
-    """Environments in this process, or shared out over several others; opened when they are first needed.
+    """Environments in this process, or spread over several others; opened when first needed.
 
-    Where there are several workers, the game has to be one that can be pickled.
+    With several workers, the game must be picklable.
     """
 
     game: Any
@@ -370,12 +371,12 @@ class EnvironmentPool:
         return self._gathered(futures, [list(range(w, len(states), self.workers)) for w in range(self.workers)])
 
     def _open_workers(self) -> None:
-        """One process for each worker, so that a game is always stepped where it began."""
+        """Open one process for each worker, so that a game is always stepped where it began."""
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         while len(self._processes) < self.workers:
-            # Spawned and not forked, since threads may be running.
+            # Spawned, not forked, since threads may be running.
             self._processes.append(ProcessPoolExecutor(1, get_context("spawn"), _open, (self.game,)))
 
     def step(self, numbers: Sequence[int], predictions: Sequence[Any]) -> tuple[NDArray[Any], Ended]:
@@ -390,7 +391,7 @@ class EnvironmentPool:
         return self._gathered(futures, [[numbers[i] for i in share] for share in shares])
 
     def _gathered(self, futures: list[Future[Any]], shares: list[list[int]]) -> tuple[NDArray[Any], Ended]:
-        """What the workers give, in the order of the games."""
+        """The workers' results, in the order of the games."""
         parts, numbers = [], []
         ended: Ended = {}
         for worker, (future, share) in enumerate(zip(futures, shares, strict=True)):
@@ -406,7 +407,7 @@ class EnvironmentPool:
 class VectorEnvironment:
     """Environments side by side, each used for one game after the other.
 
-    Nothing of one game is seen by another, so it does not matter which environment a game is played in.
+    Games share nothing, so it does not matter in which environment a game is played.
     """
 
     game: Any
@@ -415,7 +416,7 @@ class VectorEnvironment:
     steps: list[int] = field(default_factory=list)
 
     def begin(self, states: Sequence[State], seeds: Sequence[int]) -> tuple[NDArray[Any], Ended]:
-        """Begin a game from each state; gives first observations, and those games that could not begin."""
+        """Begin a game from each state; returns the first observations, and the games that could not begin."""
         while len(self.environments) < len(states):
             self.environments.append(self.game.make())
         self.totals, self.steps = [0.0] * len(states), [0] * len(states)
@@ -425,12 +426,12 @@ class VectorEnvironment:
             rng = np.random.default_rng(seed)
             try:
                 observations.append(self.game.begin(self.environments[number], state, rng))
-            except Exception as error:  # whatever an environment raises is part of what is reported
+            except Exception as error:  # whatever an environment raises is reported
                 ended[number] = _reason(error)
         return np.array(observations), ended
 
     def step(self, numbers: Sequence[int], predictions: Sequence[Any]) -> tuple[NDArray[Any], Ended]:
-        """Take one step in some games; gives the observations of those that go on, in order, and those that ended."""
+        """Take one step in some games; returns the observations of those that go on, in order, and those that ended."""
         observations: list[Any] = []
         ended: Ended = {}
         for number, prediction in zip(numbers, predictions, strict=True):
@@ -465,7 +466,7 @@ def _open(game: Any) -> None:
 
 
 def _leave_with_the_parent() -> None:
-    """A process whose parent was killed would wait for games for ever."""
+    """Exit when the parent is killed, instead of waiting for games forever."""
     from multiprocessing import parent_process
 
     parent = parent_process()

@@ -1,7 +1,7 @@
 """Images as inputs, and what can be done to them: blur, noise, rotate, shift, brightness, contrast.
 
-Images come as a stack: one a row, then rows of pixels, columns of pixels and perhaps channels. What is computed is
-brought back into the range and the type of the pixels after every change.
+Images come as a stack: one image per entry, then rows of pixels, columns of pixels and perhaps channels. After every
+change, pixels are converted back to their range and type.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from isonomia.populations.domains.protocol import Marked
 __all__ = ["Images"]
 
 SPREAD = 0.1
-"""The standard deviation of noise, as a share of the range of the pixels, where none is given."""
+"""The default standard deviation of noise, as a share of the range of the pixels."""
 
 WIDEST = 100.0
-"""The widest blur, in pixels; beyond that the kernel would be larger than any image it is meant for."""
+"""The widest blur, in pixels; beyond that the kernel would be larger than any reasonable image."""
 
 
 def Images(  # noqa: N802  (it reads like the populations, which are classes)
@@ -40,8 +40,8 @@ def Images(  # noqa: N802  (it reads like the populations, which are classes)
 
     A specification may call ``blur(x, sigma)``, ``noise(x, spread)`` (also ``wNoise``), ``rotate(x, degrees)``,
     ``shift(x, right, down)``, ``brightness(x, by)``, ``contrast(x, factor)`` and ``label(x)``; ``sigma`` (1 pixel),
-    ``spread`` (a tenth of the range) and ``down`` (0) may be left out. After each of them the pixels are rounded where
-    they are whole numbers, and moved to the end of the range where they lie outside. A single pixel is the feature
+    ``spread`` (a tenth of the range) and ``down`` (0) may be left out. After each of them the pixels are rounded if
+    their type is whole numbers, and clipped to their range. A single pixel is the feature
     ``"ROW,COLUMN"`` or ``"ROW,COLUMN,CHANNEL"``, or its number in that order.
 
     Parameters
@@ -50,9 +50,9 @@ def Images(  # noqa: N802  (it reads like the populations, which are classes)
         An array of images, each of rows x columns or of rows x columns x channels. The model is given such an array;
         an estimator that was fitted on rows of numbers is given each image as one row.
     labels
-        The right answers, where they are known.
+        The right answers, if they are known.
     between
-        The lowest and the highest value of a pixel. Bytes go from 0 to 255 without saying; any other type must say.
+        The lowest and the highest value of a pixel. The default for bytes is 0 to 255; other types need it.
     functions
         Other changes by name: Python functions of one image, and perhaps numbers, that return an image.
     name
@@ -61,9 +61,9 @@ def Images(  # noqa: N802  (it reads like the populations, which are classes)
     Raises
     ------
     DataError
-        Where they are not images, or a pixel is missing or out of range.
+        If they are not images, or a pixel is missing or out of range.
     UsageError
-        Where a range is needed.
+        If a range is needed.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def _finished(limits: Limits, name: str, result: Any, before: NDArray[Any]) -> N
 
 
 def _changes(limits: Limits) -> Mapping[str, Change]:
-    """The changes of images whose pixels have these limits. Amounts are in pixels, or in the unit of the pixels."""
+    """The changes for images whose pixels have these limits. Amounts are in pixels, or in the unit of the values."""
     noise = Change(partial(_noise, limits), (Parameter("spread", SPREAD * limits.width, least=0.0),), random=True)
     return {
         "blur": Change(partial(_blur, limits), (Parameter("sigma", 1.0, least=0.0, most=WIDEST),)),
@@ -186,19 +186,19 @@ def _blur(limits: Limits, images: NDArray[Any], sigma: NDArray[np.float64]) -> N
 def _blurred(limits: Limits, images: NDArray[Any], sigma: float) -> NDArray[Any]:
     from scipy.ndimage import gaussian_filter
 
-    # No width along the stack and the channels: nothing may leak from one image, or one colour, into another.
+    # No width along the stack and the channels: nothing may leak from one image or channel into another.
     widths = (0.0, sigma, sigma, *(0.0,) * (images.ndim - 3))
     return limits.clip(gaussian_filter(images.astype(np.float64), widths, mode="reflect", truncate=4.0))
 
 
 def _noise(limits: Limits, images: NDArray[Any], spread: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-    """Add independent Gaussian noise to every pixel; each image's noise is that of its seed."""
+    """Add independent Gaussian noise to every pixel; each image's noise comes from its seed."""
     noise = np.stack([np.random.default_rng(seed).standard_normal(images.shape[1:]) for seed in seeds.tolist()])
     return limits.clip(images + noise * _each(images, spread))
 
 
 def _rotate(limits: Limits, images: NDArray[Any], degrees: NDArray[np.float64]) -> NDArray[Any]:
-    """Turn each image counter-clockwise about its middle; what comes in from outside has the lowest value."""
+    """Rotate each image counter-clockwise about its middle; pixels from outside have the lowest value."""
     return each_distinct(partial(_rotated, limits), images, degrees)
 
 
@@ -211,7 +211,7 @@ def _rotated(limits: Limits, images: NDArray[Any], degrees: float) -> NDArray[An
 
 
 def _shift(limits: Limits, images: NDArray[Any], right: NDArray[np.float64], down: NDArray[np.float64]) -> NDArray[Any]:
-    """Move each image; what comes in from outside has the lowest value."""
+    """Move each image; pixels from outside have the lowest value."""
     return each_distinct(partial(_shifted, limits), images, right, down)
 
 
@@ -222,7 +222,7 @@ def _shifted(limits: Limits, images: NDArray[Any], right: float, down: float) ->
 def _transformed(
     limits: Limits, images: NDArray[Any], turn: NDArray[np.float64], start: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """Each new pixel from its position in the old image, between the four pixels nearest to it (bilinear)."""
+    """Interpolate each new pixel bilinearly from its position in the old image."""
     from scipy.ndimage import affine_transform
 
     matrix = np.eye(images.ndim)
@@ -242,12 +242,12 @@ def _brightness(limits: Limits, images: NDArray[Any], by: NDArray[np.float64]) -
 
 
 def _contrast(limits: Limits, images: NDArray[Any], factor: NDArray[np.float64]) -> NDArray[Any]:
-    """Multiply how far each pixel is from the mean of its image: below 1 flattens, above 1 sharpens."""
+    """Scale each pixel's distance from the mean of its image: a factor below 1 flattens, above 1 sharpens."""
     pixels = images.astype(np.float64)
     mean = np.array([image.mean() for image in pixels])
     return limits.clip(_each(images, mean) + (pixels - _each(images, mean)) * _each(images, factor))
 
 
 def _each(images: NDArray[Any], column: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A column as something to compute with whole images."""
+    """A column, reshaped to broadcast over whole images."""
     return column.reshape(-1, *(1,) * (images.ndim - 1))

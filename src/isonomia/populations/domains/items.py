@@ -1,4 +1,4 @@
-"""Any Python objects as inputs: what is done to them is up to the functions that come along."""
+"""Any Python objects as inputs; the user's functions say what can be done to them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ItemRecords:
     Attributes
     ----------
     rows
-        Which input each comes from; -1 where it comes from nowhere, as one that a function made.
+        Which input each object is; -1 if it is none, such as one that a function made.
     items
-        The objects, where they are not the inputs themselves.
+        The objects; ``None`` if they are the inputs themselves.
     """
 
     rows: NDArray[np.intp]
@@ -45,17 +45,17 @@ class ItemRecords:
 class Items:
     """Objects as inputs: numbers, arrays, graphs, anything. They have no features.
 
-    The model is given an array where the inputs came as one, and otherwise a list. A function of one case is given the
-    object itself, and must leave it as it is.
+    The model is given an array if the inputs are one, and otherwise a list. A function of one case is given the object
+    itself, and must not change it.
 
     Attributes
     ----------
     objects
-        The inputs: a list, or an array with one a row.
+        The inputs: a list, or an array with one input per row.
     labels
-        Their right answers; ``None`` where they are not known.
+        Their right answers; ``None`` if they are not known.
     functions
-        What a specification may call besides.
+        Further functions that a specification may call.
     name
         What to call it in messages.
     """
@@ -81,11 +81,11 @@ class Items:
         return ItemRecords(indices)
 
     def one(self, records: ItemRecords, index: int) -> Any:
-        """One object, as a function of one case is given it."""
+        """One object, for a function of one case."""
         return self.objects[int(records.rows[index])] if records.items is None else records.items[index]
 
     def many(self, items: Sequence[Any]) -> ItemRecords | None:
-        """What a function of one case made, if it is something like the inputs; ``None`` where it is another value."""
+        """The results of a function of one case as records, if they have the inputs' type; else ``None``."""
         kind = type(next((each for each in self.objects if each is not None), None))
         if not all(isinstance(item, kind) for item in items):
             return None
@@ -117,7 +117,7 @@ class Items:
         return DataError(f"{self.name} have no features, so there is no {feature!r}: give a function that reads it")
 
     def label(self, records: ItemRecords) -> NDArray[Any]:
-        """The right answer of the input that each record is."""
+        """The right answer for each record, which must be an input."""
         if self.labels is None:
             raise DataError(f"label(...) needs the right answers of {self.name}: give labels, one an input")
         if (records.rows < 0).any():
@@ -137,23 +137,23 @@ class Items:
         return np.fromiter((_same(one, other) for one, other in pairs), dtype=bool, count=len(left))
 
     def distance(self, left: ItemRecords, right: ItemRecords) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """One where the objects differ."""
+        """1 where the objects differ, else 0."""
         differs = (~self.equal(left, right)).astype(np.float64)
         return differs, differs
 
     def difference(self, before: ItemRecords, after: ItemRecords, index: int) -> dict[str, list[Any]]:
-        """The two objects in a few words, where they differ."""
+        """The two objects in a few words, if they differ."""
         old, new = self.one(before, index), self.one(after, index)
         return {} if _same(old, new) else {"input": [described(old), described(new)]}
 
     def show(self, records: ItemRecords, index: int) -> dict[str, Any]:
-        """One object: as it is where JSON can hold it, an array in a short text, anything else in words."""
+        """One object: as it is if JSON can hold it, an array as packed text, anything else in words."""
         item, row = self.one(records, index), int(records.rows[index])
         label = {} if self.labels is None or row < 0 else {"label": self.labels[row : row + 1].tolist()[0]}
         return {"input": row if row >= 0 else None, **_shown(item), **label}
 
     def restore(self, shown: Sequence[Mapping[str, Any]]) -> ItemRecords:
-        """The objects that were shown, where they were shown completely."""
+        """The objects that were shown; raises DataError if one was shown only in words."""
         items = [_restored(record) for record in shown]
         rows = [self._row(record, item) for record, item in zip(shown, items, strict=True)]
         return ItemRecords(np.array(rows, dtype=np.intp), _column(items))
@@ -164,11 +164,11 @@ class Items:
         return int(row) if same and row is not None else -1
 
     def unique(self, records: ItemRecords) -> NDArray[np.intp] | None:
-        """The input's number, as long as nothing was done to it."""
+        """The inputs' numbers, if nothing was done to them."""
         return records.rows if records.items is None else None
 
     def table(self, records: ItemRecords) -> Table:
-        """An array where the inputs came as one, otherwise a list."""
+        """An array if the inputs are one, otherwise a list."""
         items = [self.one(records, index) for index in range(len(records))]
         return batch_table(np.stack(items) if isinstance(self.objects, np.ndarray) else items, "input")
 

@@ -1,4 +1,4 @@
-"""LunarLander of Gymnasium: its surface and its first push are the state, and the surface can be lowered or raised.
+"""Gymnasium's LunarLander: its surface and its first push are the state, and the surface can be lowered or raised.
 
 Lowering the surface gives the lander more time and more room, raising it gives less. The helipad stays where it is.
 The idea of making a game easier by relaxing its initial state: Eniser, Gros, Wuestholz, Hoffmann, Christakis,
@@ -20,13 +20,13 @@ from isonomia.populations.domains.games import Ending, State, StateChange, make_
 __all__ = ["LunarLander"]
 
 CORNERS = 12
-"""Corners of the surface that the game draws heights for."""
+"""The number of corners of the surface for which the game draws heights."""
 
 FREE = (0, 1, 2, 8, 9, 10, 11)
-"""Those that it keeps; the others are at the height of the helipad."""
+"""The corners that keep their heights; the others are at the height of the helipad."""
 
 TOP = 400 / 30.0 / 2
-"""The greatest height of a corner: half of the view, which is 400 pixels of 30 to a unit high."""
+"""The greatest height of a corner: half of the view, which is 400 pixels high, at 30 pixels per unit."""
 
 PUSH = 1000.0
 """The greatest force of the first push, in either direction."""
@@ -37,23 +37,22 @@ PUSHES = ("push_x", "push_y")
 
 @dataclass(frozen=True, slots=True)
 class LunarLander:
-    """LunarLander-v3 with four actions. A game is won when the lander stands at its end; it never does after a crash.
+    """LunarLander-v3 with four actions. A game is won if the lander stands at its end; it never does after a crash.
 
     ``relax(s)`` lowers the free corners of the surface by a random share of their heights, ``unrelax(s)`` raises them
-    by a random share of what is left above them; ``lowered(s, by)`` and ``raised(s, by)`` move all of them by as much
-    as is said, as far as they can go. A state whose surface cannot be moved that way is turned away. Everything else
-    stays as it is.
+    by a random share of the room above them; ``lowered(s, by)`` and ``raised(s, by)`` move all of them by ``by``, as
+    far as they can go. A state whose surface cannot be moved that way is rejected. Everything else stays as it is.
 
     Attributes
     ----------
     options
-        What else the environment is made with, such as ``{"gravity": -8.0}``.
+        Further options of the environment, such as ``{"gravity": -8.0}``.
     steps
         How many steps a game has at most.
     rest
-        Whether only a lander that has come to rest has won, which is when the environment ends the game. Some policies
-        never leave the engines alone: unless ``rest`` is set, a lander that has a leg on the ground after the last step
-        has won too.
+        Whether only a lander that has come to rest has won, at which the environment ends the game. Some policies never
+        switch the engines off: unless ``rest`` is set, a lander with a leg on the ground after the last step has won,
+        too.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -71,18 +70,18 @@ class LunarLander:
         }
 
     def states(self, seeds: Sequence[int]) -> Mapping[str, NDArray[Any]]:
-        """What an environment that is reset with each seed begins with."""
+        """The initial state of an environment that is reset with each seed."""
         rows = [initial_state(np.random.default_rng(seed)) for seed in seeds]
         return {name: np.array([row[name] for row in rows]) for name in (*HEIGHTS, *PUSHES)}
 
     def make(self) -> Any:
-        """The environment; the limit of steps is kept by whoever plays."""
+        """The environment; the caller enforces the limit of steps."""
         if self.options.get("continuous"):
             raise UsageError(
                 "expected LunarLander with its four actions, but options says continuous=True: leave it out"
             )
         environment = make_environment("LunarLander-v3", "gymnasium[box2d]", self.options)
-        # The environment asks at every step whether its action is one of four, and a fifth of its time goes into that.
+        # The environment checks its action at every step, which would take a fifth of its time.
         environment.action_space = _FourActions()
         return environment
 
@@ -101,14 +100,14 @@ class LunarLander:
         return observation, float(reward), bool(terminated), bool(truncated)
 
     def won(self, environment: Any, ending: Ending) -> bool:
-        """Whether it stands."""
+        """Whether the lander stands."""
         if ending.terminated:
             return not environment.game_over and not environment.lander.awake
         return not self.rest and any(leg.ground_contact for leg in environment.legs)
 
 
 def initial_state(rng: np.random.Generator) -> dict[str, float]:
-    """The state that the game draws for itself, by the same draws in the same order."""
+    """The state that the game itself draws, by the same draws in the same order."""
     heights = rng.uniform(0, TOP, size=CORNERS)
     pushes = [rng.uniform(-PUSH, PUSH) for _ in PUSHES]
     values = [*heights[list(FREE)].tolist(), *pushes]
@@ -136,7 +135,7 @@ def _raised(state: State, by: float) -> dict[str, float] | None:
 
 
 def _moved(state: State, heights: NDArray[np.float64]) -> dict[str, float] | None:
-    """The new heights; ``None`` where they are the old ones."""
+    """The new heights; ``None`` if they are the old ones."""
     return None if np.array_equal(_heights(state), heights) else dict(zip(HEIGHTS, heights.tolist(), strict=True))
 
 
@@ -146,7 +145,7 @@ def _heights(state: State) -> NDArray[np.float64]:
 
 @dataclass(slots=True)
 class _ScriptedGenerator:
-    """Stands for the generator while the game sets itself up: its first draws are given, further ones are random."""
+    """Replaces the generator while the game sets itself up: its first draws are given, further ones are random."""
 
     draws: list[Any]
     rng: np.random.Generator
@@ -162,7 +161,7 @@ class _ScriptedGenerator:
 
 @dataclass(frozen=True, slots=True)
 class _FourActions:
-    """The action space, as far as the environment asks for it."""
+    """The part of an action space that the environment uses."""
 
     def contains(self, action: int) -> bool:
         """Whether it is one of the four."""

@@ -1,7 +1,7 @@
 """Sounds as inputs, and what can be done to them: white noise, gain, shift.
 
-Sounds come as a list of waves, one array each. What is computed is brought back into the range and the type of the
-samples after every change, so that a sound which becomes too loud is clipped.
+Sounds come as a list of waves, one array each. After every change, samples are converted back to their range and type,
+so a sound that becomes too loud is clipped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from isonomia.populations.domains.protocol import Function, Marked
 __all__ = ["Sounds"]
 
 DECIBELS = 20.0
-"""How much stronger the sound is than white noise, where it is not said: a usual level of speech in noise."""
+"""The default signal-to-noise ratio of white noise: a usual level for speech in noise."""
 
 Waves: TypeAlias = list[NDArray[Any]]
 Floats: TypeAlias = NDArray[np.float64]
@@ -45,11 +45,11 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
     functions: Mapping[str, Any] | None = None,
     name: str = "the sounds",
 ) -> ArrayDomain:
-    """Sounds of one channel, of the same length or not.
+    """Sounds of one channel, which may differ in length.
 
     A specification may call ``wNoise(x, decibels)`` (also ``noise``), white noise by its signal-to-noise ratio, 20 dB
-    where it is left out; ``gain(x, decibels)``; ``shift(x, seconds)``, later or earlier; ``seconds(x)``, its length;
-    and ``label(x)``. What becomes too loud is clipped. A single sample is the feature with its number.
+    by default; ``gain(x, decibels)``; ``shift(x, seconds)``, later or earlier; ``seconds(x)``, its length; and
+    ``label(x)``. Sounds that become too loud are clipped. A single sample is the feature with its number.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
         A list of one-dimensional arrays, or a two-dimensional array of sounds of the same length. The model is given
         the same: a list, or an array.
     rate
-        Samples a second.
+        Samples per second.
     labels
-        The right answers, where they are known.
+        The right answers, if they are known.
     between
-        The lowest and the highest sample. Without saying, floats go from -1 to 1, and bytes and 16-bit numbers over the
-        whole of their type.
+        The lowest and the highest sample. By default -1 to 1 for floats, and the whole range of the type for bytes and
+        16-bit numbers.
     functions
         Other changes by name: Python functions of one sound, and perhaps numbers, that return a sound.
     name
@@ -71,9 +71,9 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
     Raises
     ------
     DataError
-        Where they are not sounds, or a sample is missing or out of range.
+        If they are not sounds, or a sample is missing or out of range.
     UsageError
-        Where the rate is none, or a range is needed.
+        If the rate is invalid, or a range is needed.
     """
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
         raise UsageError(f"expected rate as samples a second, above 0, but got {rate!r}")
@@ -131,7 +131,7 @@ class Samples:
         return str(int(text))
 
     def read(self, values: list[NDArray[Any]], feature: str) -> Marked:
-        """One sample of every sound; there is none where a sound is too short."""
+        """One sample of every sound; none where a sound is too short."""
         index = int(feature)
         bad = np.array([len(wave) <= index for wave in values], dtype=bool)
         column = np.array([0 if short else wave[index] for wave, short in zip(values, bad, strict=True)])
@@ -152,7 +152,7 @@ def _seconds(rate: float, records: Any) -> NDArray[np.float64]:
 
 
 def _finished(limits: Limits, even: bool, name: str, result: Any, before: NDArray[Any]) -> NDArray[Any]:
-    """The sound that a function returned; its length may change where lengths differ anyway."""
+    """The sound that a function returned; its length may change if lengths may differ."""
     wave = np.asarray(result)
     fits = wave.shape == before.shape if even else wave.ndim == 1 and wave.size > 0
     if not fits or wave.dtype.kind not in "biuf" or not np.isfinite(wave).all():
@@ -164,7 +164,7 @@ def _finished(limits: Limits, even: bool, name: str, result: Any, before: NDArra
 
 
 def _changes(limits: Limits, rate: float) -> Mapping[str, Change]:
-    """The changes of sounds with these limits and so many samples a second."""
+    """The changes for sounds with these limits and this rate."""
     noise = Change(partial(_noise, limits), (Parameter("decibels", DECIBELS, least=-200.0, most=200.0),), random=True)
     return {
         "wNoise": noise,
@@ -175,14 +175,14 @@ def _changes(limits: Limits, rate: float) -> Mapping[str, Change]:
 
 
 def _silence(limits: Limits) -> float:
-    """The value of silence: 0, or the middle of the range where nothing is negative."""
+    """The value of silence: 0, or the middle of the range if no value is negative."""
     if limits.low < 0:
         return 0.0
     return float(np.ceil((limits.low + limits.high) / 2)) if limits.whole else (limits.low + limits.high) / 2
 
 
 def _noise(limits: Limits, waves: Waves, decibels: Floats, seeds: NDArray[np.int64]) -> Waves:
-    """Add white Gaussian noise at a signal-to-noise ratio; each sound's noise is that of its seed.
+    """Add white Gaussian noise at a signal-to-noise ratio; each sound's noise comes from its seed.
 
     The ratio is that of the power of the whole sound to the expected power of the noise. Silence stays silence.
     """
@@ -196,7 +196,7 @@ def _noise(limits: Limits, waves: Waves, decibels: Floats, seeds: NDArray[np.int
 
 
 def _gain(limits: Limits, waves: Waves, decibels: Floats) -> Waves:
-    """Make each sound louder, or quieter where the number is negative."""
+    """Make each sound louder, or quieter if the number is negative."""
     silence, factors = _silence(limits), 10.0 ** (decibels / 20.0)
     return [
         limits.clip(silence + (wave.astype(np.float64) - silence) * factor)
@@ -205,9 +205,9 @@ def _gain(limits: Limits, waves: Waves, decibels: Floats) -> Waves:
 
 
 def _shift(limits: Limits, rate: float, waves: Waves, seconds: Floats) -> Waves:
-    """Let each sound begin later, or earlier where the number is negative, by the nearest whole number of samples.
+    """Let each sound begin later, or earlier if the number is negative, by the nearest whole number of samples.
 
-    Its length stays: what is pushed out is lost, and silence comes in.
+    Its length stays the same: samples pushed out are lost, and silence comes in.
     """
     changed = []
     for wave, moved in zip(waves, np.rint(seconds * rate).tolist(), strict=True):

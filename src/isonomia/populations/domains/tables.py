@@ -1,7 +1,8 @@
 """The rows of a table as inputs.
 
 Columns are features, by number and by name. Several columns, or a column of ordered levels, can be one feature whose
-value is a position. Rows at the ends of their columns are known: smallest, largest, zero, missing, each of few values.
+value is a position. Rows at the ends of their columns can be found: smallest, largest, zero, missing, each of few
+values.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ __all__ = ["Gap", "RowValues", "TableDomain", "TableRecords", "rows_at_ends", "t
 Booleans = NDArray[np.bool_]
 
 Gap: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]
-"""How far apart the values of two columns are, one number for each pair; it counts only where they differ."""
+"""How far apart the values of two columns are, one number for each pair; it is used only where they differ."""
 
 
 class RowValues(dict[Any, Any]):
-    """The values of a row by the names of its columns; a number stands for the column that it counts, as in a list."""
+    """The values of a row by column name; a number stands for the column at that index, as in a list."""
 
     def __init__(self, values: Mapping[str, Any], columns: Sequence[str]) -> None:
         super().__init__(values)
@@ -46,7 +47,7 @@ class RowValues(dict[Any, Any]):
         super().__setitem__(key, value)
 
     def copy(self) -> RowValues:
-        """The same values in another row."""
+        """A copy of the row."""
         return RowValues(self, self.columns)
 
     __copy__ = copy
@@ -57,14 +58,14 @@ class RowValues(dict[Any, Any]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRecords:
-    """Rows of a table, some columns of which may have other values than in the table.
+    """Rows of a table, some of whose columns may have been changed.
 
     Attributes
     ----------
     rows
         Which row each record comes from.
     changed
-        The columns that are not as in the table.
+        The columns whose values differ from the table's.
     """
 
     rows: NDArray[np.intp]
@@ -89,20 +90,20 @@ class TableDomain:
     groups
         Features that are more than a column, by name.
     label_column
-        The column with the right answers, which the model is not given; ``None`` where there is none.
+        The column with the right answers, which the model is not given; ``None`` if there is none.
     functions
-        What a specification may call besides.
+        Further functions that a specification may call.
     name
         What to call it in messages.
     view
-        Makes of rows what the model is given, such as one text of several sections; the rows themselves unless given.
+        Turns rows into what the model is given, such as several sections into one text; by default the rows themselves.
     gaps
-        How far apart two columns of values are, for columns where that is more than equal or not.
+        How far apart two columns of values are, for columns where that is more than equal or different.
     what
         What one input is, in the singular.
     plain
-        The column that a function of one case is given by itself, such as a text without sections; ``None`` where it is
-        given the row.
+        The column that alone is given to a function of one case, such as a text without sections; ``None`` to give it
+        the row.
     continuous
         Whether the model answers with several numbers for each row, as a policy with continuous actions does.
     """
@@ -133,11 +134,11 @@ class TableDomain:
         return TableRecords(indices)
 
     def corners(self, rows: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Of these rows, at most so many that lie at the ends of their columns."""
+        """At most ``most`` of these rows, which lie at the ends of their columns."""
         return np.asarray(rows[rows_at_ends([self.whole.column(name)[rows] for name in self.columns], most, rng)])
 
     def feature(self, feature: str | int) -> str:
-        """The name of a feature; ``f3`` and 3 are the column number 3, where no feature is called ``f3``."""
+        """The name of a feature; ``f3`` and 3 are column number 3, unless a feature is called ``f3``."""
         if isinstance(feature, str):
             if feature in self.groups or feature in self.columns:
                 return feature
@@ -188,7 +189,7 @@ class TableDomain:
         return self.whole.column(name)[records.rows] if changed is None else changed
 
     def get(self, records: TableRecords, feature: str) -> Marked:
-        """A feature of every record; a group has none where its columns say no single position."""
+        """A feature of every record; a group has none where its columns do not give a single position."""
         group = self.groups.get(feature)
         if group is None:
             return self.column(records, feature), None
@@ -225,7 +226,7 @@ class TableDomain:
         return np.asarray(self.distance(left, right)[0] == 0)
 
     def distance(self, left: TableRecords, right: TableRecords) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How many features differ, a group counting once; and how far in all, in ranges of each column."""
+        """How many features differ, a group counting once; and by how much in total, relative to their ranges."""
         count, far = np.zeros(len(left)), np.zeros(len(left))
         for feature, columns in self._features.items():
             if np.array_equal(left.rows, right.rows) and not any(
@@ -238,12 +239,12 @@ class TableDomain:
         return count, far
 
     def one(self, records: TableRecords, index: int) -> Any:
-        """One row, as a function of one case is given it: its values by name and by number; or the plain column."""
+        """One row for a function of one case: its values by name and by number; or the plain column."""
         row = self.show(records, index)
         return row[self.plain] if self.plain is not None else RowValues(row, self.columns)
 
     def many(self, items: Sequence[Any]) -> TableRecords | None:
-        """What a function of one case made of rows, if it is rows; ``None`` where it is other values."""
+        """The results of a function of one case as records, if they are rows; ``None`` if they are other values."""
         if self.plain is not None and all(isinstance(item, str) for item in items):
             none = np.full(len(items), None, dtype=object)
             changed = {name: none for name in self.whole.names if name != self.plain}
@@ -254,7 +255,7 @@ class TableDomain:
         return None
 
     def differing(self, left: TableRecords, right: TableRecords) -> dict[str, NDArray[np.bool_]]:
-        """For every feature that differs somewhere, a group counting once, in which records it does."""
+        """For every feature that differs somewhere, a group counting once, the records in which it does."""
         masks: dict[str, NDArray[np.bool_]] = {}
         same_rows = np.array_equal(left.rows, right.rows)
         for feature, columns in self._features.items():
@@ -307,11 +308,11 @@ class TableDomain:
         return TableRecords(np.zeros(len(shown), dtype=np.intp), changed)
 
     def unique(self, records: TableRecords) -> NDArray[np.intp] | None:
-        """The row's number, as long as nothing was changed."""
+        """The rows' numbers, if nothing was changed."""
         return None if records.changed else records.rows
 
     def table(self, records: TableRecords) -> Table:
-        """The rows as the model knows them, without the column of right answers."""
+        """The rows as the model gets them, without the column of right answers."""
         cut = self.whole.take(records.rows)
         rows = replaced(cut, records.changed).select(self.columns)
         return rows if self.view is None else self.view(rows)
@@ -332,7 +333,7 @@ def table_domain(
     label: str | None,
     functions: Mapping[str, Function],
 ) -> TableDomain:
-    """A table with its groups; a column whose categories have a declared order is an ordinal feature by itself."""
+    """A table with its groups; a column whose categories have a declared order becomes an ordinal feature."""
     features: dict[str, Group] = {}
     for name, columns in groups.items():
         if name in table.names:
@@ -360,17 +361,17 @@ Read: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class OneHotFeature:
-    """Columns of which exactly one is 1: the feature's value is which, counted from 0 in the order given."""
+    """Columns of which exactly one is 1: the feature's value is its index, counted from 0 in the order given."""
 
     columns: tuple[str, ...]
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """What the positions are called."""
+        """The names of the positions."""
         return self.columns
 
     def read(self, column: Column) -> Read:
-        """The position of the 1; there is none where no column or more than one is set."""
+        """The position of the 1; none if no column or more than one is set."""
         hot = np.stack([np.asarray(column(name) == 1, dtype=bool) for name in self.columns])
         return hot.argmax(axis=0), np.asarray(hot.sum(axis=0) != 1)
 
@@ -395,7 +396,7 @@ class OrdinalFeature:
         return (self.column,)
 
     def read(self, column: Column) -> Read:
-        """The number of each level; there is none for a value that is no level."""
+        """The number of each level; none for a value that is not a level."""
         values = column(self.column)
         same = np.stack([np.asarray(values == level, dtype=bool) for level in self.levels])
         return same.argmax(axis=0), np.asarray(~same.any(axis=0))
@@ -420,18 +421,18 @@ def _differing(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 FEW = 8
-"""As many different values as a column may have for each of them to count as an end."""
+"""In a column of at most this many different values, each value counts as an end."""
 
 LOOKED_THROUGH = 2**15
-"""Rows that are looked through; of a longer table so many at random, and those with a smallest or largest number."""
+"""Rows that are searched; in a longer table this many at random, and those with a smallest or largest number."""
 
 
 def rows_at_ends(columns: Sequence[NDArray[Any]], max_n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The positions of at most ``max_n`` rows that are at ends of columns, those at many ends at once first.
+    """The positions of at most ``max_n`` rows at the ends of columns, those at many ends at once first.
 
-    Every end that occurs has its turn: of the rows that are there, the one that is at most other ends as well. Of rows
-    at the same ends one is taken, at random, and others only where there is room. What is frequent needs no such
-    search, since whoever draws at random meets it.
+    The ends take turns: each picks, among its rows, the one that is at the most other ends, too. Of rows at the same
+    ends one is taken, at random, and others only if there is room. Frequent values need no such search, since random
+    draws hit them.
     """
     if not columns or not len(columns[0]):
         return np.zeros(0, dtype=np.intp)
@@ -449,7 +450,7 @@ def rows_at_ends(columns: Sequence[NDArray[Any]], max_n: int, rng: np.random.Gen
 
 
 def _in_turn(marks: Booleans, max_n: int) -> NDArray[np.intp]:
-    """One end after the other, the first row that is there and was not taken yet."""
+    """For one end after the other, the next of its rows that was not taken yet."""
     each = [np.flatnonzero(end)[:max_n].tolist() for end in marks]
     turns = (index for index in chain.from_iterable(zip_longest(*each)) if index is not None)
     return np.fromiter(dict.fromkeys(turns), dtype=np.intp)
@@ -474,7 +475,7 @@ def _largest(column: NDArray[Any]) -> int:
 
 
 def _ends(column: NDArray[Any]) -> list[Booleans]:
-    """For each end of a column, which rows are there; none for a column that is the same everywhere."""
+    """For each end of a column, which rows are at it; empty for a constant column."""
     missing = _missing(column)
     match column.dtype.kind:
         case "b":
@@ -493,7 +494,7 @@ def _of_numbers(column: NDArray[Any]) -> list[Booleans]:
 
 
 def _of_values(column: NDArray[Any], missing: Booleans) -> list[Booleans]:
-    """Each of few values; of many texts, the shortest and the longest."""
+    """Each value if there are few; otherwise the shortest and the longest texts."""
     values = [value for value, gone in zip(column.tolist(), missing, strict=True) if not gone]
     varieties = dict.fromkeys(map(str, values))
     texts = np.array(["" if gone else str(value) for value, gone in zip(column.tolist(), missing, strict=True)])

@@ -1,6 +1,6 @@
 """Texts as inputs: delete, append, swap and shuffle their sections, change case, misspell.
 
-A text is made of named sections, such as what a guest liked and what he did not.
+A text is made of named sections, such as what a guest liked and what they did not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Text = str | None
 LABEL = "label"
 
 WHOLE = "text"
-"""The one section of texts that have none."""
+"""The only section of texts without sections."""
 
 
 def Texts(  # noqa: N802  (a kind of domain, named like the others)
@@ -42,37 +42,37 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
 ) -> TableDomain:
     """Texts as the inputs of a k-safety property.
 
-    The sections of a text are its features, by name and by number from 0. A section may be missing; a specification
-    sees that as ``null``, and ``strConcat`` as no text. The functions are ``delete(x, section)``,
+    The sections of a text are its features, by name and by number from 0. A section may be missing: it is ``null`` in a
+    specification, and an empty text for ``strConcat``. The functions are ``delete(x, section)``,
     ``append(x, section, text)``, ``swap(x, section, section)``, ``upper(x)`` and ``lower(x)``. Two are random:
-    ``typo(x)`` exchanges two neighbouring letters, and ``shuffle(x, section)`` changes the order of words. A text that
-    has no such letters or words is turned away, and counted.
+    ``typo(x)`` exchanges two neighbouring letters, and ``shuffle(x, section)`` changes the order of words. A text
+    without such letters or words is rejected, and counted.
 
     Parameters
     ----------
     documents
         A list of texts; or a table with a column for each section, of any kind that a census takes.
     labels
-        The right answers, for ``label(x)``: a column of that table, or one value a text.
+        The right answers, for ``label(x)``: a column of that table, or one value per text.
     sections
-        Which columns are sections, and in which order; all but the labels unless given.
+        Which columns are sections, and in which order; by default all but the labels.
     missing
-        Texts that stand for a section without any, such as ``"No Negative"``; blanks around them do not matter.
+        Texts that stand for a missing section, such as ``"No Negative"``; spaces around them do not matter.
     join
-        What stands between two sections where they are put together.
+        What is put between two sections when they are joined.
     as_table
         Whether the model is given the sections in columns; otherwise it is given one text for each document, its
         sections in order, as a list of ``str``.
     functions
-        What a specification may call besides: Python functions of one text (of a mapping, where it has several
+        Further functions that a specification may call: Python functions of one text (of a mapping, if it has several
         sections), or a ``Function`` for whole batches.
 
     Raises
     ------
     DataError
-        Where a section is not a text, or there are more or fewer labels than texts.
+        If a section is not a text, or there are more or fewer labels than texts.
     UsageError
-        Where an option makes no sense.
+        If an option makes no sense.
     """
     table = _table(documents)
     answers, names = _labelled(table, labels, sections)
@@ -134,7 +134,7 @@ def _free_name(names: Sequence[str]) -> str:
 
 
 def _joined(names: tuple[str, ...], join: str) -> Any:
-    """Puts the sections of each document together; a missing one leaves nothing behind, nor does an empty one."""
+    """Joins the sections of each document; missing and empty ones are left out."""
 
     def view(rows: Table) -> Table:
         parts = zip(*(rows.column(name).tolist() for name in names), strict=True)
@@ -169,7 +169,7 @@ def _of_texts(name: str, call: Callable[..., Any], records: Any, *arguments: Any
 def _rewritten(
     domain: TableDomain, records: TableRecords, sections: NDArray[Any], change: Callable[[int, Text], Text]
 ) -> TableRecords:
-    """Every record with one section changed, each its own; ``change`` takes the record's number and the section."""
+    """Every record with one section changed, each its own; ``change`` takes the record's number and the old text."""
     names = [domain.feature(section) for section in sections.tolist()]
     changed = dict(records.changed)
     for name in dict.fromkeys(names):
@@ -217,7 +217,7 @@ def _everywhere(domain: TableDomain, change: Callable[[str], str], records: Tabl
 
 
 def _typo(domain: TableDomain, records: TableRecords, seeds: NDArray[Any]) -> tuple[TableRecords, NDArray[np.bool_]]:
-    """Two neighbouring letters exchanged, at a position drawn from all where that makes a difference."""
+    """Two neighbouring letters exchanged, at a random one of the positions where that makes a difference."""
     columns = {name: domain.column(records, name).astype(object) for name in domain.columns}
     none = np.zeros(len(records), dtype=bool)
     for number, seed in enumerate(seeds.tolist()):
@@ -239,7 +239,7 @@ def _exchangeable(text: Text) -> list[int]:
 def _shuffle(
     domain: TableDomain, records: TableRecords, sections: NDArray[Any], seeds: NDArray[Any]
 ) -> tuple[TableRecords, NDArray[np.bool_]]:
-    """The words of a section in an order drawn uniformly from all, so that it may be the same by chance."""
+    """The words of a section in a uniformly random order, which may be the same by chance."""
     none = np.array([len(set((text or "").split())) < 2 for text in _read(domain, records, sections)], dtype=bool)
 
     def change(index: int, text: Text) -> Text:
@@ -252,7 +252,7 @@ def _shuffle(
 
 
 def _text_gap(longest: int) -> Gap:
-    """How many characters have to be replaced at least, when one stretch of a text may be, in units of the longest.
+    """The length of the one stretch in which two texts differ, relative to the longest text.
 
     What two texts have in common at their beginnings and at their ends is not counted. So deleting or adding a stretch
     counts as its length.
@@ -273,7 +273,7 @@ def _changed(left: str, right: str) -> float:
 
 
 def _common(longest: int, same: Callable[[int], bool]) -> int:
-    """The largest length up to ``longest`` for which two ends are the same, by halving."""
+    """The largest length up to ``longest`` for which two ends are the same, by bisection."""
     low, high = 0, longest
     while low < high:
         middle = (low + high + 1) // 2

@@ -68,7 +68,7 @@ Answer: TypeAlias = Callable[[Variables, DrawCell], Iterator[Way]]
 
 
 class NotExactError(ArithmeticError):
-    """The program is not all draws, linear arithmetic and comparisons, or has too many paths; the message says which."""
+    """A program that is not all draws, linear arithmetic and comparisons, or has too many paths; it says which."""
 
 
 @dataclass(frozen=True, slots=True)

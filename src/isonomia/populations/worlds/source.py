@@ -1,8 +1,8 @@
 """A world opened for one run, and how it draws rare groups directly.
 
-A condition such as ``sex < 1 and age > 90`` is met by few. Where ``sex`` is one draw with constant parameters, it is
-drawn from its part below 1 instead, and nobody is rejected. Where ``age`` is drawn in several branches, each of them
-draws from above 90, and a person counts in proportion to how probable that was on the way taken: kept with probability
+Few people meet a condition such as ``sex < 1 and age > 90``. If ``sex`` is one draw with constant parameters, it is
+drawn from its part below 1 instead, and nobody is rejected. If ``age`` is drawn in several branches, each of them draws
+from above 90, and a person is kept in proportion to how probable that was on the path taken: with probability
 ``weight / max_weight``. Both give exact draws of the group (:func:`isonomia.populations.generator.accepted_rows`).
 """
 
@@ -71,7 +71,7 @@ OneVariable = tuple[str, Intervals]
 class WorldSource:
     """A world opened for one run.
 
-    Each stream has the direction of its group, or ``None`` for everybody. People who do not meet ``among`` are rejected.
+    Each stream has the direction of its group, or ``None`` for everybody. Draws outside ``among`` are rejected.
     """
 
     world: World

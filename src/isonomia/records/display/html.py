@@ -1,4 +1,4 @@
-"""A verdict for a notebook: a small piece of HTML without any script, with its gauge as a small picture in SVG."""
+"""A verdict for a notebook: a small piece of HTML without scripts, with a gauge as a small SVG picture."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MARGIN = 5
 def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
     """Draw an expression's interval against its threshold, on the scale of :func:`scale_of`.
 
-    The picture holds no text and is hidden from screen readers: what it shows must stand beside it in words. Every
-    number in it is made here, so that nothing from outside gets into the markup.
+    The picture has no text and is hidden from screen readers: what it shows must be beside it in words. Every number in
+    it is made here, so that nothing from outside gets into the markup.
     """
     left, right = scale_of(item)
 
@@ -57,10 +57,10 @@ def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
 
 
 COLOURS = {"holds": "#1a7f37", "violated": "#c4232d", "undecided": "#8a5d00", "no answer": "#7b2d8b"}
-"""The colour of each answer: white letters on it can be read, and it can be seen on light and on dark ground."""
+"""The colour of each answer: white text on it is legible, and it is visible on light and dark backgrounds."""
 
 MAX_ROWS = 12
-"""Quantities that are shown; the verdict has all."""
+"""The most quantities that are shown; the verdict has all."""
 
 _CELL = "text-align:left;vertical-align:middle;padding:.2em .8em .2em 0;background:none;white-space:normal"
 _TABLE = "margin:.4em 0;color:inherit;font-size:inherit"
@@ -68,9 +68,9 @@ _QUIET = "opacity:.75;font-size:.92em"
 
 
 def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = None) -> str:
-    """The verdict for a notebook, on light and on dark ground; every text from outside is escaped and cut.
+    """The verdict for a notebook, for light and dark backgrounds; every text from outside is escaped and cut.
 
-    An explanation in plain English stands before the text of the property, and why it must hold after it.
+    An explanation in plain English comes before the text of the property, and why it must hold after it.
     """
     name = f"<strong>{safe(verdict.name, 120)}</strong> " if verdict.name else ""
     answer, view = f"{capitalised(answer_line(verdict))}.", view_of(verdict)
@@ -86,7 +86,7 @@ def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = 
 
 
 def _claim(verdict: Verdict, explanation: str | None) -> str:
-    """What is claimed: in words first where there are some; a program is folded away."""
+    """What is claimed: first in words, if there are any; a program is folded away."""
     words = "" if explanation is None else f"<span>{safe(explanation, 600)}</span> "
     text = verdict.text.strip("\n")
     if "\n" not in text:
@@ -120,7 +120,7 @@ def badge(answer: str) -> str:
 
 
 def safe(text: str, limit: int) -> str:
-    """Text from outside as HTML shows it: cut, escaped, and with nothing invisible in it."""
+    """Text from outside for HTML: cut, escaped, and without invisible characters."""
     return escape(visible(excerpt(text, limit)))
 
 
@@ -139,7 +139,7 @@ def _table(verdict: Verdict) -> str:
 
 
 def _tables(verdict: Verdict) -> str:
-    """The tables that the audit brings itself."""
+    """The audit's own tables."""
     blocks = [block for block in view_of(verdict).blocks(verdict) if isinstance(block, TableBlock)]
     return "".join(_own_table(block) for block in blocks)
 

@@ -1,4 +1,4 @@
-"""A verdict as plain text: by itself, and as the message of a test that fails because of it."""
+"""A verdict as plain text: alone, and as the message of a failing test."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from isonomia.wording import (
 __all__ = ["as_text", "counterexample_lines", "failure_text", "headline"]
 
 WIDTH = 92
-"""The longest line of a failure; with what test runners put in front it stays within 100 columns."""
+"""The longest line of a failure; with the prefix of test runners it stays within 100 columns."""
 
 MAX_QUANTITIES, MAX_LINES, MAX_NOTES, MAX_FEATURES = 4, 24, 12, 12
-"""Quantities, lines of the property, lines of notes, and features that differ; the verdict has all."""
+"""The most quantities, lines of the property, lines of notes, and differing features shown; the verdict has all."""
 
 _HEADLINE = 68
-"""The longest first line, in front of which stands the name of the error."""
+"""The longest first line, which follows the name of the error."""
 
 _NARROW, _WIDE = 30, 300
-"""The most characters of a value in a column, and of one that has lines of its own."""
+"""The most characters of a value in a column, and of one on its own lines."""
 
 _INDENT = "    "
 _INSIDE = WIDTH - len(_INDENT)
@@ -64,7 +64,7 @@ def _table_lines(table: Sequence[Sequence[str]]) -> list[str]:
 
 
 def counterexample_lines(shown: CounterexampleView, width: int) -> list[str]:
-    """A counterexample as lines of at most a width: short values in columns, long ones each below its feature."""
+    """A counterexample as lines of at most ``width``: short values in columns, long ones each below its feature."""
     records, features = _compared_records(shown)
     lines = wrap(shown.sentence, width)
     heads = [_word(record.head) for record in records]
@@ -86,7 +86,7 @@ def counterexample_lines(shown: CounterexampleView, width: int) -> list[str]:
 
 
 def _compared_records(shown: CounterexampleView) -> tuple[list[RecordView], list[tuple[str, list[str]]]]:
-    """The records that differ, and the features in which they do; a record that stands alone has all of its own."""
+    """The records that differ, and the features in which they do; a single record shows all of its features."""
     if len(shown.records) == 1:
         (alone,) = shown.records
         return [alone], [(_word(name), [_value(value)]) for name, value in alone.values.items()]
@@ -106,7 +106,7 @@ def _stacked(name: str, heads: Sequence[str], values: Sequence[str], width: int)
 
 
 def _case_notes(shown: CounterexampleView) -> list[str]:
-    """What is the same, what was chosen, what the model said, and what should have been."""
+    """What is the same, what was chosen, what the model said, and what should have been true."""
     same = [record.name for record in shown.records if record.changes is not None and not record.changes]
     notes = []
     if same:
@@ -125,7 +125,7 @@ def _named(values: Mapping[str, Any]) -> str:
 
 
 def _values(shown: CounterexampleView, values: Sequence[Any]) -> list[str]:
-    """The values of a feature; where the domain says in words what a record was, as of an image, these words."""
+    """The values of a feature, or the domain's description in words, as for an image."""
     first, *others = values
     if shown.is_described(first):
         return ["as it was", *("as it was" if other == first else _word(other) for other in others)]
@@ -133,7 +133,7 @@ def _values(shown: CounterexampleView, values: Sequence[Any]) -> list[str]:
 
 
 def _value(value: Any) -> str:
-    """A value as people read it, so that text can be told from numbers; nothing in it moves the cursor."""
+    """A value as people read it, in which text differs from numbers; without control characters."""
     return visible(excerpt(brief(value), _WIDE))
 
 
@@ -145,14 +145,14 @@ def _word(text: Any) -> str:
 
 
 def headline(verdict: Verdict) -> str:
-    """The answer in one line: what, and of which property."""
+    """The answer and its property, in one line."""
     return shortened(f"{verdict.answer}: {on_one_line(verdict.name or verdict.text)}", _HEADLINE)
 
 
 def failure_text(verdict: Verdict, repeat: str | None = None) -> str:
-    """Why a property that was asserted does not hold, for a person who reads the log of a test run.
+    """Why an asserted property does not hold, for a person who reads the log of a test run.
 
-    Plain text without control characters, no line longer than ``WIDTH``, but for the command that repeats it.
+    Plain text without control characters; no line is longer than ``WIDTH``, except for the command that repeats it.
     """
     lines = [headline(verdict), *wrap(f"{capitalised(answer_line(verdict))}. {guarantee(verdict)}", WIDTH)]
     lines += _part("property", _property_lines(verdict))
@@ -176,7 +176,7 @@ def _property_lines(verdict: Verdict) -> list[str]:
 
 
 def _found_lines(verdict: Verdict) -> list[str]:
-    """What was counted, then what is compared against its threshold; what settles the answer first."""
+    """What was counted, then the compared quantities with their thresholds, those that settle the answer first."""
     tally = view_of(verdict).tally(verdict)
     wanted = False if verdict.answer == "violated" else None
     items = [item for item in quantities(verdict) if item.estimate is not None or not verdict.counterexamples]
@@ -196,7 +196,7 @@ def _quantity_lines(item: Expression) -> list[str]:
 
 
 def _rate_lines(verdict: Verdict) -> list[str]:
-    """The rates that a compared quantity is made of, where they are not that quantity itself."""
+    """The rates that a compared quantity is made of, unless they are that quantity itself."""
     texts = {item.text for item in quantities(verdict)}
     blocks = view_of(verdict).blocks(verdict)
     leaves = [leaf for block in blocks if isinstance(block, Rates) for leaf in block.items if leaf.text not in texts]
@@ -213,7 +213,7 @@ def _n(item: LeafRecord) -> str:
 
 
 def _smallest_counterexample(verdict: Verdict) -> list[str]:
-    """The smallest one in full, and a word on the others."""
+    """The smallest counterexample in full, and how many others there are."""
     if not verdict.counterexamples:
         return []
     view = view_of(verdict)

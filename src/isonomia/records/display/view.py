@@ -1,8 +1,8 @@
 """What a verdict of each kind of audit shows: the one view that text, terminal, notebook, page and files render.
 
-An audit registers its :class:`View` once, and no renderer ever asks which audit it is. A view is made of plain values
-and of small pure functions of a verdict: its finding in one line, its facts, its blocks (tables and charts as values),
-and its counterexamples as records side by side. A kind that nobody registered is shown by what every verdict has.
+An audit registers its :class:`View` once, and no renderer needs to know which audit it is. A view is made of plain
+values and of small pure functions of a verdict: its finding in one line, its facts, its blocks (tables and charts as
+values), and its counterexamples as records side by side. A kind that is not registered shows what every verdict has.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MEANINGS: Mapping[str, str] = {
     "violated": "The claim is refuted: it is not true of the population that was audited.",
     "undecided": f"{NOT_A_PASS} the data allow the claim to be true, and they allow it to be false.",
 }
-"""What each answer says, where an audit has no words of its own."""
+"""What each answer means, unless an audit has its own words."""
 
 
 # -------------------------------------------------------------------------------------------------------------- blocks
@@ -86,7 +86,7 @@ class TableBlock:
 class EffectBounds:
     """An effect of an attribute in one subgroup: what is not refuted, and what the sample's own shares allow.
 
-    ``interval`` is ``None`` where the data refute the assumptions.
+    ``interval`` is ``None`` if the data refute the assumptions.
     """
 
     name: str
@@ -127,9 +127,9 @@ class PeopleKind:
 
 @dataclass(frozen=True, slots=True)
 class PeopleCounts:
-    """How many people there are of each kind, in all and by group, and the share that each person reaches.
+    """How many people there are of each kind, in total and by group, and the share that each person reaches.
 
-    ``counts`` has a number for each kind, and for ``people`` and ``exact``. A share is ``None`` where it is not known.
+    ``counts`` has a number for each kind, and for ``people`` and ``exact``. A share is ``None`` if it is not known.
     """
 
     whom: str
@@ -170,7 +170,7 @@ class RecordView:
     values
         Its features.
     changes
-        What differs from the first record, each as before and after; ``None`` where it is not compared with it.
+        What differs from the first record, each as before and after; ``None`` if it is not compared with it.
     """
 
     name: str
@@ -186,30 +186,30 @@ class RecordView:
 
 @dataclass(frozen=True, slots=True)
 class CounterexampleView:
-    """A counterexample as plain values: records side by side, what the model answered, and what is not true.
+    """A counterexample as plain values: records side by side, the model's answers, and what is not true.
 
     Attributes
     ----------
     title
-        In one line: which records, what was changed, what came of it.
+        In one line: which records, what was changed, and the result.
     records
-        The records, the first as it was.
+        The records, the first unchanged.
     outputs
-        What the model answered, by name.
+        The model's answers, by name.
     violates
         What should be true and is not.
     choices, variables
-        What was chosen at random, where that tells something, and what was computed on the way.
+        What was chosen at random, if that is informative, and what was computed on the way.
     minimal
-        Whether no smaller change of it was found to violate the property.
+        Whether no smaller change was found to violate the property.
     unchanged
-        What a domain says in words of a record that is as it was, in the place of a value.
+        The words with which a domain describes an unchanged record, in place of a value.
     heading
-        What the records are, for a list; the title where there is none.
+        What the records are, for a list; if empty, the title.
     sentence, notes
-        What happens, and what there is to say besides, where the records do not show it.
+        What happens, and what else there is to say, if the records do not show it.
     line
-        Where, and what happens there, where one line says it all; then a terminal shows nothing else.
+        Where, and what happens there, if one line says it all; then a terminal shows nothing else.
     """
 
     title: str
@@ -226,7 +226,7 @@ class CounterexampleView:
     line: tuple[str, str] | None = None
 
     def is_described(self, before: Any) -> bool:
-        """Whether a domain says in words what a record was and became, as of an image."""
+        """Whether a domain describes in words what a record was and became, as for an image."""
         return isinstance(before, str) and before in self.unchanged
 
 
@@ -258,36 +258,36 @@ class View:
     Attributes
     ----------
     kind
-        What the details of such a verdict have under ``audit``; ``rates`` where they have nothing.
+        What the details of such a verdict have under ``audit``; ``rates`` if they have nothing.
     title
         What the audit is called.
     meanings
         What each answer says about the model, in a sentence.
     finding
-        What is known, in a few words on one line. The second argument asks for a compact line, in which a sign has to
-        do where there are words for what a quantity must be.
+        What is known, in a few words on one line. The second argument requests a compact line, with a sign instead of
+        words for what a quantity must be.
     counts
         Whether the finding counts something that the table of quantities does not show.
     explanation_first
-        Whether an explanation in plain English goes before the text of the property, as of a program.
+        Whether an explanation in plain English goes before the text of the property, as for a program.
     explain
-        The explanation that the text of the property gives by itself; ``None`` where it gives none.
+        The explanation that the text of the property itself gives; ``None`` if it gives none.
     tally
-        How many people or cases go against the property, in a line; ``None`` where nothing is counted.
+        How many people or cases violate the property, in a line; ``None`` if nothing is counted.
     facts
         Further facts, by name.
     blocks
         The parts of what is known, in order.
     charts
-        The blocks that are drawn as charts; the same unless given.
+        The blocks that are drawn as charts; by default the same.
     counterexample
-        One counterexample by itself.
+        The view of one counterexample.
     counterexamples
-        All of them in order, those that belong together as one; each by itself unless given.
+        All of them in order, those that belong together as one; by default each separately.
     size
-        By what the smallest counterexample is found; the first unless given.
+        The key by which the smallest counterexample is found; by default the first is.
     superlative
-        What the first counterexample is among the others.
+        What distinguishes the first counterexample from the others.
     """
 
     kind: str
@@ -318,16 +318,16 @@ class View:
 
 
 VIEWS: dict[str, View] = {}
-"""Every view that is known, by its kind."""
+"""Every registered view, by its kind."""
 
 
 def register(view: View) -> None:
-    """Make a view known; whatever renders a verdict of its kind uses it from now on."""
+    """Register a view; every renderer uses it for verdicts of its kind."""
     VIEWS[view.kind] = view
 
 
 def view_of(verdict: Verdict) -> View:
-    """The view of a verdict; a plain one for a kind that nobody registered."""
+    """The view of a verdict; a plain one for a kind that is not registered."""
     kind = verdict.details.get("audit", RATES)
     kind = kind if isinstance(kind, str) else RATES
     return VIEWS.get(kind) or View(kind, kind)

@@ -40,21 +40,21 @@ ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
     False: "violated",
     None: "undecided",
 }
-"""What an interval says of its claim, as an answer."""
+"""What an interval says about its claim, as an answer."""
 
 _SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "point"}
 """What one of a verdict's samples is called."""
 
 
 def answer_line(verdict: Verdict) -> str:
-    """The answer and what it cost, and of a claim for every group the worst of them, in one line."""
+    """The answer and what it cost, and for a claim for every group the worst group, in one line."""
     how = "by proof" if verdict.proved else f"after {plural(verdict.samples, 'sample')}"
     line = f"{verdict.answer} {how} ({verdict.stopped})"
     return f"{line}; {worst_group(verdict)}" if verdict.worst else line
 
 
 def worst_group(verdict: Verdict) -> str:
-    """Which group is worst off, and what is known of it; empty where no group has an estimate."""
+    """Which group is worst off, and what is known about it; empty if no group has an estimate."""
     worst = verdict.worst
     if worst is None:
         return ""
@@ -66,7 +66,7 @@ def worst_group(verdict: Verdict) -> str:
 
 
 def quantities(verdict: Verdict) -> tuple[Expression, ...]:
-    """The compared quantities that are shown: of a claim for every group one for each group, the worst first."""
+    """The compared quantities to show: for a claim for every group, one for each group, the worst first."""
     order = ("violated", "undecided", "holds")
     groups = sorted(verdict.groups, key=lambda item: (order.index(item.answer), item.expression.margin))
     return tuple(item.expression for item in groups) or verdict.expressions
@@ -80,7 +80,7 @@ def cost(verdict: Verdict) -> str:
 
 
 def early(verdict: Verdict) -> str:
-    """Of which part of a table the estimates are, where it was enough to decide; empty elsewhere."""
+    """Which part of a table the estimates are from, if it was enough to decide; otherwise empty."""
     size = verdict.population.get("size")
     if verdict.stopped != "decided" or verdict.counted != "people" or not isinstance(size, int):
         return ""
@@ -90,7 +90,7 @@ def early(verdict: Verdict) -> str:
 
 
 def risk(verdict: Verdict) -> str:
-    """The risk of the answer, in one word for a table."""
+    """The risk of the answer, for a cell of a table."""
     return "-" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else chance(verdict.risk)
 
 
@@ -114,7 +114,7 @@ def guarantee(verdict: Verdict) -> str:
 
 
 def looks(verdict: Verdict) -> str:
-    """At which looks the risk is what it says."""
+    """The looks for which the risk is valid, in words."""
     match verdict.looks:
         case "any":
             return "at every look"
@@ -140,7 +140,7 @@ def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
 
 
 def draws(item: LeafRecord) -> str:
-    """How many draws informed a rate; empty where its value was proved."""
+    """How many draws informed a rate; empty if its value was proved."""
     return "" if not item.n and item.estimate is not None else f"{item.n:,}"
 
 
@@ -150,7 +150,7 @@ def compared(item: Expression) -> str:
 
 
 def interval(item: Expression | LeafRecord) -> str:
-    """The two ends of what the draws do not refute; a round bracket at a threshold that is refuted itself."""
+    """The interval that the draws do not refute; a round bracket at an end that is the threshold and is refuted."""
     edge = item.threshold if isinstance(item, Expression) else None
     low, high = _beside(item.low, edge), _beside(item.high, edge)
     first = "(" if edge is not None and item.low > edge and low == number(edge) else "["
@@ -159,7 +159,7 @@ def interval(item: Expression | LeafRecord) -> str:
 
 
 def _beside(end: float, edge: float | None) -> str:
-    """An end of an interval, with so many digits, up to eight, that it is not taken for a threshold close by."""
+    """An end of an interval, with enough digits, up to eight, to tell it from a threshold close by."""
     if edge is None or end == edge:
         return number(end)
     apart = (text for digits in range(4, 9) if (text := number(end, digits)) != number(edge, digits))
@@ -167,16 +167,16 @@ def _beside(end: float, edge: float | None) -> str:
 
 
 def must_be(item: Expression) -> str:
-    """What is claimed of a quantity: ``must be >= 0.8``, or ``must be 0``."""
+    """What is claimed about a quantity: ``must be >= 0.8``, or ``must be 0``."""
     sign = "" if item.relation == "==" else f"{item.relation} "
     return f"must be {sign}{number(item.threshold)}"
 
 
 def telling(verdict: Verdict) -> Expression | None:
-    """The compared quantity that tells most of the answer: one that settles it, where there is one, else the first.
+    """The compared quantity that says most about the answer: one that settles it, if there is one, else the first.
 
-    Of a claim for every group it is that of the worst group. Where all groups together are refuted, and no single one
-    is, it is the worst value of all, without an estimate: nobody knows yet whose it is.
+    For a claim for every group it is that of the worst group. If all groups together are refuted, but no single one is,
+    it is the worst value of all, without an estimate: it is not known yet which group has it.
     """
     worst = verdict.worst
     if worst is not None and worst.answer == verdict.answer:
@@ -191,7 +191,7 @@ def telling(verdict: Verdict) -> Expression | None:
 
 
 def compared_finding(verdict: Verdict, compact: bool = False) -> str:
-    """The interval that tells most, against its threshold; why the check stopped where nothing is compared."""
+    """The most telling interval, against its threshold; why the check stopped if nothing is compared."""
     item, worst = telling(verdict), verdict.worst
     if item is None:
         return verdict.stopped
@@ -204,19 +204,19 @@ def compared_finding(verdict: Verdict, compact: bool = False) -> str:
 
 
 def quantity_finding(item: Expression, compact: bool) -> str:
-    """What is known of one quantity; a compact line has a sign where others have words for what it must be."""
+    """What is known about one quantity; a compact line has a sign instead of words for what it must be."""
     estimate = "" if item.estimate is None else f"{number(item.estimate)} "
     claim = f" {item.relation} {number(item.threshold)}" if compact else f", {must_be(item)}"
     return f"{estimate}in {interval(item)}{claim}"
 
 
 def scale_of(item: Expression) -> tuple[float, float]:
-    """The ends of a line that shows a quantity: a quarter beyond what must be seen on either side."""
+    """The ends of an axis for a quantity: a quarter of the spread beyond what must be visible, on either side."""
     return stretch((item.low, item.high, item.threshold, item.estimate), 0.25)
 
 
 def stretch(values: Iterable[float | None], beyond: float) -> tuple[float, float]:
-    """The ends of a line that shows all the finite values, and a part of their spread beyond on either side."""
+    """The ends of an axis that shows all the finite values, and a part of their spread beyond them on either side."""
     finite = [value for value in values if value is not None and isfinite(value)] or [0.0]
     least, largest = min(finite), max(finite)
     reach = beyond * (largest - least) or beyond * abs(largest) or 1.0

@@ -1,4 +1,4 @@
-"""A first draft of an audit file, guessed from a model and a table, with the reason of every guess.
+"""A first draft of an audit file, guessed from a model and a table, with the reason for every guess.
 
 Guesses that could mislead are commented out; what is active was tried, so that the draft runs as it is.
 """

@@ -1,4 +1,4 @@
-"""What a model answers when it is asked about some rows, and which of the answers is the favourable one."""
+"""What a model answers about some rows, and which of the answers is the favourable one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _ROWS = 400
-"""About so many people a model is asked about for a draft."""
+"""About how many people a model is queried about for a draft."""
 _MAX_CLASSES = 20
 """More different whole numbers than this are not classes."""
 _MAX_DECISIONS = 50
@@ -48,28 +48,28 @@ _MAX_DECISIONS = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelAnswers:
-    """What was learnt by asking a model about some people.
+    """What was learnt by querying a model about some people.
 
     Attributes
     ----------
     model
         The model, with the features that it was found to take.
     features
-        The columns that it has to be given by name, where it does not say so itself and not all are right.
+        The columns that it has to be given by name, where it does not state them itself and the whole table is wrong.
     reads
         The columns that it reads; ``None`` where it takes whatever there is.
     rows, answer
-        The people whom it was asked about, and what it answered.
+        The people it was queried about, and its answers.
     classes
         What it can predict, where these are classes; empty for numbers.
     scores
         One score for each row, that of the second of two classes; ``None`` where it gives none or several.
     probability
-        Whether scores lie between 0 and 1 by the model's own word.
+        Whether the model states that scores lie between 0 and 1.
     random
         Whether it answered the same rows differently.
     speed
-        Rows in a second.
+        Rows per second.
     """
 
     model: Model
@@ -96,17 +96,17 @@ class Decision:
     Attributes
     ----------
     event, opposite
-        The condition that a person gets it, and that they do not, as a formula says it.
+        The condition that a person gets it, and that they do not, as in a formula.
     value
         The answer itself; ``None`` where it is a range.
     values
         Every answer; empty for numbers.
     why
-        What speaks for it.
+        The reason for the guess.
     spelled
-        How a formula speaks of the answer: ``prediction``, or a column.
+        How a formula names the answer: ``prediction``, or a column.
     score
-        How a formula speaks of a score between 0 and 1; empty where there is none.
+        How a formula names a score between 0 and 1; empty where there is none.
     rising
         1 where a higher score is better for people, -1 where a lower one is, 0 where it is not known.
     """
@@ -125,7 +125,7 @@ class Decision:
 
 
 def some_rows(table: Table) -> Table:
-    """Rows from everywhere in a table, and for every column with a missing value one in which it is missing."""
+    """Rows from all over a table and, for every column with a missing value, a row in which it is missing."""
     chosen = set(np.linspace(0, table.rows - 1, min(_ROWS, table.rows)).astype(int).tolist())
     for name in table.names[:_ROWS]:
         column = table.column(name)
@@ -142,10 +142,10 @@ def ask_model(
     outcome: str | None,
     features: tuple[str, ...] | None = None,
 ) -> ModelAnswers:
-    """Ask a model about some rows; where it does not say which columns it takes, try what is plausible.
+    """Query a model about some rows; where it does not state which columns it takes, try what is plausible.
 
-    The column that looks like the outcome is seldom given to a model. Where nothing works, the error is what the model
-    says when it is given the whole table.
+    The column that looks like the outcome is seldom given to a model. Where nothing works, the error is the one that
+    the model raises for the whole table.
     """
     model = opened(features)
     try:
@@ -194,7 +194,7 @@ def _answer(model: Model, rows: Table) -> Answer:
     try:
         prediction = ask(model, rows, want_score=False, want_prediction=True).prediction
     except ModelError:
-        return ask(model, rows, want_score=True, want_prediction=False)  # one that gives scores only is no failure
+        return ask(model, rows, want_score=True, want_prediction=False)  # a model that gives only scores is fine
     try:
         scored = ask(model, rows, want_score=True, want_prediction=False)
     except ModelError:
@@ -226,7 +226,7 @@ def _alike(first: Answer, again: Answer) -> bool:
 
 
 def _equal(first: NDArray[Any], again: NDArray[Any]) -> bool:
-    """Whether answers are the same but for rounding, which may depend on the size of the batch."""
+    """Whether answers are the same up to rounding, which may depend on the size of the batch."""
     if first.dtype.kind == "f":
         return bool(np.allclose(first, again, rtol=1e-5, atol=1e-8))
     return bool(np.all(first == again))
@@ -265,7 +265,7 @@ def decision_of_column(column: ColumnProfile, wanted: str | None, score: str, na
 
 
 def favourable_of(values: Sequence[Any], names: Sequence[str]) -> tuple[Any, str]:
-    """The answer that people want, of those that there are, and what speaks for it.
+    """The answer that people want, among the given ones, and the reason for the guess.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def favourable_of(values: Sequence[Any], names: Sequence[str]) -> tuple[Any, str
 
 
 def _tone(name: str) -> int:
-    """1 for what is good by its name, -1 for what harms, 0 for neither; of several words the last one says it."""
+    """1 for a name that means something good, -1 for something harmful, 0 for neither; the last such word decides."""
     tones = [1 if word in BENEFITS else -1 for word in words_in(name) if word in BENEFITS | HARMS]
     return tones[-1] if tones else 0
 
@@ -327,7 +327,7 @@ def _is_charge(names: Sequence[str]) -> bool:
 def _at_least(
     numbers: NDArray[np.float64], spelled: str, wanted: str | None, score: str, *, smaller: bool = False
 ) -> Decision:
-    """Numbers, of which the larger ones are taken for the better; or the ``smaller``, where people pay them."""
+    """The decision for numbers, of which larger ones count as better; or ``smaller`` ones, where people pay them."""
     limit, why = _limit(numbers[np.isfinite(numbers)]) if wanted is None else (_limit_meant(wanted), "you said so")
     text = number_text(limit)
     if smaller:
@@ -339,7 +339,7 @@ def _at_least(
 
 
 def _limit(numbers: NDArray[np.float64]) -> tuple[float, str]:
-    """A half for probabilities, else the median in a few digits; with what speaks for it."""
+    """A half for probabilities, else the median in a few digits; and the reason."""
     within = numbers.min() >= 0.0 and numbers.max() <= 1.0
     middle = float(f"{np.median(numbers):.2g}")
     if within and (middle == 0.5 or ((numbers >= 0.5).any() and (numbers < 0.5).any())):

@@ -1,8 +1,8 @@
 """From a model and a table to a first draft of an audit.
 
-A draft must run as it is. Whether a property can be checked on some data depends on much, such as what a model does
-with missing values, so each suggestion is tried on a few people; what cannot be checked is commented out, with the
-reason. The verdicts of these trials are not looked at.
+A draft must run as it is. Whether a property can be checked on some data depends on many things, such as what a model
+does with missing values, so each suggestion is tried on a few people; what cannot be checked is commented out, with the
+reason. The verdicts of these trials are ignored.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ from isonomia.wording import shortened
 __all__ = ["AuditDraft", "Wishes", "draft_audit"]
 
 Opener: TypeAlias = Callable[[Sequence[str] | None], Model]
-"""Opens the model with features, or without."""
+"""Opens the model, with given features or without."""
 
 _TRIAL_BUDGET, _TRIAL_DELTA = 60, 0.001
-"""Enough to meet whatever cannot be checked; the verdict does not matter."""
+"""Enough to find out what cannot be checked; the verdict does not matter."""
 _MAX_REASON = 300
 
 
@@ -72,7 +72,7 @@ _MAX_REASON = 300
 class Wishes:
     """What the user says beforehand; everything else is guessed."""
 
-    outcome: str | None = None  # the column with what turned out
+    outcome: str | None = None  # the column with the outcomes
     decision: str | None = None  # the column with the answers, where there is no model
     protected: tuple[str, ...] = ()  # the columns with protected attributes
     favourable: str | None = None  # the favourable answer, as text
@@ -88,8 +88,8 @@ class AuditDraft:
     text
         The audit file.
     changes
-        The file with what people can change, which goes beside it; ``None`` where none is needed, or where one that is
-        there is used.
+        The file with what people can change, which goes beside it; ``None`` where none is needed, or an existing one is
+        used.
     basis
         What the draft rests on.
     suggestions
@@ -113,9 +113,9 @@ def draft_audit(
 ) -> AuditDraft:
     """Guess an audit from a table and a model, or from a table that holds a model's answers.
 
-    Every active property was tried on some of the people, so the draft runs as it is. ``opened`` opens the model with
-    features, or without; it is ``None`` where the table holds the answers. ``changes`` is what people can change; it is
-    drafted unless given. ``alone`` says that no file can be written beside the audit file: what needs one is commented
+    Every active property was tried on some of the people, so the draft runs as it is. ``opened`` opens the model, with
+    features or without; it is ``None`` where the table holds the answers. ``changes`` is what people can change; it is
+    drafted unless given. ``alone`` means that no file can be written beside the audit file: what needs one is commented
     out.
     """
     long = isinstance(rows, LongTable)
@@ -134,7 +134,7 @@ def draft_audit(
 
 
 def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> Basis:
-    """Ask the model, where there is one, and guess what the columns are."""
+    """Query the model, if there is one, and guess what the columns are."""
     columns = writable_profiles(table)
     for option, name in (("--outcome", wishes.outcome), ("--decision", wishes.decision)):
         if name is not None and name not in columns:
@@ -202,7 +202,7 @@ def _interventions(basis: Basis, given: Interventions | None) -> tuple[Intervent
 
 
 def _tried(claims: Sequence[Suggestion], basis: Basis, actions: Interventions | None) -> list[Suggestion]:
-    """The suggestions with those commented out that cannot be checked; at least one is active."""
+    """The suggestions, with those that cannot be checked commented out; at least one is active."""
     rows = some_rows(basis.table)
     tried = [_trial(claim, basis, rows, actions) for claim in numbered(claims)]
     if any(claim.active for claim in tried):
@@ -231,7 +231,7 @@ def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions 
             random_model=answers is not None and answers.random,
         )
         if isinstance(prop, Property):
-            # Of rates, everything is prepared for draws, and then everybody is counted, which takes less time.
+            # For rates, everything is prepared for sampling, but then everybody is counted, which is faster.
             prepare(check, ask_about(prop, check.population, check.model, check.ranges))
             check = replace(check, population=Census(rows))
         run_check(check, Silent())

@@ -1,4 +1,4 @@
-"""Which part each column plays: protected attributes with their groups, the outcome, decisions and scores.
+"""Which role each column has: protected attributes with their groups, the outcome, decisions and scores.
 
 Names and values decide, so a wrong guess costs a line to delete; a protected attribute that is missed has to be named
 with ``--protected``.
@@ -48,18 +48,18 @@ __all__ = [
 MIN_SHARE, MIN_PEOPLE = 0.02, 30
 """A group below this share of the people, or of fewer people than this, is set aside. The share is after the Uniform
 Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.15 A, which take it of the labor force in the relevant
-labor area; the number is what a rate takes to say much."""
+labor area; with fewer people than the number, a rate says little."""
 MAX_ATTRIBUTES, _MAX_GROUPS = 8, 8
 _AGES = (25.0, 40.0, 60.0)
 """Where ranges of age begin. 40 is where the Age Discrimination in Employment Act (29 USC 631) begins to protect."""
 _MAX_AGE, _MAX_CODE = 120.0, 12.0
-"""Ages that are numbers end here; numbers up to the second are codes of ranges."""
+"""The highest age; and numbers up to the second value are codes of ranges."""
 _MAX_TEXTS = 60
 """With more different texts than this, a column is not taken for groups of people by its name alone."""
 _MAX_SEXES = 6
 """A genre of music has more values than this."""
 _ENOUGH = 3.0
-"""A column whose name and place say as much as this is taken for the outcome."""
+"""A column whose name and position score this much is taken for the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class Attribute:
     Attributes
     ----------
     column, kind, why
-        The column, which attribute it seems to be, and what speaks for it.
+        The column, which attribute it seems to be, and the reason.
     reference
         The largest group, with which the others are compared.
     groups, rare
         The other groups that are large enough, and those that are not, each with the reason.
     values
-        How many values the column has, where each is a group; 0 where ranges are.
+        How many values the column has, where each is a group; 0 where groups are ranges.
     """
 
     column: str
@@ -111,7 +111,7 @@ def writable_profiles(table: Table) -> dict[str, ColumnProfile]:
 
 
 def _is_writable(value: Any) -> bool:
-    """Whether a value is not a text, or one that a file can hold: half a character, as JSON allows, is not."""
+    """Whether a value is not text, or is text that a file can hold: a lone surrogate, which JSON allows, is not."""
     if not isinstance(value, str):
         return True
     try:
@@ -130,7 +130,7 @@ def attributes_of(
     guesses = [_guessed(column) for name, column in columns.items() if name not in taken]
     attributes = [attribute for attribute in guesses if attribute is not None]
     named = {attribute.kind for attribute in attributes if protected_attribute(attribute.column)}
-    # F and M are felonies and misdemeanours as well: values alone speak only where no name does.
+    # F and M are felonies and misdemeanours as well: values alone count only where no name does.
     return tuple(each for each in attributes if protected_attribute(each.column) or each.kind not in named)
 
 
@@ -165,7 +165,7 @@ def _guessed(column: ColumnProfile) -> Attribute | None:
 
 
 def attribute_kind(name: str, values: Sequence[Any]) -> tuple[str, str] | None:
-    """Which protected attribute a column seems to hold, and what speaks for it; ``None`` where nothing does."""
+    """Which protected attribute a column seems to hold, and the reason; ``None`` where it seems to hold none."""
     named = protected_attribute(name)
     if named is not None and not (named == "sex" and len(values) > _MAX_SEXES):
         return named, f"its name is a usual one for {named}"
@@ -182,7 +182,7 @@ def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
         return None
     large = [group for group in groups if _too_small(group, column) is None]
     if len(large) < 2:
-        large = groups[:2]  # a small table is audited all the same, and the verdict says what it cannot tell
+        large = groups[:2]  # a small table is audited too, and the verdict says what it cannot tell
     compared = tuple(large[1 : _MAX_GROUPS + 1])
     rare = tuple(
         (group, _too_small(group, column) or "there are larger ones") for group in groups[1:] if group not in compared
@@ -239,8 +239,8 @@ def likely_outcome(
 ) -> str | None:
     """The column that looks like what is predicted; ``None`` where none does.
 
-    Its name, its place at the end, and values that are the model's own classes speak for it; that the model reads it
-    speaks against it.
+    Its name, a position at the end, and values that are the model's own classes count in its favour; a column that the
+    model reads is not the outcome.
     """
     last = list(columns)[-1:]
     points = {
@@ -254,7 +254,7 @@ def likely_outcome(
 
 def _points(column: ColumnProfile, last: bool, classes: Sequence[Value], *, unread: bool) -> float:
     named = 3.0 if is_sure_outcome(column.name) else 2.0 if has_word(column.name, OUTCOMES) else 0.0
-    # What people pay is a feature in many tables, and the outcome of a model of numbers that does not read it.
+    # What people pay is a feature in many tables, but the outcome of a regression model that does not read it.
     if unread and not classes and column.numeric and not column.few and has_word(column.name, CHARGES):
         named = max(named, 2.0)
     match = 2.0 if len(classes) > 1 and column.counts and set(column.counts) <= set(classes) else 0.0

@@ -29,23 +29,23 @@ from isonomia.wording import first_few, printable, shortened
 __all__ = ["CHANGES", "Basis", "OutcomeColumn", "Suggestion", "fallback", "numbered", "preclusion", "suggestions"]
 
 CHANGES = "changes"
-"""What a draft calls the interventions that it comes with."""
+"""The name of a draft's interventions."""
 _MAX_NAME = 70
 _MIN_RATIO = 0.8
 """The least ratio of rates in a draft: the four fifths of 29 CFR 1607.4 D, which is about employment only."""
 _MAX_GAP = 0.1
-"""How far mean scores and rates may be apart in a draft."""
+"""How far apart mean scores and rates may be in a draft."""
 _MAX_MONOTONE = 6
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeColumn:
-    """The column with what turned out.
+    """The column with the outcomes.
 
     Attributes
     ----------
     column, why
-        The column, and what speaks for it.
+        The column, and the reason for the guess.
     positive
         Its value for those who deserve the favourable answer; ``None`` where it holds numbers.
     sure
@@ -78,11 +78,11 @@ class Basis:
     decided
         The column that holds the answers, where there is no model.
     outcome
-        What turned out; ``None`` where no column looks like it.
+        The outcome; ``None`` where no column looks like it.
     attributes
         Protected attributes.
     long
-        Whether the table is too long to be held.
+        Whether the table is too long for memory.
     """
 
     table: Table
@@ -95,7 +95,7 @@ class Basis:
     long: bool
 
     def reads(self, name: str) -> bool:
-        """Whether the model reads a column, as far as it says so."""
+        """Whether the model reads a column; a model that does not state its columns may read any."""
         return self.answers is not None and (self.answers.reads is None or name in self.answers.reads)
 
     def people(self, condition: str) -> int:
@@ -127,11 +127,11 @@ class Suggestion:
     name, note
         What it is called, and a comment above it.
     ask, options
-        The key that says what kind it is, with its value, ``("check", "P[...] >= 0.8")``; and what it takes.
+        The key that says what kind it is, with its value, ``("check", "P[...] >= 0.8")``; and its options.
     doubt
         Why it is commented out; empty where it is active.
     why
-        Why somebody would ask for it, for the report; empty for nothing.
+        Why it matters, for the report; may be empty.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Suggestion:
 
     @property
     def active(self) -> bool:
-        """Whether it is asked for as the file stands."""
+        """Whether the file checks it, rather than having it commented out."""
         return not self.doubt
 
     def doubted(self, reason: str) -> Suggestion:
@@ -188,7 +188,7 @@ def suggestions(basis: Basis) -> Iterator[Suggestion]:
 
 
 def preclusion(basis: Basis, free: int) -> Suggestion:
-    """That nobody who is refused is without a way to the favourable answer, where ``free`` features can change."""
+    """The claim that everybody who is refused has a way to the favourable answer; ``free`` features can change."""
     value = basis.decision.value
     target = basis.decision.event if value is None else [value] if isinstance(value, str) else value
     note = (
@@ -209,7 +209,7 @@ def preclusion(basis: Basis, free: int) -> Suggestion:
 
 
 def fallback(basis: Basis) -> Suggestion:
-    """What can be asked of any model: an audit file has at least one property."""
+    """A property that any model can be checked for: an audit file has at least one."""
     return _formula(
         "somebody gets the favourable answer",
         f"P[{basis.decision.event}] >= 0.01",
@@ -218,7 +218,7 @@ def fallback(basis: Basis) -> Suggestion:
 
 
 def numbered(claims: Iterable[Suggestion]) -> list[Suggestion]:
-    """Names that are short, printable and different from each other, as a file needs them."""
+    """The suggestions with short, printable and distinct names, as a file needs them."""
     by_name: dict[str, Suggestion] = {}
     for claim in claims:
         name = base = shortened(" ".join(printable(claim.name).split()), _MAX_NAME)
@@ -234,7 +234,7 @@ def _against(attribute: Attribute, group: DraftGroup) -> str:
 
 
 def _at_least(basis: Basis, group: str, reference: str) -> str:
-    """Four fifths of the reference's rate; as a ratio only where somebody was seen who makes it different from zero."""
+    """Four fifths of the reference's rate; as a ratio only where that rate was seen to be positive."""
     event = basis.decision.event
     if basis.favoured(reference):
         return f"P[{event} | {group}] / P[{event} | {reference}] >= {_MIN_RATIO}"
@@ -260,7 +260,7 @@ _LAWS: Mapping[tuple[str, str], str] = {
     },
     ("housing", "nationality"): "42 USC 3604 and 3605, on national origin, which name no ratio",
 }
-"""The law of the United States that speaks of an attribute where decisions are about this; elsewhere none is cited."""
+"""The United States law on an attribute, for each subject of decisions; elsewhere none is cited."""
 
 
 def _law(basis: Basis, attribute: Attribute) -> str:
@@ -270,7 +270,7 @@ def _law(basis: Basis, attribute: Attribute) -> str:
 
 
 FOUR_FIFTHS, RATIO = "four fifths", "impact ratio"
-"""What a ratio of rates is called: the first only where the rule of thumb of that name speaks of it."""
+"""Names of a ratio of rates: the first only where the rule of thumb of that name applies."""
 
 
 def _four_fifths(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
@@ -294,9 +294,9 @@ def _four_fifths(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
 def _for_each(
     basis: Basis, attribute: Attribute, groups: Sequence[DraftGroup], claim: Callable[[str], str], beside: str = ""
 ) -> str:
-    """A claim about each of some groups: as one ``for`` over their values; of ranges, one after the other.
+    """A claim about each of some groups: one ``for`` over their values; for ranges, a conjunction.
 
-    ``beside`` is a condition that all of them meet besides.
+    ``beside`` is a further condition that all of them meet.
     """
     more = f" and {beside}" if beside else ""
     if len(groups) < 2 or not all(group.value for group in groups):
@@ -398,7 +398,7 @@ def _scores(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
     doubt = f"rates are compared above; write how far apart mean scores may be: {_MAX_GAP} is made up"
     yield _formula(f"mean score by {attribute.column}", text, "", doubt if basis.decision.values else "")
     outcome, values = basis.outcome, basis.decision.values
-    scored = values[1] if len(values) == 2 else None  # a score is that of the second of two classes
+    scored = values[1] if len(values) == 2 else None  # the score is that of the second of two classes
     if outcome is None or scored is None or scored not in outcome.column.counts:
         return
     happened = f"{name_text(outcome.column.name)} == {value_text(scored)}"
@@ -450,10 +450,10 @@ def _invariant(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
 
 
 def _monotone(basis: Basis, column: ColumnProfile) -> Iterator[Suggestion]:
-    """Whether more of something helps is for a person to say; the draft only writes it down."""
+    """A claim that more of something helps, or hurts: people must decide that; the draft only writes it down."""
     helps, hurts = has_word(column.name, HELPS), has_word(column.name, HURTS)
     if has_word(column.name, LEARNING) and has_word(column.name, PURPOSES):
-        return  # what a loan is for, and no learning
+        return  # the purpose of a loan, not education
     better, ask = _comparison(basis)
     if not column.numeric or helps == hurts or not basis.reads(column.name) or not better or column.low == column.high:
         return
@@ -476,7 +476,7 @@ def _monotone(basis: Basis, column: ColumnProfile) -> Iterator[Suggestion]:
 
 
 def _comparison(basis: Basis) -> tuple[int, dict[str, str]]:
-    """How answers compare: 1 where a greater one is better, -1 where a smaller one is, 0 where none is; and by what."""
+    """How answers compare: 1 where greater is better, -1 where smaller is, 0 where neither; and which output to use."""
     decision, by_score = basis.decision, {"ask": "score"}
     if basis.answers is None or (decision.score and decision.rising):
         return decision.rising, by_score

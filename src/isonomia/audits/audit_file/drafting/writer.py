@@ -1,4 +1,4 @@
-"""A draft as the text of an audit file, with the reason of every guess."""
+"""A draft as the text of an audit file, with the reason for every guess."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from isonomia.wording import printable
 __all__ = ["Files", "written_audit"]
 
 _MAX_LISTED = 60
-"""So many columns are listed in the comments at most."""
+"""The most columns that are listed in the comments."""
 _SECONDS = 60
-"""About so long a property may take by its budget, at the speed that was seen."""
+"""About how many seconds a property may take by its budget, at the speed that was seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """How an audit file names what it is about.
+    """How an audit file refers to its model and data.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def _role(basis: Basis, name: str) -> str:
 
 
 def _title(source: str) -> str:
-    """What a file is called, without where it is; an address or ``module:object`` as it is."""
+    """The name of a file without its folder; an address or ``module:object`` as it is."""
     return source if ":" in source else source.rpartition("/")[2] or source
 
 
