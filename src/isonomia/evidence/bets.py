@@ -230,16 +230,23 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
     seen = np.asarray(state.tally.any(axis=-1))
-    bettors, joined, division = state.bettors.copy(), state.joined, _Division.among(state.bettors.shape[-1])
-    if len(division.late):
-        alone = division.alone(bettors)
-        joined = np.maximum(joined, _joining(alone, state.tally.sum(axis=(-2, -1))))
-        bettors[:, division.late] = np.logaddexp(
-            bettors[:, division.late], (alone + _log(joined - state.joined))[:, None]
-        )
-    bettors += gains(payoffs, bounds, estimate, seen, counts)
+    division = _Division.among(state.bettors.shape[-1])
+    bettors, joined = _join(state, division) if len(division.late) else (state.bettors, state.joined)
+    bettors = bettors + gains(payoffs, bounds, estimate, seen, counts)
     log_wealth = division.total(bettors, joined)
     return DividedWealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts, bettors, joined)
+
+
+def _join(state: DividedWealth, division: _Division) -> tuple[Floats, Floats]:
+    """Let the late bettors join as far as they should: all bettors, and the part that has joined."""
+    if (state.joined == 1.0).all() or (drawn := state.tally.sum(axis=(-2, -1))).max() < JOIN_AFTER - 0.5:
+        return state.bettors, state.joined
+    alone = division.alone(state.bettors)
+    joined = np.maximum(state.joined, _joining(alone, drawn))
+    starts = (alone + _log(joined - state.joined))[:, None]
+    bettors = state.bettors.copy()
+    bettors[:, division.late] = np.logaddexp(bettors[:, division.late], starts)
+    return bettors, joined
 
 
 def _joining(alone: Floats, drawn: Floats) -> Floats:
@@ -345,8 +352,10 @@ class _Division:
 
     def total(self, bettors: Floats, joined: Floats) -> Floats:
         """The log wealth of all bettors together, where a part of the late bettors' money has joined."""
-        if not len(self.late):
+        if not len(self.late) or (joined == 1.0).all():
             return _pooled(bettors, self.shares)
+        if not joined.any():
+            return self.alone(bettors)
         alone, late, shares = self.alone(bettors), bettors[..., self.late], self.shares[self.late]
         highest = np.maximum(alone, late.max(axis=-1))
         early = (1.0 - joined * shares.sum()) * np.exp(alone - highest)
