@@ -302,7 +302,7 @@ class Pool:
             if self._fruitless > REMADE:
                 self._restart()
                 raise LostWorkerError(
-                    f"{self.executing.name} cannot be used: it was opened {REMADE} times, and no work came back "
+                    f"{self.executing.name} cannot be used: it was opened {REMADE + 1} times, and no work came back "
                     f"({type(error).__name__}: {words_of(error)}). Look at its workers, or use another executor"
                 ) from error
             self.close()

@@ -266,7 +266,7 @@ def _members(path: Path, head: bytes) -> list[str]:
         return []
 
 
-# Whatever could run code comes before what could not, so that no disguise makes a pickle look like something else.
+# Pickles, which can run code, come first, so that no disguise makes one look like something else.
 _TESTS: tuple[tuple[Kind, Callable[[Path, bytes], bool]], ...] = (
     (Kind.PICKLE, _is_pickle),
     (Kind.SKOPS, _is_skops),
