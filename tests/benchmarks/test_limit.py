@@ -1,0 +1,24 @@
+"""Dividing the wealth among bettors costs quick checks nothing, and makes slow ones quicker."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.limit import PAIRS, beside_alone
+
+
+@pytest.mark.parametrize("rates", [(0.98, 0.98), (0.49, 0.98), (0.84, 0.7), (0.9, 0.9)])
+def test_a_quick_check_takes_as_few_people_as_with_the_estimate_alone(rates: tuple[float, float]) -> None:
+    ratio, error = beside_alone((_number(rates), 0.05, 400))
+    assert error < 0.01
+    assert ratio < 1.0 + 3.0 * error
+
+
+@pytest.mark.parametrize("rates", [(0.5, 0.5), (0.45, 0.5), (0.12, 0.1)])
+def test_a_slow_check_takes_fewer_people_than_with_the_estimate_alone(rates: tuple[float, float]) -> None:
+    ratio, error = beside_alone((_number(rates), 0.05, 400))
+    assert error < 0.02
+    assert ratio < 1.0 - 2.0 * error
+
+
+def _number(rates: tuple[float, float]) -> int:
+    return next(k for k, pair in enumerate(PAIRS) if pair == pytest.approx(rates))
