@@ -269,7 +269,7 @@ def _answer(
     tallies = work.leaf_tallies(outcome.state)
     exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
     zero = bool(work.zero_denominators(outcome.state))
-    if zero and exhausted and len(seen) == len(tallies):
+    if zero and exhausted and work.sizes is not None and len(seen) == len(tallies):
         raise zero_denominator(work.named_denominator(outcome.state), outcome.samples)
     answer = work.answer(outcome.state)
     if answer is not None or not exhausted or work.sizes is None:
@@ -380,7 +380,7 @@ def remarks_on_draws(
 
 
 def zero_denominator(named: str, samples: int) -> DataError:
-    """The error for a ratio without a value: everybody was drawn, and its denominator is zero."""
+    """The error for a ratio without a value: the whole population was counted, and the denominator is zero."""
     return DataError(
         f"expected a denominator that is not zero, but {named} was 0 in all {samples:,} draws: the ratio has no value. "
         "Compare a difference instead, or multiply out: a >= 0.8 * b."
@@ -416,4 +416,8 @@ def _event(text: str) -> str:
 def _never_seen(work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]) -> tuple[str, ...]:
     if not work.zero_denominators(outcome.state):
         return ()
-    return (f"{work.named_denominator(outcome.state)} was 0 in every draw so far, so the ratio may have no value",)
+    named = work.named_denominator(outcome.state)
+    return (
+        f"{named} was 0 in every draw, so the ratio may have no value. Multiplied out, a >= 0.8 * b, the claim always "
+        "has one",
+    )
