@@ -14,7 +14,7 @@ from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.protocol import Model
 from isonomia.wording import shortened
 
-__all__ = ["adapt", "function_of"]
+__all__ = ["adapt", "adapt_object", "function_of"]
 
 _MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
 
@@ -50,6 +50,17 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
         When it is none of these; when it is a class, or a function without arguments that seems to make a model,
         since neither is called unasked.
     """
+    if isinstance(model, str | PathLike):
+        return cast(Model, function_of("loader", "load_model")(model, features=checked_features(features)))
+    return adapt_object(model, features)
+
+
+def adapt_object(model: object, features: Sequence[str] | None = None) -> Model:
+    """Make a model from a live object, as :func:`adapt` does, but never from a path, an address or a name.
+
+    For objects that come out of a file or a module: a text found there must not start a program, import a module or
+    send rows to an address.
+    """
     chosen = checked_features(features)
     if inspect.isclass(model):
         raise UsageError(
@@ -58,8 +69,6 @@ def adapt(model: object, features: Sequence[str] | None = None) -> Model:
         )
     if all(hasattr(model, part) for part in _MODEL_PARTS):
         return _already(model, chosen)
-    if isinstance(model, str | PathLike):
-        return cast(Model, function_of("loader", "load_model")(model, features=chosen))
     maker = _library_maker(model)
     if maker is not None:
         return cast(Model, maker(model, features=chosen))

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from isonomia.errors import IsonomiaError, ModelError, UsageError, nearest
-from isonomia.models.adapt import adapt, function_of
+from isonomia.models.adapt import adapt_object, function_of
 from isonomia.models.checked import checked_features
 from isonomia.models.files import check_archive
 from isonomia.models.protocol import Model
@@ -299,7 +299,7 @@ def load(spec: str, features: Sequence[str] | None = None) -> Model:
         When the module raises while it is imported.
     """
     try:
-        return adapt(load_object(spec), features)
+        return adapt_object(load_object(spec), features)
     except UsageError as error:
         raise UsageError(f"{spec}: {error}") from error
 

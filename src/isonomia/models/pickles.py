@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isonomia.errors import ModelError, UntrustedTypesError, UsageError
-from isonomia.models.adapt import adapt
+from isonomia.models.adapt import adapt_object
 from isonomia.models.estimators import EstimatorModel
 from isonomia.models.files import check_trusted, needed
 from isonomia.models.lightgbm import LightGBMModel
@@ -50,7 +50,7 @@ def open_pickle(path: Path, *, trust_pickle: bool = False, features: Sequence[st
     except Exception as error:
         raise ModelError(f"{path} could not be unpickled: {type(error).__name__}: {error}") from error
     try:
-        return _with_source(adapt(content, features), path, "pickle")
+        return _with_source(adapt_object(content, features), path, "pickle")
     except UsageError as error:
         raise UsageError(f"{path} was unpickled, but holds no model: {error}") from error
 
@@ -80,7 +80,12 @@ def open_skops(path: Path, *, trusted: Sequence[str] = (), features: Sequence[st
     try:
         unknown = sorted(set(io.get_untrusted_types(file=path)) - set(names))
         if not unknown:
-            return _with_source(adapt(io.load(path, trusted=list(names)), features), path, "skops file")
+            content = io.load(path, trusted=list(names))
+            if not callable(getattr(content, "predict", None)):
+                raise UsageError(
+                    f"expected an object with a method predict, but it is of type {type(content).__name__}."
+                )
+            return _with_source(adapt_object(content, features), path, "skops file")
     except UsageError as error:
         raise UsageError(f"{path} holds no model: {error}") from error
     except Exception as error:

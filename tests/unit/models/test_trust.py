@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import sys
+import zipfile
 from pathlib import Path
 
 import joblib
@@ -84,8 +87,6 @@ def test_a_malicious_pytorch_file_is_not_run_without_the_flag(tmp_path, evil):
 
 
 def test_a_malicious_exported_program_is_not_run_without_the_flag(tmp_path, evil):
-    import zipfile
-
     with zipfile.ZipFile(tmp_path / "net.pt2", "w") as archive:
         archive.writestr("net/archive_format", "pt2")
         archive.writestr("net/data/sample_inputs/model.pt", pickle.dumps(Malicious(evil)))
@@ -163,3 +164,57 @@ def test_trust_must_be_true_and_nothing_like_it(tmp_path):
     joblib.dump(MODEL, tmp_path / "model.joblib")
     with pytest.raises(UsageError, match="was not opened"):
         load_model(tmp_path / "model.joblib", trust_pickle="no")
+
+
+def _skops_of(content: str, path: Path) -> Path:
+    """A skops file that holds a text, which its own check of types lets pass."""
+    node = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(content)}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(node | {"is_json": True, "__id__": 1, "protocol": 2}))
+    return path
+
+
+@pytest.fixture
+def stranger(tmp_path, evil, monkeypatch):
+    """Names of a module and of a program that leave a trace where they run, and an address nothing listens at."""
+    (tmp_path / "stranger_module.py").write_text(f"import os\nos.mkdir({str(evil)!r})\nmodel = len\n")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\nmkdir '{evil}'\n")
+    program.chmod(0o755)
+    (tmp_path / "service.toml").write_text(f'[model]\ncommand = ["mkdir", "{evil}"]\n')
+    monkeypatch.chdir(tmp_path)
+    return {
+        "module": "stranger_module:model",
+        "program": "./program",
+        "description": "service.toml",
+        "address": "http://localhost:9/score",
+    }
+
+
+@pytest.mark.parametrize("what", ["module", "program", "description", "address"])
+def test_a_text_in_a_model_file_is_not_opened_as_a_model(tmp_path, evil, stranger, what):
+    text = stranger[what]
+    pytest.importorskip("skops")
+    folder = tmp_path / "mlflow"
+    folder.mkdir()
+    (folder / "MLmodel").write_text("flavors: {sklearn: {pickled_model: model.skops}}")
+    _skops_of(text, folder / "model.skops")
+    for path in (_skops_of(text, tmp_path / "model.skops"), folder):
+        with pytest.raises(UsageError, match="holds no model"):
+            ask(load_model(path), Table.of(X), False, True)
+    for content in (text, Path(text)):
+        joblib.dump(content, tmp_path / "model.joblib")
+        with pytest.raises(UsageError, match="holds no model"):
+            ask(load_model(tmp_path / "model.joblib", trust_pickle=True), Table.of(X), False, True)
+    (tmp_path / "holder.py").write_text(f"model = {text!r}\n")
+    with pytest.raises(UsageError):
+        ask(load_model("holder:model"), Table.of(X), False, True)
+    sys.modules.pop("holder", None)
+    assert not evil.exists()
+
+
+def test_a_bare_function_in_a_skops_file_is_refused(tmp_path):
+    skops = pytest.importorskip("skops.io")
+    skops.dump(np.sqrt, tmp_path / "model.skops")
+    with pytest.raises(UsageError, match="method predict"):
+        load_model(tmp_path / "model.skops")
