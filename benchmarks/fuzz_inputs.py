@@ -178,7 +178,7 @@ AUDIT: Grammar = {
         'census = "people.csv"',
         'sample = "people.csv"',
         'census = "people.csv"\nexact = false',
-        'sample = "people.csv"\nshuffle = true',
+        'sample = "people.csv"\norder = "file"',
     ),
     "interventions": ("", '[interventions]\nchanges = "changes.toml"\n'),
     "properties": ("<one>", "<one><one>", "<one><one><one>"),

@@ -88,7 +88,7 @@ def verdicts(pythons: dict[str, str | Absent], trials: Trials) -> dict[str, Any]
 
 
 def _checked(claim: str, table: Groups, looks: str, delta: float = DELTA) -> Any:
-    return iso.check(claim, population=iso.Sample(table, shuffle=False), delta=delta, seed=0, looks=looks)
+    return iso.check(claim, population=iso.Sample(table, order="file"), delta=delta, seed=0, looks=looks)
 
 
 def _coverage(equal: list[Groups]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ IDS = Categories(dict.fromkeys(range(ROWS), 1 / ROWS))
 MODEL = Causal({"id": IDS, "sex": sex_of, "hired": hired_of})
 FINITE = {
     "sample": Sample,
-    "sample in order": lambda data: Sample(data, shuffle=False),
+    "sample in order": lambda data: Sample(data, order="file"),
     "census": Census,
     "sampled census": lambda data: Census(data, exact=False),
     "abducted sample": lambda data: MODEL.about(Sample(data)),

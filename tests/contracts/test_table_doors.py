@@ -124,7 +124,7 @@ KIND = {
 }
 POPULATIONS = {
     "sample": iso.Sample,
-    "sample in order": lambda data: iso.Sample(data, shuffle=False),
+    "sample in order": lambda data: iso.Sample(data, order="file"),
     "census": iso.Census,
     "sampled census": lambda data: iso.Census(data, exact=False),
 }

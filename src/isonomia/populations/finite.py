@@ -7,7 +7,9 @@ memory is sliced; a long one is read batch by batch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from itertools import pairwise
 from os import PathLike
 
 import numpy as np
@@ -24,6 +26,9 @@ from isonomia.spec.tree import Row, Value
 
 __all__ = ["Census", "RowSource", "Sample", "WithReplacement", "random_order"]
 
+ROW_ORDERS = ("random", "file")
+"""How the rows of a sample can be ordered."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Sample:
@@ -36,9 +41,11 @@ class Sample:
     data
         Any table that :meth:`Table.of` takes, the path of a file that :func:`read_table` reads, a folder of
         files, or a pattern such as ``"people/*.parquet"``.
-    shuffle
-        Whether to use the rows in a random order fixed by the run's seed, so that a sorted file does no harm.
-        Otherwise they come in the file's order, which must then itself be exchangeable.
+    order
+        ``"random"`` uses the rows in a random order fixed by the run's seed, so that a sorted file does no harm. The
+        risk then covers this table only: rows added later change the order of all rows, and the errors of repeated
+        looks add up. ``"file"`` keeps the order of the table, in which rows must be independent draws; then the risk
+        covers every look at a table to which rows are appended.
     values
         The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
         over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
@@ -50,7 +57,7 @@ class Sample:
 
     Notes
     -----
-    In a random order, all rows are held in memory. With ``shuffle=False`` a folder, a pattern, a file of more than 256
+    In a random order, all rows are held in memory. With ``order="file"`` a folder, a pattern, a file of more than 256
     MiB, a polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is read batch by batch, and only as far as
     the check goes.
 
@@ -63,7 +70,8 @@ class Sample:
     """
 
     rows: Rows
-    shuffle: bool
+    row_order: str
+    looks: tuple[int, ...]  # how many rows the table had at earlier looks, ascending, where they are on record
     declared: dict[str, tuple[Value, ...]]
     _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
 
@@ -71,13 +79,16 @@ class Sample:
         self,
         data: object | str | PathLike[str],
         *,
-        shuffle: bool = True,
+        order: str = "random",
         values: Mapping[str, Sequence[Value]] | None = None,
     ) -> None:
+        if order not in ROW_ORDERS:
+            raise UsageError(f"expected order to be {' or '.join(map(repr, ROW_ORDERS))}, but got order={order!r}")
         rows = rows_from(data)
         object.__setattr__(self, "declared", _declared(values, rows))
-        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and shuffle else rows)
-        object.__setattr__(self, "shuffle", shuffle)
+        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and order == "random" else rows)
+        object.__setattr__(self, "row_order", order)
+        object.__setattr__(self, "looks", ())
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
     @property
@@ -108,8 +119,20 @@ class Sample:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
-        order = "" if self.shuffle else ", in the order in which they are given"
+        order = "" if self.row_order == "random" else ", in the order in which they are given"
         return (f"the {self.size:,} rows are independent draws from the population{order}",)
+
+    def continuing(self, looks: Sequence[int]) -> Sample:
+        """The same table after earlier looks, at which it had its first so many rows: their order is kept.
+
+        Each increment is shuffled by its own child of the seed and comes after the rows before it. So the rows of an
+        earlier look come first and in the same order, and with independent rows the whole order is fixed without
+        regard to their values.
+        """
+        sizes = tuple(sorted({size for size in looks if 0 < size < self.size}))
+        grown = copy(self)
+        object.__setattr__(grown, "looks", sizes)
+        return grown
 
     def order(self, column: str) -> tuple[str, ...]:
         """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
@@ -121,12 +144,21 @@ class Sample:
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the sample for one run."""
-        return _opened(self.rows, seed if self.shuffle else None, wanted)
+        return _opened(self.rows, self.positions(seed), wanted)
+
+    def positions(self, seed: np.random.SeedSequence) -> NDArray[np.intp] | None:
+        """The row that comes first, second, and so on; ``None`` for the order of the table."""
+        if self.row_order == "file":
+            return None
+        edges = [0, *self.looks, self.size]
+        parts = [start + random_order(stop - start, seed, start) for start, stop in pairwise(edges)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def fingerprint(self) -> str:
         """Tell this sample from others; the same rows in another kind of table are the same sample."""
         own = _fingerprint(self.rows, self._fingerprints)
-        return fingerprint_of(self.kind, str(self.shuffle), own, *_said(self.declared))
+        looks = (f"looks {self.looks}",) if self.looks else ()
+        return fingerprint_of(self.kind, self.row_order, own, *_said(self.declared), *looks)
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -226,7 +258,7 @@ class Census:
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the census for one run."""
-        return _opened(self.rows, None if self.exact else seed, wanted)
+        return _opened(self.rows, None if self.exact else random_order(self.size, seed), wanted)
 
     def fingerprint(self) -> str:
         """Tell this census from others; the same rows in another kind of table are the same census."""
@@ -260,11 +292,11 @@ def _values(rows: Rows, column: str, declared: Mapping[str, tuple[Value, ...]]) 
     return declared[column]
 
 
-def _opened(rows: Rows, seed: np.random.SeedSequence | None, wanted: Wanted | None) -> RowSource | LongSource:
-    """The rows opened for one run, in an order fixed by the seed; without a seed, in their own order."""
+def _opened(rows: Rows, order: NDArray[np.intp] | None, wanted: Wanted | None) -> RowSource | LongSource:
+    """The rows opened for one run, in an order, or in their own."""
     if isinstance(rows, LongTable):
         return LongSource(rows, None if wanted is None else wanted.columns)
-    return RowSource(rows, None if seed is None else random_order(rows.rows, seed))
+    return RowSource(rows, order)
 
 
 def _fingerprint(rows: Rows, computed: list[str] | None) -> str:
@@ -285,9 +317,10 @@ def _fingerprint(rows: Rows, computed: list[str] | None) -> str:
 _ORDER_CHILD = 2**32 - 1
 
 
-def random_order(rows: int, seed: np.random.SeedSequence) -> NDArray[np.intp]:
-    """A permutation of the rows, uniform over all permutations and fixed by the seed."""
-    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _ORDER_CHILD), pool_size=seed.pool_size)
+def random_order(rows: int, seed: np.random.SeedSequence, after: int = 0) -> NDArray[np.intp]:
+    """A permutation of so many rows after earlier ones, uniform over all permutations and fixed by the seed."""
+    key = (*seed.spawn_key, _ORDER_CHILD, *((after,) if after else ()))
+    child = np.random.SeedSequence(seed.entropy, spawn_key=key, pool_size=seed.pool_size)
     return np.random.default_rng(child).permutation(rows).astype(np.intp)
 
 

@@ -279,7 +279,7 @@ def refuse_more_than(free: float, rows: int, size: float) -> None:
         raise DataError(
             f"expected a table that fits into memory, since its rows are needed in random order or again and again, "
             f"but {rows:,} rows take about {size / 1e9:,.1f} GB, twice while they are read, and {free / 1e9:,.1f} GB "
-            "are free. Read batch by batch are an exact Census and Sample(..., shuffle=False), for properties about "
+            "are free. Read batch by batch are an exact Census and Sample(..., order='file'), for properties about "
             "rates and for principal fairness; for everything else hand over a random part of the rows."
         )
 

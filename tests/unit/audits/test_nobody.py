@@ -164,7 +164,7 @@ def test_a_long_table_is_looked_through_once_nobody_was_found(tmp_path: Any) -> 
     for part in range(2):
         rows = "\n".join(f"{'FM'[k % 2]},{k % 3 == 0:d}" for k in range(50))
         (tmp_path / f"part{part}.csv").write_text(f"sex,y\n{rows}\n")
-    for people in (iso.Census(str(tmp_path / "*.csv")), iso.Sample(str(tmp_path / "*.csv"), shuffle=False)):
+    for people in (iso.Census(str(tmp_path / "*.csv")), iso.Sample(str(tmp_path / "*.csv"), order="file")):
         with pytest.raises(iso.SpecError, match=r"occurs in 'sex', 'M', 'F', but got 'Man'"):
             iso.check("P[y == 1] >= 0.1 * P[y == 1 | sex == 'Man']", population=people, seed=1)
 

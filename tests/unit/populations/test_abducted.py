@@ -343,7 +343,7 @@ def test_a_model_gets_every_version_in_the_form_of_the_table(kind):
     )
     people = {"sex": ["F", "M", "F"], "pay": [2.5, 5.5, 3.0], "age": [30, 40, 50], "note": ["a", None, "b"]}
     version = Do((Setting("sex", Literal("M")),))
-    population = model.about(iso.Sample(FORMS[kind](people), shuffle=False))
+    population = model.about(iso.Sample(FORMS[kind](people), order="file"))
     wanted = Wanted(None, {version: None})
     found = population.open(np.random.SeedSequence(0), wanted).people(0, 3, np.random.default_rng(0))
     assert {type(table.native) for table in found.values()} == {type(found[None].native)}
@@ -356,7 +356,7 @@ def test_a_model_gets_every_version_in_the_form_of_the_table(kind):
 def test_an_array_stays_an_array():
     model = iso.Causal({"x0": "gaussian(0, 1)", "x1": "gaussian(2 * x0, 4)"})
     version = Do((Setting("x0", Literal(1.0)),))
-    population = model.about(iso.Sample(np.asarray([[0.0, 3.0], [1.0, 4.0]]), shuffle=False))
+    population = model.about(iso.Sample(np.asarray([[0.0, 3.0], [1.0, 4.0]]), order="file"))
     opened = population.open(np.random.SeedSequence(0), Wanted(None, {version: None}))
     found = opened.people(0, 2, np.random.default_rng(0))
     assert found[version].native.tolist() == [[1.0, 5.0], [1.0, 4.0]]
@@ -367,7 +367,7 @@ def test_a_category_stays_a_category():
     model = iso.Causal({"sex": iso.Categories({"F": 0.5, "M": 0.5}), "pay": "gaussian(5, 1)"})
     frame = pd.DataFrame({"sex": pd.Categorical(["F", "M"]), "pay": [5, 6]})
     version = Do((Setting("sex", Literal("M")),))
-    population = model.about(iso.Sample(frame, shuffle=False))
+    population = model.about(iso.Sample(frame, order="file"))
     opened = population.open(np.random.SeedSequence(0), Wanted(None, {version: None}))
     found = opened.people(0, 2, np.random.default_rng(0))[version].native
     assert found["sex"].tolist() == ["M", "M"]

@@ -81,7 +81,7 @@ def test_principal_fairness_of_a_sample_in_order_knows_every_subgroup(tmp_path):
     parquet.write_table(pa.table(people), tmp_path / "a.parquet")
     prop = iso.PrincipalFairness(attribute="a", outcome="y", given=["g"])
     one, other = (
-        iso.check(prop, None, iso.Sample(data, shuffle=False), seed=1, budget=1_000) for data in (people, tmp_path)
+        iso.check(prop, None, iso.Sample(data, order="file"), seed=1, budget=1_000) for data in (people, tmp_path)
     )
     assert one.details["subgroups"] == other.details["subgroups"]
 
@@ -103,7 +103,7 @@ def test_a_sample_in_order_reads_only_as_far_as_it_goes(folder):
         asked.append(batch["id"].max())
         return batch["x"] < 0.5
 
-    verdict = iso.check("P[prediction] >= 0.2", model, iso.Sample(folder, shuffle=False))
+    verdict = iso.check("P[prediction] >= 0.2", model, iso.Sample(folder, order="file"))
     assert verdict.holds
     assert max(asked) == verdict.samples - 1 < 1_000
 
@@ -111,9 +111,7 @@ def test_a_sample_in_order_reads_only_as_far_as_it_goes(folder):
 def test_what_does_not_fit_is_refused_with_what_can_be_done(folder):
     table = rows_from(folder)
     assert isinstance(table, LongTable)
-    with pytest.raises(
-        DataError, match=r"150,000 rows take about 0\.0 GB.*an exact Census and Sample\(\.\.\., shuffle"
-    ):
+    with pytest.raises(DataError, match=r"150,000 rows take about 0\.0 GB.*an exact Census and Sample\(\.\.\., order"):
         table.table(free=1e6)
     assert table.table(free=1e8).rows == ROWS
     assert table.table(free=1e8) is table.table(free=1e8)

@@ -353,7 +353,7 @@ def _population(entry: FileTable) -> Any:
     with _pointing(entry.error, kind, shown=kind != "program" or is_inside(entry.folder, source)):
         match kind:
             case "sample":
-                return Sample(_place(entry, source), **_population_options(entry, "shuffle", "values"))
+                return Sample(_place(entry, source), **_population_options(entry, "order", "values"))
             case "census":
                 return Census(_place(entry, source), **_population_options(entry, "exact", "values"))
             case "generator":

@@ -324,7 +324,7 @@ POPULATION: Mapping[str, Key] = {
     "program": Key("text", "a program that draws people"),
     "domain": Key("text", "module:object with inputs of its own, for k-safety"),
     "exact": Key("truth", "for a census: whether everybody is asked"),
-    "shuffle": Key("truth", "for a sample: whether rows are taken in random order"),
+    "order": Key("text", "for a sample: random or file, the order in which rows are used"),
     "values": Key("table", "the values that columns can have"),
     "device": Key(
         "text", "where a generator or a program draws by torch: cuda, cpu, or auto for cuda if there is some"

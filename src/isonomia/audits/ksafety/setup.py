@@ -38,7 +38,7 @@ from isonomia.populations.abducted import Abducted
 from isonomia.populations.domains import Domain, Function
 from isonomia.populations.domains.protocol import as_function
 from isonomia.populations.domains.tables import table_domain
-from isonomia.populations.finite import Census, Sample, random_order
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
 from isonomia.spec.safety import Safety
@@ -397,8 +397,8 @@ def _inputs_of(
     if make is not None:
         return FreshInputs(population.open(root(check.seed)), make, spread)
     if isinstance(population, Sample):
-        order = random_order(domain.size, root(check.seed)) if population.shuffle else np.arange(domain.size)
-        return FiniteInputs(domain, order.astype(np.intp), once=True)
+        order = population.positions(root(check.seed))
+        return FiniteInputs(domain, np.arange(domain.size) if order is None else order, once=True)
     rows = worth_drawing(program, domain, workers)
     if not len(rows):
         raise program.no_case(f"each of the {domain.size:,} inputs is rejected")

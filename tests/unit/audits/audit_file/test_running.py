@@ -357,7 +357,7 @@ MISTAKES = [
     ('interventions = "changes", ', "", "expected with = {interventions = NAME"),
     ("P[prediction == 1 | sex == 'F']", "P[prediction == 1 | sex == 'F'", "line "),
     ('census = "people.csv"', 'census = "poeple.csv"', "Did you mean 'people.csv'"),
-    ('census = "people.csv"', 'census = "people.csv"\nshuffle = true', "shuffle does not go with this kind"),
+    ('census = "people.csv"', 'census = "people.csv"\norder = "file"', "order does not go with this kind"),
     ('name = "strata"', 'name = "shares"', "'shares' is the name of another property"),
 ]
 

@@ -144,7 +144,7 @@ def _population(basis: Basis, files: Files) -> list[str]:
     lines += ["[population]", f"{'census' if files.census else 'sample'} = {toml_value(files.data)}"]
     if basis.long and not files.census:
         lines += comment_lines("It is read in its order, which must then be random: it is too long for memory.")
-        lines.append("shuffle = false")
+        lines.append('order = "file"')
     return lines
 
 
