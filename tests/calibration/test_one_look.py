@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom, norm
 from simulation import most_errors
 
+import isonomia as iso
 from isonomia.evidence.channels import grid_for
 from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.looks import looks_for
@@ -122,3 +123,15 @@ def test_groups_on_the_boundary_are_named_with_probability_at_most_delta() -> No
     # On the boundary every group holds, and comes as near to not holding as can be.
     assert max(errors.values()) <= most_errors(repetitions, delta)
     assert min(errors.values()) > 0
+
+
+@pytest.mark.parametrize(("looks", "runs"), [("once", 1000), ("any", 50)])
+def test_each_limit_of_the_interval_of_a_rate_is_wrong_with_probability_at_most_delta(looks: str, runs: int) -> None:
+    delta, rate, wrong = 0.2, 0.301, np.zeros(2)
+    for run in range(runs):
+        rows = {"x": np.random.default_rng(run).random(300) < rate}
+        verdict = iso.check("P[x] >= 0.3", population=iso.Sample(rows), delta=delta, looks=looks, seed=run)
+        low, high = verdict.intervals["P[x]"]
+        assert (low, high) == verdict.interval, "one quantity has one interval"
+        wrong += (low > rate, high < rate)
+    assert wrong.max() <= most_errors(runs, delta)

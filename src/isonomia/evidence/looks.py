@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from isonomia.errors import DataError
-from isonomia.evidence.binomial import clopper_pearson
+from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.normal_form import as_chosen, compared, find_extreme
@@ -106,7 +106,7 @@ class Findings:
     compared
         The interval of each compared quantity, in the order of the claim.
     leaves
-        The interval of each leaf; each misses its leaf with probability at most the risk of the look.
+        The interval of each leaf; each limit is wrong with probability at most the risk of the look.
     """
 
     answer: bool | None
@@ -446,12 +446,11 @@ class _Draws:
                 return min(self.high(each, risk / len(parts), threshold) for each in parts)
 
     def leaf_ends(self, leaf: Leaf, risk: float) -> Ends:
-        """Both limits of one leaf, which together miss it with probability at most the risk."""
+        """Both limits of one leaf, each wrong with probability at most the risk, like those of a compared quantity."""
         if isinstance(leaf, Mean):
-            return mean_ends(self.nodes[leaf], self.batches[leaf], risk / 2.0, risk / 2.0)
+            return mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk)
         no, yes = self.batches[leaf].sum(axis=0)
-        low, high = clopper_pearson(yes, no + yes, risk)
-        return float(low), float(high)
+        return float(lower_limit(yes, no + yes, risk)), float(upper_limit(yes, no + yes, risk))
 
     def _of_rates(
         self, end: Callable[..., float], leaves: tuple[Leaf, ...], fraction: RateFraction, risk: float, threshold: float

@@ -35,8 +35,8 @@ class LeafRecord:
     estimate
         Their mean, or the proved value; ``None`` if nothing is known.
     low, high
-        The values that the draws do not refute. Each end, by itself, is on the wrong side of the truth with probability
-        at most the verdict's ``delta``, at all times together, or at the looks that were planned.
+        The limits of its interval. Each limit is on the wrong side of the truth with probability at most the verdict's
+        ``delta``, over all looks, so both together miss with at most ``2 * delta``. Equal to the estimate if exact.
     """
 
     text: str
@@ -59,7 +59,8 @@ class Expression:
     estimate
         Its value at the leaves' estimates; ``None`` if it has none.
     low, high
-        The values that the draws do not refute, in the sense of :class:`LeafRecord`.
+        The limits of its interval, in the sense of :class:`LeafRecord`. The answer is the side of the threshold on
+        which the interval lies, so the level of each limit is that of the answer.
     """
 
     text: str
@@ -124,7 +125,8 @@ class GroupRecord:
     estimate
         Its value at the leaves' estimates; ``None`` if it has none.
     low, high
-        The values that the draws do not refute, for all groups at once; on the answer's side of the threshold.
+        The limits of its interval, on the answer's side of the threshold. The probability that the lower limit of any
+        group is wrong is at most ``delta``, and so is that of any upper limit.
     n
         How many draws informed the group: those of the rate with the fewest.
     """
@@ -164,7 +166,8 @@ class Verdict:
     samples
         How many people, or whatever ``counted`` says, the model was asked about.
     leaves, expressions
-        What is known about each leaf and each compared quantity.
+        What is known about each leaf and each compared quantity. Each limit of their intervals is wrong with
+        probability at most ``delta``.
     stopped
         Why it stopped, in words.
     assumptions
@@ -287,9 +290,14 @@ class Verdict:
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """The interval of every compared quantity and every leaf, by its text."""
-        leaves = {item.text: (item.low, item.high) for item in self.leaves}
-        return leaves | {item.text: (item.low, item.high) for item in self.expressions}
+        """The interval of every compared quantity and every leaf, by its text.
+
+        Each limit, by itself, is wrong with probability at most ``delta``. Where a rate is itself compared, as in
+        ``P[hired] >= 0.3``, its text has the interval of the rate, which is also that of the comparison; in a claim for
+        every group, :attr:`groups` has the wider ones that hold for all groups at once.
+        """
+        compared = {item.text: (item.low, item.high) for item in self.expressions}
+        return compared | {item.text: (item.low, item.high) for item in self.leaves}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` is the inverse.

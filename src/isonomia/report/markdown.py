@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, answer_line, guarantee, rows
+from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, rows
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened
@@ -52,7 +52,7 @@ def model_card(audit: Audit) -> str:
     ]
     for entry in audit.entries:
         verdict = entry.verdict
-        lines.append(f"- **{escaped(entry.name)}** {verdict.answer}: {_known(verdict)}. {escaped(guarantee(verdict))}")
+        lines.append(f"- **{escaped(entry.name)}** {verdict.answer}: {_known(verdict)}. {escaped(_promised(verdict))}")
         lines += [f"  - {escaped(entry.why)}"] if entry.why else []
         lines += [f"  - assumes that {escaped(item)}" for item in verdict.assumptions]
     models = dict.fromkeys(
@@ -94,6 +94,10 @@ def _counted(audit: Audit) -> str:
 _FAILED = "⚠"
 
 
+def _promised(verdict: Verdict) -> str:
+    return " ".join(filter(None, (guarantee(verdict), level(verdict))))
+
+
 def _known(verdict: Verdict) -> str:
     return escaped(view_of(verdict).finding(verdict, False))
 
@@ -117,6 +121,7 @@ def _section(entry: Entry) -> str:
     if table:
         lines += ["| quantity | estimate | interval | samples |", "|---|---|---|---|"]
         lines += [*map(_row, table), ""]
+        lines += [escaped(level(verdict)), ""] if level(verdict) else []
     for block in view.blocks(verdict):
         if isinstance(block, TableBlock):
             lines += [escaped(block.title), "", _row(block.headings), "|---" * len(block.headings) + "|"]

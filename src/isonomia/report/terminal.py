@@ -24,7 +24,17 @@ from isonomia.records.display.view import (
     TableBlock,
     view_of,
 )
-from isonomia.records.display.words import ANSWERS, answer_line, compared, draws, early, guarantee, interval, scale_of
+from isonomia.records.display.words import (
+    ANSWERS,
+    answer_line,
+    compared,
+    draws,
+    early,
+    guarantee,
+    interval,
+    level,
+    scale_of,
+)
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.principal import subgroup_strips
 from isonomia.report.responsiveness import people_bars
@@ -92,6 +102,7 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     parts = _claim(verdict, explanation, why)
     parts += [Text(), Text(f"{capitalised(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
     parts += [_drawn(block, verdict, fancy, console.width - 4) for block in view_of(verdict).blocks(verdict)]
+    parts += [Text(level(verdict), style="dim")] if level(verdict) else []
     parts += _counterexamples(verdict)
     parts.append(_notes(verdict))
     title, colour = title_of(verdict.answer, verdict.name, console), COLOURS[verdict.answer]

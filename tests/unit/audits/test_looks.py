@@ -17,7 +17,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.protocol import Permissions
 from isonomia.cli.app import app
 from isonomia.errors import SpecError, UsageError
-from isonomia.evidence.binomial import clopper_pearson
+from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.report.page.page import certainty
 
 RATIO = "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8"
@@ -88,8 +88,9 @@ def test_the_answer_is_the_side_of_the_threshold_on_which_the_intervals_lie(form
 
 def test_a_leaf_has_the_interval_of_clopper_and_pearson() -> None:
     verdict = iso.check("P[hired] >= 0.25", population=iso.Sample(table()), looks="once", delta=0.05)
-    low, high = clopper_pearson(580, 2_000, 0.05)
-    assert (verdict.leaves[0].low, verdict.leaves[0].high) == pytest.approx((float(low), float(high)))
+    limits = float(lower_limit(580, 2_000, 0.05)), float(upper_limit(580, 2_000, 0.05))
+    assert (verdict.leaves[0].low, verdict.leaves[0].high) == pytest.approx(limits)
+    assert verdict.intervals["P[hired]"] == pytest.approx(limits)
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,17 @@ def test_a_denominator_that_is_zero_in_a_sample_leaves_the_ratio_undecided(looks
     assert ratio.low <= 0.8 <= ratio.high
 
 
+def test_an_interval_that_excludes_its_own_estimate_says_why() -> None:
+    rng = np.random.default_rng(54)
+    a, b = rng.random(2000) < 0.5, rng.random(2000) < 0.5
+    rows = {"a": a, "b": b, "h": rng.random(2000) < 0.5 + 0.2 * a - 0.2 * b}
+    verdict = iso.check("P[h | a] - P[h | b] >= 0.05", population=iso.Sample(rows), delta=0.2, seed=54)
+    (gap,) = verdict.expressions
+    assert gap.estimate is not None
+    assert gap.estimate > gap.high
+    assert any("lies outside its interval" in remark and "overlapping" in remark for remark in verdict.remarks)
+
+
 def test_a_denominator_not_yet_seen_keeps_a_generator_undecided_within_its_budget() -> None:
     model = hires(0.5, 0.0)
     verdict = iso.check(RATIO, model, iso.Generator(people), budget=2000, seed=1)

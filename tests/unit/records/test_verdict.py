@@ -9,6 +9,7 @@ import pytest
 
 from isonomia.errors import DataError, UsageError
 from isonomia.records import Expression, LeafRecord, Verdict
+from isonomia.records.display.text import failure_text
 
 
 def _verdict(**changes: object) -> Verdict:
@@ -95,9 +96,21 @@ def test_a_notebook_shows_text_from_outside_as_text() -> None:
     assert "&lt;script&gt;" in html
 
 
-def test_intervals_are_found_by_their_text() -> None:
+def test_intervals_are_found_by_their_text_and_a_rate_has_its_own() -> None:
     assert _verdict().interval == (0.55, float("inf"))
-    assert _verdict().intervals == {"P[a]": (0.55, float("inf"))}
+    assert _verdict().intervals == {"P[a]": (0.55, 0.65)}
+
+
+def test_the_level_of_the_intervals_is_stated_once_wherever_they_are_shown() -> None:
+    one = "Each limit of an interval is wrong with probability at most 0.01"
+    told = f"{one}, both limits with at most 0.02, at every look."
+    for answer in ("holds", "violated", "undecided"):
+        verdict = _verdict(answer=answer)
+        assert str(verdict).count(told) == verdict._repr_html_().count(told) == 1
+        assert " ".join(failure_text(verdict).split()).count(told) == 1
+    assert "limit of an interval" not in str(_verdict(method="exact", risk=0.0))
+    at_once = str(_verdict(looks="once", delta=0.6))
+    assert "at most 0.6, for one look" in at_once
 
 
 @pytest.mark.parametrize(

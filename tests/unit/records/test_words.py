@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isonomia.records import Verdict
-from isonomia.records.display.words import guarantee, interval, risk
+from isonomia.records.display.words import guarantee, interval, level, risk
 from isonomia.records.verdict import Expression
 from isonomia.wording import alongside, brief, chance, change
 
@@ -49,7 +49,8 @@ def test_a_risk_is_never_told_too_small(value: float) -> None:
 def test_the_risk_of_a_third_of_a_hundredth_is_told_the_same_everywhere() -> None:
     assert risk(VERDICT) == "0.00334"
     assert "at most 0.00334," in guarantee(VERDICT)
-    assert "probability at least 1 - 0.00334." in guarantee(replace(VERDICT, answer="undecided"))
+    known = replace(VERDICT, answer="undecided", expressions=(Expression("P[hired]", ">=", 0.5, 0.5, 0.4, 0.6),))
+    assert "probability at most 0.00334, both limits with at most 0.00667," in level(known)
 
 
 @pytest.mark.parametrize(

@@ -42,17 +42,20 @@ from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng, root
 from isonomia.errors import DataError
+from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.region import LeafTally
+from isonomia.evidence.slices import SlicedEProcess
 from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.protocol import Directable, Wanted
-from isonomia.records.verdict import LeafRecord, Verdict
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.property import Property
 from isonomia.spec.tensors import host
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value
 from isonomia.spec.walk import nodes
+from isonomia.wording import first_few
 
 __all__ = ["check_rates", "never_happened"]
 
@@ -210,6 +213,10 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
         expressions = agreeing(question.formula, answer, items)
         groups = () if shares is None else exact_groups(question, shares, draws)
     leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
+    if len(expressions) == 1 and not groups:
+        # A rate that is itself compared has one interval, which agrees with the answer.
+        (one,) = expressions
+        leaves = tuple(replace(leaf, low=one.low, high=one.high) if leaf.text == one.text else leaf for leaf in leaves)
     return _verdict(
         check,
         question,
@@ -223,6 +230,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
         remarks=(
             *why,
             *remarks_on_draws(check, work, outcome, leaves),
+            *_estimates_outside((*expressions, *leaves), work),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
         stopped=why_stopped(outcome.reason) if method != "exact" else EVERYBODY,
@@ -376,6 +384,21 @@ def remarks_on_draws(
         *_nobody(empty, outcome.samples, work.question),
         *never_happened(leaves),
         *_never_seen(work, outcome),
+    )
+
+
+def _estimates_outside(known: Sequence[Expression | LeafRecord], work: RatesSampling[Any]) -> tuple[str, ...]:
+    """Why an interval excludes its own estimate, where one does."""
+    outside = [item for item in known if item.estimate is not None and not item.low <= item.estimate <= item.high]
+    if not outside:
+        return ()
+    tests = work.evidence.tests if isinstance(work.evidence, BetEvidence) else ()
+    sliced = any(isinstance(test.process, SlicedEProcess) for test in tests)
+    slices = ", and for overlapping groups each value of the rate they share at a look of its own" if sliced else ""
+    names = first_few(list(dict.fromkeys(item.text for item in outside)), 4)
+    return (
+        f"the estimate of {names} lies outside its interval: the estimate comes from all draws together, and the "
+        f"interval excludes what was refuted at any earlier look{slices}. The guarantee is about the interval",
     )
 
 

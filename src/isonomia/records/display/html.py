@@ -15,6 +15,7 @@ from isonomia.records.display.words import (
     draws,
     guarantee,
     interval,
+    level,
     quantities,
     scale_of,
 )
@@ -134,6 +135,7 @@ def _table(verdict: Verdict) -> str:
         return ""
     more = len(items) + len(verdict.leaves) - len(rows)
     rest = f"<p style='margin:.2em 0;{_QUIET}'>and {more:,} more, which the verdict has</p>" if more else ""
+    rest += f"<p style='margin:.2em 0;{_QUIET}'>{level(verdict)}</p>" if level(verdict) else ""
     heads = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", "samples"))
     return f"<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
 

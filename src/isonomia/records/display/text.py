@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from isonomia.records.display.view import CounterexampleView, Rates, RecordView, TableBlock, view_of
-from isonomia.records.display.words import answer_line, draws, guarantee, interval, quantities, rows
+from isonomia.records.display.words import answer_line, draws, guarantee, interval, level, quantities, rows
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import (
     alongside,
@@ -47,6 +47,7 @@ def as_text(verdict: Verdict) -> str:
     for text, estimate, ends, n in table:
         draws = f"   n = {n}" if n else ""
         lines.append(f"    {text:<{widths[0]}}   {estimate:>{widths[1]}}   {ends:<{widths[2]}}{draws}".rstrip())
+    lines += [f"  {level(verdict)}"] if table and level(verdict) else []
     for block in view_of(verdict).blocks(verdict):
         if isinstance(block, TableBlock):
             lines += [f"  {block.title}", *(f"    {line}" for line in _table_lines([block.headings, *block.rows]))]
@@ -184,7 +185,8 @@ def _found_lines(verdict: Verdict) -> list[str]:
     lines = [line for item in ordered[:MAX_QUANTITIES] for line in _quantity_lines(item)]
     more = len(ordered) - MAX_QUANTITIES
     lines += [f"and {more:,} more quantities, which the verdict has"] if more > 0 else []
-    return [*([tally] if tally else []), *lines, *_rate_lines(verdict)]
+    rates = _rate_lines(verdict)
+    return [*([tally] if tally else []), *lines, *rates, *(wrap(level(verdict), _INSIDE) if lines or rates else [])]
 
 
 def _quantity_lines(item: Expression) -> list[str]:

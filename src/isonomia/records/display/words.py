@@ -21,6 +21,7 @@ __all__ = [
     "early",
     "guarantee",
     "interval",
+    "level",
     "looks",
     "must_be",
     "quantities",
@@ -99,18 +100,21 @@ def guarantee(verdict: Verdict) -> str:
     if verdict.answer == "undecided" and verdict.method == "exact":
         return "Nothing is claimed: what is known about everybody allows both answers."
     if verdict.answer == "undecided":
-        if verdict.looks != "any":
-            return (
-                f"Nothing is claimed. Each end of an interval is wrong with probability at most "
-                f"{chance(verdict.delta)}, {looks(verdict)}."
-            )
-        return (
-            f"Nothing is claimed. Each end of an interval is right at all times, with probability at least "
-            f"1 - {chance(verdict.delta)}."
-        )
+        return "Nothing is claimed."
     if verdict.risk == 0:
         return "Exact: there is no risk of error."
     return f"This answer is wrong with probability at most {chance(verdict.risk)}, {looks(verdict)}."
+
+
+def level(verdict: Verdict) -> str:
+    """The level of every interval that is shown, in one sentence; empty where there is none, or all are exact."""
+    known: tuple[Expression | LeafRecord, ...] = (*verdict.expressions, *verdict.leaves)
+    if verdict.method == "exact" or not any(item.low < item.high for item in known):
+        return ""
+    both = f", both limits with at most {chance(2.0 * verdict.delta)}" if 2.0 * verdict.delta < 1.0 else ""
+    groups = "; the intervals of the groups hold for all groups at once" if verdict.groups else ""
+    one = f"Each limit of an interval is wrong with probability at most {chance(verdict.delta)}"
+    return f"{one}{both}, {looks(verdict)}{groups}."
 
 
 def looks(verdict: Verdict) -> str:

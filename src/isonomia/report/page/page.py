@@ -13,7 +13,7 @@ from typing import Any
 from isonomia.records.database import run_command, with_records
 from isonomia.records.display.html import gauge_picture
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, cost, early, guarantee, looks, telling, worst_group
+from isonomia.records.display.words import SIGNS, cost, early, guarantee, level, looks, telling, worst_group
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, summary_sentence
 from isonomia.report.files import write_file
@@ -433,7 +433,8 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     )
     groups = (("groups", short(worst_group(verdict), 300)),) if verdict.worst else ()
     some = (("estimates", f"of {early(verdict)}, which were enough: measure takes all"),) if early(verdict) else ()
-    return (*general, *some, *groups, *view_of(verdict).facts(verdict))
+    intervals = (("intervals", level(verdict)),) if level(verdict) else ()
+    return (*general, *some, *groups, *view_of(verdict).facts(verdict), *intervals)
 
 
 def _some(items: Sequence[str], limits: PageLimits) -> tuple[str, ...]:
