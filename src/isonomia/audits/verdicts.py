@@ -222,6 +222,7 @@ def new_verdict(
     """
     people = _stated(check.population) if population is None else population
     exact = method == "exact"
+    finite_kind = people.get("kind") in {"sample", "census"}  # whose remarks are about their file
     if check.looks != "any" and not exact and "looks" not in content:
         remarks = (*remarks, _ANY_TIME.format(looks=check.looks))
     if check.model is not None and check.random_model:
@@ -237,6 +238,7 @@ def new_verdict(
         assumptions=assumptions,
         remarks=(
             *remarks,
+            *(remark for remark in getattr(check.population, "remarks", ()) if finite_kind and remark not in remarks),
             *filter(None, [_given(check.model, check.population)]),
             *_cache_remarks(check, interrupted=stopped == INTERRUPTED),
         ),

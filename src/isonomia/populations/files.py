@@ -8,6 +8,7 @@ and pass the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from glob import glob, has_magic
 from os import PathLike, fspath
 from pathlib import Path
@@ -73,13 +74,13 @@ def read_table(path: str | PathLike[str]) -> Table:
             f"a table's file should end in one of {', '.join(_ENDINGS)}, but this is {file.name!r}. "
             "Rename it, or read it with your own library and hand over the table."
         )
-    return _named_table(file, _read(file, ending))
+    return _named_table(file, *_read(file, ending))
 
 
 def read_rows(file: Path) -> Table | None:
     """Read a table from a file as :func:`read_table` does; ``None`` if it has columns but no rows."""
-    found = _read(file, _ending(file))
-    return _named_table(file, found) if found.num_rows else None
+    found, remarks = _read(file, _ending(file))
+    return _named_table(file, found, remarks) if found.num_rows else None
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], what: str) -> Table:
@@ -157,33 +158,54 @@ def _check_exists(file: Path) -> None:
     raise DataError(f"{file} does not exist.{nearest(file.name, beside)}")
 
 
-def _read(file: Path, ending: str) -> Any:
-    """Read a whole file as a pyarrow table."""
+def _read(file: Path, ending: str) -> tuple[Any, tuple[str, ...]]:
+    """Read a whole file as a pyarrow table; also returns remarks about it."""
     from isonomia.populations import datasets, text_files
 
     try:
         if file.suffix.lower() in _COMPRESSED:
-            text_files.check_unpacked(file)
+            _check_unpacked(file)
         if ending in _SEPARATORS:
             return text_files.read_separated(file, _SEPARATORS[ending])
         if ending in _JSON_LINES:
-            return text_files.read_json_lines(file)
+            return text_files.read_json_lines(file), ()
         if ending == ".json":
-            return text_files.read_json(file)
-        return datasets.read_parquet(file) if ending == ".parquet" else datasets.read_arrow(file)
+            return text_files.read_json(file), ()
+        return datasets.read_parquet(file) if ending == ".parquet" else datasets.read_arrow(file), ()
     except DataError:
         raise
     except Exception as error:  # pyarrow raises several kinds of error for a bad file
         raise datasets.unreadable(file, error) from error
 
 
-def _named_table(file: Path, table: Any) -> Table:
+_HARMLESS, _RATIO = 1 << 26, 200
+"""Bytes that any compressed file may unpack to, and how many times its own size a larger one may. Tables shrink to
+about a tenth, those with few different rows to a hundredth; only identical rows shrink to a thousandth."""
+
+
+def _check_unpacked(file: Path) -> None:
+    """Refuse a compressed file that unpacks to far more than its size; it is unpacked up to the limit, in pieces."""
+    from isonomia.populations.text_files import open_bytes
+
+    most, unpacked = max(_HARMLESS, _RATIO * file.stat().st_size), 0
+    with open_bytes(file) as stream:
+        while part := stream.read(1 << 20):
+            unpacked += len(part)
+            if unpacked > most:
+                raise DataError(
+                    f"{file} has {file.stat().st_size:,} bytes and unpacks to more than {most:,}, which no table does. "
+                    "If it is one, unpack it yourself."
+                )
+
+
+def _named_table(file: Path, table: Any, remarks: tuple[str, ...]) -> Table:
     """Hold what was read as a table of the preferred library."""
     from isonomia.populations.datasets import as_kind, ordinary_names, preferred_kind
 
     try:
         check_columns(table.schema.names, table.num_rows)
-        return Table.of(as_kind(table.select(list(ordinary_names(table.schema))), preferred_kind()))
+        held = Table.of(as_kind(table.select(list(ordinary_names(table.schema))), preferred_kind()))
+        return replace(held, remarks=remarks)
     except DataError as error:
         raise DataError(f"{file}: {error}") from error
 

@@ -117,6 +117,11 @@ class Sample:
         return self.rows.names
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a verdict mentions of the file that the rows were read from."""
+        return self.rows.remarks
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
         order = "" if self.row_order == "random" else ", in the order in which they are given"
@@ -242,6 +247,11 @@ class Census:
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return self.rows.names
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a verdict mentions of the file that the rows were read from."""
+        return self.rows.remarks
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ time: every rate stays the same, but the fingerprint does not. Sort the query if
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -75,9 +75,12 @@ class LongTable:
     ----------
     reader
         Where its rows come from.
+    remarks
+        About its files, for the verdict.
     """
 
     reader: TableReader
+    remarks: tuple[str, ...] = ()
     _computed: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)  # with the stamp at the time
 
     def __post_init__(self) -> None:
@@ -179,7 +182,7 @@ class LongTable:
         stamp_then, table = self._computed.get("table", (None, None))
         if table is None or (stamp is not None and stamp_then != stamp):
             refuse_more_than(free_memory() if free is None else free, self.rows, self._bytes())
-            table = next(self.batches(size=self.rows))
+            table = replace(next(self.batches(size=self.rows)), remarks=self.remarks)
             self._computed["table"] = (stamp, table)
         whole: Table = table
         return whole

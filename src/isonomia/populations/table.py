@@ -67,6 +67,7 @@ class Table:
 
     _store: TableStore
     _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns requested so far
+    remarks: tuple[str, ...] = ()  # about the file that it was read from, for the verdict
 
     @classmethod
     def of(cls, data: object, names: Sequence[str] | None = None) -> Table:

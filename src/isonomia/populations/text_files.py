@@ -7,6 +7,10 @@ with a cell such as ``00123`` is text: it is a code, such as a postal code, whic
 
 So all cells are read as text first, and the type is chosen when all of them have been seen. A file that is read batch
 by batch is read once for that, and then again each time its rows are needed.
+
+A file is refused where readers disagree on its rows, or a row would be lost: a quotation mark that is never closed or
+that is followed by text, an empty line in the only column, a first line of numbers or of another separator. A line
+break inside a cell is legal, and often a quotation mark too many; the verdict mentions it.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -36,7 +41,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 from isonomia.wording import plural
 
-__all__ = ["inferred", "read_json", "read_json_lines", "read_separated", "text_files"]
+__all__ = ["inferred", "open_bytes", "read_json", "read_json_lines", "read_separated", "text_files"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BLOCK = 2**23  # bytes that are parsed at once; no line may be longer
@@ -44,14 +49,16 @@ _NUMBER_MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null")
 _TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
 _CODE = "^-?0[0-9xX]"  # the beginning of a cell that is not a number, although pyarrow would read it as one
 _UNUSUAL = rf"{_CODE}|^[+\s]|\s$"  # such a cell, or one that must be trimmed
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 _HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def read_separated(file: Path, separator: str) -> pa.Table:
-    """Read a whole comma- or tab-separated file."""
-    schema = pa.schema([(name, pa.string()) for name in _header(file, separator)[0]])
-    cells = pa.Table.from_batches(_cells(file, separator), schema)
-    return pa.table({name: _inferred(cells[name]) for name in cells.column_names})
+def read_separated(file: Path, separator: str) -> tuple[pa.Table, tuple[str, ...]]:
+    """Read a whole comma- or tab-separated file; also returns remarks about it."""
+    names, _ = _header(file, separator)
+    remarks = _checked_quotes(file, separator, len(names))
+    cells = pa.Table.from_batches(_cells(file, separator), pa.schema([(name, pa.string()) for name in names]))
+    return pa.table({name: _inferred(cells[name]) for name in cells.column_names}), remarks
 
 
 def read_json_lines(file: Path) -> pa.Table:
@@ -142,7 +149,8 @@ def text_files(files: Sequence[Path], base: Path, separator: str | None, kind: s
     gaps = frozenset(name for name in survey.schema.names if survey.present[name] < survey.rows)
     form = PandasForm(gaps, frozenset(survey.large & gaps & whole))
     folders = _folder_columns(files, base)
-    return LongTable(_TextReader(tuple(files), separator, survey.schema, folders, survey.rows, kind, form))
+    reader = _TextReader(tuple(files), separator, survey.schema, folders, survey.rows, kind, form)
+    return LongTable(reader, remarks=tuple(survey.remarks))
 
 
 @dataclass(slots=True)
@@ -153,21 +161,23 @@ class _Survey:
     rows: int = 0
     present: Counter[str] = field(default_factory=Counter)  # values that are not missing
     large: set[str] = field(default_factory=set)  # columns with whole numbers that a float would round
+    remarks: list[str] = field(default_factory=list)
 
 
 def _all_cells(files: Sequence[Path], separator: str) -> _Survey:
     names, _ = _header(files[0], separator)
     columns = {name: _CellProfile() for name in names}
-    rows = 0
+    rows, remarks = 0, list[str]()
     for file in files:
         refuse_other_columns(_header(file, separator)[0], file, set(names), files[0])
+        remarks.extend(_checked_quotes(file, separator, len(names)))
         for part in _cells(file, separator, names):
             rows += part.num_rows
             for name, column in columns.items():
                 column.add(part.column(name))
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     present = Counter({name: column.values for name, column in columns.items()})
-    return _Survey(schema, rows, present, {name for name, column in columns.items() if column.is_large})
+    return _Survey(schema, rows, present, {name for name, column in columns.items() if column.is_large}, remarks)
 
 
 def _all_objects(files: Sequence[Path]) -> _Survey:
@@ -217,14 +227,93 @@ def _header(file: Path, separator: str) -> tuple[list[str], bool]:
             f"{file}: expected at most {_MAX_COLUMNS:,} columns in a text, whose types are found out one by one, "
             f"but there are {len(names):,}. Leave some out, or read it with your own library and hand over the table."
         )
+    _refuse_other_header(file, names, separator)
     known: set[str] = set()
     for index, name in enumerate(names):
         if not name.strip():
             raise DataError(f"{file}: column {index + 1} has no name in the first line. Give each column a name.")
         if name in known:
-            raise DataError(f"{file}: column {name!r} occurs more than once. Rename or drop the others.")
+            raise DataError(f"{file}: line 1 names the column {name!r} more than once. Rename or drop the others.")
         known.add(name)
     return names, has_rows
+
+
+def _refuse_other_header(file: Path, names: list[str], separator: str) -> None:
+    """Refuse a first line that names no columns: one with other separators, or a row of numbers, which would be lost.
+
+    The numbers 0, 1, 2, ... are names that pandas gives.
+    """
+    other = next((sign for sign in ";\t|," if sign != separator and sign in names[0]), None)
+    if len(names) == 1 and other is not None:
+        raise DataError(
+            f"{file}: line 1 has no {separator!r} but has {other!r}, which seems to separate its cells. Save the file "
+            "with commas (.csv) or tabs (.tsv), or read it with your own library and hand over the table."
+        )
+    if all(_NUMBER.fullmatch(name) for name in names) and names != [str(index) for index in range(len(names))]:
+        raise DataError(
+            f"{file}: line 1 should name the columns, but all its cells are numbers: {', '.join(names[:5])}. It may be "
+            "a row, which would be lost. Put a line with the names above it."
+        )
+
+
+_QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
+_CELL = rb'(?:"[^"\r\n]*+(?:""[^"\r\n]*+)*+"|(%s)|[^"%s\r\n][^%s\r\n]*)?(?:%s|\r?\n|\r|\Z)'
+
+
+def _checked_quotes(file: Path, separator: str, width: int) -> tuple[str, ...]:
+    """Refuse text that readers understand differently; returns a remark if cells have line breaks.
+
+    In every file that passes, a cell that begins with a quotation mark ends with one, before a separator, a line end
+    or the end of the file, and inside it they are doubled. So pyarrow, Python and any reader of RFC 4180 find the same
+    rows in it.
+    """
+    sign = separator.encode()
+    pattern = _CELL % (_QUOTED, sign, sign, sign)
+    one, many = re.compile(pattern), re.compile(b"(?:%s){1,256}" % pattern)  # more at once would take memory
+    line, broken, first, blank, rest, ended = 1, 0, 0, 0, b"", False  # line: of the beginning of the block
+    with _explained(file, separator), open_bytes(file) as stream:
+        while not ended:
+            read = stream.read(_BLOCK)
+            ended, block = not read, (rest + read).removeprefix(b"\xef\xbb\xbf" if line == 1 else b"")
+            whole = len(block) if ended else (block.rfind(b"\n") + 1 or block.rfind(b"\r") + 1)
+            if b"\0" in block:
+                where = line + _line_ends(block[: block.index(b"\0")])
+                raise DataError(f"{file}: line {where:,} has a zero byte, which no text has. Save the file as UTF-8.")
+            one_by_one = width == 1 and (blank or re.search(rb"\n\r?\n|\r\r", block))
+            end = 0 if b'"' in block or one_by_one else whole
+            for part in (one if one_by_one else many).finditer(block, end, whole) if end < whole else ():
+                if part.start() != end:
+                    break
+                if part[1] is not None:
+                    cells = [cell.start() for cell in one.finditer(block, end, part.end()) if cell[1] is not None]
+                    broken, first = broken + len(cells), first or line + _line_ends(block[: cells[0]])
+                if one_by_one and part[0] in {b"\n", b"\r", b"\r\n"}:
+                    blank = blank or line + _line_ends(block[:end])
+                elif one_by_one and part[0] and blank:
+                    raise DataError(
+                        f"{file}: line {blank:,} is empty. In a file with one column that may be a missing value: "
+                        'write "" for one, or remove the line, and any title above the names of the columns.'
+                    )
+                end = part.end()
+            line, rest = line + _line_ends(block[:end]), block[end:]
+            followed = re.match(_QUOTED + rb"[^%s\r\n]" % sign, rest)
+            if end < whole and (ended or followed or len(rest) > 2 * _BLOCK):
+                what = "followed by text" if followed else "never closed, so all the rest would be one cell"
+                raise DataError(
+                    f"{file}: line {line:,} has a cell that begins with a quotation mark which is {what}: "
+                    f"{rest[:40].splitlines()[0].decode('utf-8', 'replace')}. Close it where the cell ends, and double "
+                    "quotation marks inside the cell."
+                )
+    if not broken:
+        return ()
+    return (
+        f"{plural(broken, 'cell')} of {file.name} with a line break in quotation marks, the first in line {first:,}: "
+        "if rows are missing, one of its quotation marks is wrong",
+    )
+
+
+def _line_ends(text: bytes) -> int:
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
 
 
 def _cells(file: Path, separator: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
@@ -240,7 +329,7 @@ def _cells(file: Path, separator: str, columns: Sequence[str] | None = None) -> 
     )
     parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
     read = arrow_csv.ReadOptions(block_size=_BLOCK)
-    with _explained(file, separator), _open_bytes(file) as stream:
+    with _explained(file, separator), open_bytes(file) as stream:
         yield from arrow_csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
 
 
@@ -371,7 +460,7 @@ def _trimmed(numbers: Any) -> Any:
 def _objects(file: Path, schema: Any = None) -> Iterator[pa.Table]:
     """The rows of one file of JSON lines in blocks, of this schema if given; else each block has its own types."""
     times: set[str] = set()  # columns of text that pyarrow would read as times
-    with _explained(file), io.BufferedReader(_open_bytes(file)) as stream:
+    with _explained(file), io.BufferedReader(open_bytes(file)) as stream:
         while block := stream.read(_BLOCK):
             block += stream.readline()
             if block.strip():
@@ -478,37 +567,19 @@ def _find_fault(file: Path, separator: str | None) -> None:
         raise _encoding_error(file) from error
 
 
-_HARMLESS, _RATIO = 1 << 26, 200
-"""Bytes that any compressed file may unpack to, and how many times its own size a larger one may. Tables shrink to
-about a tenth, those with few different rows to a hundredth; only identical rows shrink to a thousandth."""
-
-
-def check_unpacked(file: Path) -> None:
-    """Refuse a compressed file that unpacks to far more than its size; it is unpacked up to the limit, in pieces."""
-    most, unpacked = max(_HARMLESS, _RATIO * file.stat().st_size), 0
-    with _open_bytes(file) as stream:
-        while part := stream.read(1 << 20):
-            unpacked += len(part)
-            if unpacked > most:
-                raise DataError(
-                    f"{file} has {file.stat().st_size:,} bytes and unpacks to more than {most:,}, which no table does. "
-                    "If it is one, unpack it yourself."
-                )
-
-
-def _open_bytes(file: Path) -> Any:
+def open_bytes(file: Path) -> Any:
     """Open the decompressed content of a file."""
     return pa.input_stream(str(file), compression=_COMPRESSIONS.get(file.suffix.lower()))
 
 
 def _open_text(file: Path) -> IO[str]:
     """Open a file as UTF-8. A byte order mark, which some spreadsheets write, is dropped."""
-    return io.TextIOWrapper(io.BufferedReader(_open_bytes(file)), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(io.BufferedReader(open_bytes(file)), encoding="utf-8-sig", newline="")
 
 
 def _encoding_error(file: Path) -> DataError:
     """Say which byte of a file is not UTF-8."""
-    with io.BufferedReader(_open_bytes(file)) as stream:
+    with io.BufferedReader(open_bytes(file)) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode("utf-8")

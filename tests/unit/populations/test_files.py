@@ -145,7 +145,7 @@ def test_json_may_be_a_mapping_of_columns(tmp_path):
         ("a.csv", "", "is empty: it has no bytes"),
         ("a.csv", "\n", "the file is empty"),
         ("a.csv", "a,b\n", "the table has no rows"),
-        ("a.csv", "a,a\n1,2\n", "column 'a' occurs more than once"),
+        ("a.csv", "a,a\n1,2\n", "line 1 names the column 'a' more than once"),
         ("a.csv", "a,\n1,2\n", "column 2 has no name"),
         ("a.csv", "a,b\n1,2,3\n", "a.csv"),
         ("a.json", "{", "cannot be read as .json: JSONDecodeError"),

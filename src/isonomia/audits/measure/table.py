@@ -316,6 +316,7 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
 
 def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Iterator[str]:
     """What else a reader should know."""
+    yield from work.rows.remarks
     everybody = rows[0]
     for name, number in everybody.missing.items():
         if number:
