@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf, isfinite, log, nextafter, sqrt
+from math import inf, isfinite, nextafter
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from isonomia.errors import DataError
 from isonomia.evidence.binomial import lower_limit, upper_limit
@@ -49,7 +48,17 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["Findings", "LookEvidence", "LookState", "NoLookError", "looks_for", "people_for"]
+__all__ = [
+    "ExtremePart",
+    "Findings",
+    "LookEvidence",
+    "LookState",
+    "MeanPart",
+    "NoLookError",
+    "Part",
+    "RatesPart",
+    "looks_for",
+]
 
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
@@ -241,6 +250,14 @@ class LookEvidence:
         high = table.high(part, false if upward else true, threshold)
         answer = True if _above(low, relation, threshold) else False if _below(high, relation, threshold) else None
         return (answer if upward or answer is None else not answer), (low, high)
+
+    def proves(self, part: Part, above: bool, threshold: float, risk: float, batches: Mapping[Leaf, Floats]) -> bool:
+        """Whether draws prove, at this risk, that one quantity lies above a threshold, or below it."""
+        nodes = {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in self.channels}
+        table = _Draws(batches, nodes, quick=True)
+        if above:
+            return table.low(part, risk, threshold) > threshold
+        return table.high(part, risk, threshold) < threshold
 
     def by_comparison(
         self, state: LookState, comparisons: Sequence[Comparison], whole: bool | None
@@ -466,92 +483,3 @@ class _Draws:
         # Where nothing is known, the quantity still has its own range.
         least, greatest = fraction.span()
         return min(max(found, least), greatest) if abs(found) < inf else (least if end is lower_end else greatest)
-
-
-# ------------------------------------------------------------------------------------------------------------ planning
-
-
-WIDER = 1.1
-"""About how much wider the limits of three or four rates are than a normal approximation. Changes plans only."""
-
-
-def people_for(
-    evidence: LookEvidence, means: Mapping[Leaf, float], shares: Mapping[Leaf, float], power: float
-) -> float:
-    """How many people one look needs to decide a claim with this probability, if the guesses are right.
-
-    A plan, not a guarantee. It uses the normal approximation, quantity by quantity: the standard deviation of
-    ``N - c D``, the distance to the threshold, and the quantiles of risk and power. Infinite on the boundary.
-
-    Parameters
-    ----------
-    evidence
-        The looks.
-    means, shares
-        The guessed value of each leaf, and the share of the people that informs it.
-    power
-        The probability of a decision, strictly between a half and 1.
-    """
-    guess = _Guess(means, shares, evidence.ranges, evidence.parts, power)
-    return min(guess.people(evidence.formula, answer, evidence.delta) for answer in (True, False))
-
-
-@dataclass(frozen=True, slots=True)
-class _Guess:
-    """Guessed values, and how many people it takes to prove an answer; infinite where the guess says otherwise."""
-
-    means: Mapping[Leaf, float]
-    shares: Mapping[Leaf, float]
-    ranges: Ranges
-    parts: Mapping[Quantity, Part]
-    power: float
-
-    def people(self, formula: Formula, answer: bool, risk: float) -> float:
-        match formula:
-            case Comparison():
-                links = list(compared(formula))
-                part_risk = risk if answer else risk / len(links)
-                found = [
-                    self.people_beyond(self.parts[quantity], (relation in {">", ">="}) is answer, threshold, part_risk)
-                    for quantity, relation, threshold in links
-                ]
-                return max(found) if answer else min(found)
-            case Not(operand=operand):
-                return self.people(operand, not answer, risk)
-            case Junction(connective=connective, operands=operands):
-                every = (connective == "and") is answer
-                found = [self.people(each, answer, risk if every else risk / len(operands)) for each in operands]
-                return max(found) if every else min(found)
-            case Implies(premise=premise, conclusion=conclusion):
-                either = Junction("or", (Not(premise), conclusion))
-                return self.people(either, answer, risk)
-            case Each():
-                raise TypeError("a quantifier is expanded before a claim is planned for")
-
-    def people_beyond(self, part: Part, above: bool, threshold: float, risk: float) -> float:
-        """How many people it takes to show that a quantity lies above, or below, a threshold."""
-        match part:
-            case ExtremePart(largest=largest, parts=parts):
-                every = largest is not above
-                found = [
-                    self.people_beyond(each, above, threshold, risk if every else risk / len(parts)) for each in parts
-                ]
-                return max(found) if every else min(found)
-            case MeanPart(leaf=leaf, offset=offset, factor=factor):
-                return self._people({leaf: factor}, offset - threshold, above, sqrt(2.0 * log(1.0 / risk)))
-            case RatesPart(leaves=leaves, fraction=fraction):
-                pairs = zip(leaves, fraction.top, fraction.bottom, strict=True)
-                slopes = {leaf: top - threshold * bottom for leaf, top, bottom in pairs}
-                constant = fraction.constant - threshold * fraction.base
-                quantile = max(-float(ndtri(risk)), 0.0)
-                return self._people(slopes, constant, above, quantile if len(leaves) <= 2 else WIDER * quantile)
-
-    def _people(self, slopes: Mapping[Leaf, float], constant: float, above: bool, quantile: float) -> float:
-        distance = constant + sum(slope * self.means[leaf] for leaf, slope in slopes.items())
-        if distance == 0.0 or (distance > 0.0) is not above:
-            return inf
-        variance = 0.0
-        for leaf, slope in slopes.items():
-            low, high = self.ranges[leaf]
-            variance += slope**2 * (self.means[leaf] - low) * (high - self.means[leaf]) / self.shares[leaf]
-        return float(variance * ((quantile + float(ndtri(self.power))) / distance) ** 2)

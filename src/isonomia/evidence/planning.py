@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, inf, isfinite, log
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest
 from isonomia.evidence.bets import EProcess, begin, step
 from isonomia.evidence.channels import Channel
+from isonomia.evidence.looks import ExtremePart, LookEvidence, MeanPart, Part, RatesPart
+from isonomia.evidence.normal_form import compared
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.evidence.stakes import best_stakes
-from isonomia.spec.tree import Leaf
+from isonomia.spec.tree import Comparison, Each, Formula, Implies, Junction, Leaf, Not, Row
 
 __all__ = [
     "Distance",
@@ -30,10 +34,12 @@ __all__ = [
     "distance",
     "forecast",
     "limit",
+    "people_for",
     "truth_at",
 ]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 MIN_PROBABILITY = 1e-12
 """The least probability of a corner in a forecast, so that a guess at the end of a range has a finite distance.
@@ -45,6 +51,20 @@ Changes cost only: the bets are valid for any split."""
 
 FIRST_BATCH = 8
 """The smallest batch of a simulated run. Changes plans only."""
+
+TABLES = 1000
+"""How many tables are simulated for the power of one look, which gives a power of 0.8 to about 0.01. Changes plans
+only."""
+
+MANY_COUNTS = 10_000
+"""With more expected successes and failures of every rate than this, the power of one look is that of the normal
+approximation, which is then right to about a hundredth. Changes plans only."""
+
+MEAN_BATCHES = 128
+"""The batches of a simulated table of numbers. Changes plans only."""
+
+SEARCH_STEP, PRECISION = 1.3, 0.01
+"""The factor between two numbers of people that are tried, and how precisely the least is found. Changes plans only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +250,189 @@ def _draw(
         cells = cell_probabilities(channel, means)
         counts[:, g, : len(cells)] = rng.multinomial(members, cells / cells.sum())
     return counts
+
+
+def people_for(
+    evidence: BetEvidence,
+    looks: LookEvidence,
+    means: Mapping[Leaf, float],
+    shares: Mapping[Leaf, float],
+    power: float,
+    *,
+    most: float = inf,
+) -> float:
+    """How many people one look needs to decide a claim with this probability, if the guesses are right.
+
+    The power is that of the test that would run: tables are simulated, and the test judges them. By data processing, no
+    test of risk ``delta`` reaches the power with fewer than ``kl(power, delta) / D`` people, where ``D`` is the
+    information of one person; the search begins there.
+
+    Parameters
+    ----------
+    evidence
+        Bets on the same claim, from which the information of one person follows.
+    looks
+        The look.
+    means, shares
+        The guessed value of each leaf, and the share of the people that informs it.
+    power
+        The probability of a decision.
+    most
+        Infinity is returned where it takes more people than this, and on the boundary.
+    """
+    answer = truth_at(evidence, means)
+    tests = evidence.against if answer else evidence.in_favour
+    if answer is None or not tests or min(shares.values(), default=1.0) <= 0.0:
+        return 0.0 if answer is not None and not tests else inf
+    nats = min(distance(test, means, [shares[c.leaves[0]] for c in test.channels]).total for test in tests)
+    least = _divergence(power, evidence.delta) / nats if nats > 0.0 else inf
+
+    def is_enough(people: int) -> bool:
+        tables = _Tables.drawn(looks, means, shares, people)
+        return float(np.mean(tables.decided(looks.formula, answer, looks.delta))) >= power
+
+    if not isfinite(least) or least > most:
+        return inf
+    low, high = ceil(least) - 1, max(ceil(least), 1)
+    while not is_enough(high):
+        low, high = high, ceil(SEARCH_STEP * high)
+        if high > SEARCH_STEP * most:
+            return inf
+    while high - low > max(1.0, PRECISION * high):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return float(high)
+
+
+def _divergence(first: float, second: float) -> float:
+    """The binary divergence ``kl(first, second)`` in nats, of two probabilities strictly between 0 and 1."""
+    return first * log(first / second) + (1.0 - first) * log((1.0 - first) / (1.0 - second))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tables:
+    """Simulated tables: for each leaf the number of draws, and of successes, in each of them.
+
+    Numbers lie at the ends of their range. Tables of one number of people are always the same, so that a plan can be
+    repeated.
+    """
+
+    looks: LookEvidence
+    n: Mapping[Leaf, Floats]
+    yes: Mapping[Leaf, Floats]
+    certain: bool
+    rng: np.random.Generator
+
+    @classmethod
+    def drawn(
+        cls, looks: LookEvidence, means: Mapping[Leaf, float], shares: Mapping[Leaf, float], people: int
+    ) -> _Tables:
+        rng = np.random.default_rng(0)
+        groups = {leaf.given: shares[leaf] for leaf in shares}
+        parts = [share for given, share in groups.items() if given is not None]
+        sizes: dict[Row | None, NDArray[np.int64]] = {None: np.full(TABLES, people)}
+        if sum(parts) <= 1.0 + 1e-9:
+            drawn = rng.multinomial(people, [*parts, max(1.0 - sum(parts), 0.0)], size=TABLES).T
+        else:
+            drawn = np.asarray([rng.binomial(people, share, TABLES) for share in parts])
+        sizes |= dict(zip((given for given in groups if given is not None), drawn, strict=False))
+        rates = {leaf: _unit(looks, leaf, means[leaf]) for leaf in shares}
+        n = {leaf: sizes[leaf.given] for leaf in shares}
+        yes = {leaf: rng.binomial(n[leaf], rates[leaf]) for leaf in shares}
+        fewest = min(people * shares[leaf] * min(rates[leaf], 1.0 - rates[leaf]) for leaf in shares)
+        drawn_as, yes_as = ({leaf: each.astype(float) for leaf, each in counts.items()} for counts in (n, yes))
+        return cls(looks, drawn_as, yes_as, fewest > MANY_COUNTS, rng)
+
+    def decided(self, formula: Formula, answer: bool, risk: float) -> Bools:
+        """In which tables the look gives an answer to a formula; the risk is spread as the look spreads it."""
+        match formula:
+            case Comparison():
+                links = list(compared(formula))
+                found = [
+                    self.beyond(
+                        self.looks.parts[quantity],
+                        (relation in {">", ">="}) is answer,
+                        threshold,
+                        risk if answer else risk / len(links),
+                    )
+                    for quantity, relation, threshold in links
+                ]
+                return _combined(found, answer)
+            case Not(operand=operand):
+                return self.decided(operand, not answer, risk)
+            case Junction(connective=connective, operands=operands):
+                every = (connective == "and") is answer
+                found = [self.decided(each, answer, risk if every else risk / len(operands)) for each in operands]
+                return _combined(found, every)
+            case Implies(premise=premise, conclusion=conclusion):
+                return self.decided(Junction("or", (Not(premise), conclusion)), answer, risk)
+            case Each():
+                raise TypeError("a quantifier is expanded before a claim is planned for")
+
+    def beyond(self, part: Part, above: bool, threshold: float, risk: float) -> Bools:
+        """In which tables a quantity is shown to lie above, or below, a threshold."""
+        match part:
+            case ExtremePart(largest=largest, parts=parts):
+                every = largest is not above
+                found = [self.beyond(each, above, threshold, risk if every else risk / len(parts)) for each in parts]
+                return _combined(found, every)
+            case MeanPart(leaf=leaf, offset=offset, factor=factor):
+                low, high = self.looks.ranges[leaf]
+                slopes, constant = {leaf: factor * (high - low)}, offset + factor * low - threshold
+                certain = False
+            case RatesPart(leaves=leaves, fraction=fraction):
+                pairs = zip(leaves, fraction.top, fraction.bottom, strict=True)
+                slopes = {leaf: top - threshold * bottom for leaf, top, bottom in pairs}
+                constant, certain = fraction.constant - threshold * fraction.base, self.certain and len(leaves) <= 2
+        if not slopes:
+            return np.full(TABLES, (constant > 0.0) is above and constant != 0.0)
+        quantile = max(-float(ndtri(risk)), 0.0)
+        score = self._score(slopes, constant if above else -constant, 1.0 if above else -1.0, quantile)
+        if certain:
+            return score >= quantile
+        # The test rejects the tables with the highest scores, so few of them have to be judged.
+        order = np.argsort(score, kind="stable")
+        first, last = int(np.searchsorted(score[order], -inf, side="right")), TABLES
+        while first < last:
+            middle = (first + last) // 2
+            proved = self.looks.proves(part, above, threshold, risk, self._table(slopes, int(order[middle])))
+            first, last = (first, middle) if proved else (middle + 1, last)
+        return score >= (score[order[first]] if first < TABLES else inf)
+
+    def _score(self, slopes: Mapping[Leaf, float], constant: float, sign: float, quantile: float) -> Floats:
+        """By how many standard deviations each table exceeds a threshold, at shrunk rates; without draws, minus inf."""
+        value, variance = np.full(TABLES, constant), np.zeros(TABLES)
+        seen = np.full(TABLES, True)
+        for leaf, slope in slopes.items():
+            weights = self.n[leaf] + max(quantile, 1.0) ** 2
+            rate = (self.yes[leaf] + max(quantile, 1.0) ** 2 / 2.0) / weights
+            value += sign * slope * rate
+            variance += slope**2 * rate * (1.0 - rate) / weights
+            seen &= self.n[leaf] > 0
+        return np.where(seen & (variance > 0.0), value / np.sqrt(np.maximum(variance, 1e-300)), -inf)
+
+    def _table(self, leaves: Mapping[Leaf, float], number: int) -> dict[Leaf, Floats]:
+        """One table as the look sees it: numbers batch by batch, in a random order."""
+        found = {}
+        for leaf in leaves:
+            n, yes = int(self.n[leaf][number]), int(self.yes[leaf][number])
+            (channel,) = (each for each in self.looks.channels if each.leaves[0] == leaf)
+            nodes = channel.grid.size
+            sizes = np.diff(np.linspace(0, n, min(MEAN_BATCHES, max(n, 1)) + 1).astype(int)) if nodes > 2 else [n]
+            ones = self.rng.multivariate_hypergeometric(sizes, yes) if nodes > 2 else np.asarray([yes])
+            counts = np.zeros((len(sizes), nodes))
+            counts[:, 0], counts[:, -1] = np.asarray(sizes) - ones, ones
+            found[leaf] = counts
+        return found
+
+
+def _combined(found: Sequence[Bools], every: bool) -> Bools:
+    return np.asarray(np.all(found, axis=0) if every else np.any(found, axis=0))
+
+
+def _unit(looks: LookEvidence, leaf: Leaf, mean: float) -> float:
+    low, high = looks.ranges[leaf]
+    return (mean - low) / (high - low)
 
 
 def default_shares(channels: Sequence[Channel]) -> dict[Channel, float]:

@@ -381,6 +381,32 @@ def test_a_plan_names_the_cost_and_the_limit() -> None:
     assert "no method" in str(plan)
 
 
+@pytest.mark.parametrize(
+    ("text", "guesses", "word"),
+    [
+        ("P[new] - P[old] >= -0.05", {"P[new]": 0.6, "P[old]": 0.6}, "independent"),
+        ("E[x from 0 to 10] >= 4", {"E[x from 0 to 10]": 5.0}, "ends of their range"),
+    ],
+)
+def test_a_plan_claims_no_limit_where_the_guesses_do_not_say_how_much_one_draw_tells(
+    text: str, guesses: dict[str, float], word: str
+) -> None:
+    plan = iso.plan(text, guesses)
+    assert np.isnan(plan.limit)
+    assert "no method" not in str(plan)
+    assert word in plan.caveat
+
+
+def test_paired_answers_may_take_fewer_people_than_events_that_are_independent() -> None:
+    rng = np.random.default_rng(1)
+    old = rng.random(4000) < 0.6
+    rows = {"old": old, "new": np.where(rng.random(4000) < 0.97, old, ~old)}
+    verdict = iso.check("P[new] - P[old] >= -0.05", population=iso.Sample(rows), seed=1)
+    independent = iso.plan("P[new] - P[old] >= -0.05", {"P[new]": 0.6, "P[old]": 0.6})
+    assert verdict.answer == "holds"
+    assert verdict.samples < 0.5 * independent.samples
+
+
 def test_a_plan_on_the_boundary_says_that_nothing_decides_it() -> None:
     plan = iso.plan("P[h] >= 0.3", {"P[h]": 0.3})
     assert (plan.answer, plan.samples) == ("undecided", float("inf"))

@@ -12,8 +12,11 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Question
 from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
+from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.looks import Findings, LookEvidence, NoLookError, looks_for, people_for
+from isonomia.evidence.looks import Findings, LookEvidence, NoLookError, looks_for
+from isonomia.evidence.normal_form import compared
+from isonomia.evidence.planning import people_for
 from isonomia.evidence.region import LeafTally
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
@@ -31,6 +34,9 @@ POWER = 0.8
 
 MOST_TIMES = 100
 """A next table more than this many times as large is not suggested: the rates lie on the boundary."""
+
+MOST_QUANTITIES = 8
+"""With more compared quantities than this, no next table is suggested: simulating it takes seconds."""
 
 
 def looks_of(check: Check[Property], question: Question, people: float) -> tuple[LookEvidence, Schedule]:
@@ -89,8 +95,11 @@ def next_table(
     middles = {leaf: 0.5 * (tally.nodes[0] + tally.nodes[-1]) for leaf, tally in tallies.items()}
     means = {leaf: (tally.n * tally.mean + middles[leaf]) / (tally.n + 1.0) for leaf, tally in tallies.items()}
     shares = {leaf: tally.n / samples for leaf, tally in tallies.items()}
-    people = people_at_once(question.formula, question.ranges, check.delta, means, shares)
-    if not people <= MOST_TIMES * samples:
+    if len(list(compared(question.formula))) > MOST_QUANTITIES:
+        return ()
+    most = MOST_TIMES * samples
+    people = people_at_once(question.formula, question.ranges, check.delta, means, shares, most)
+    if not people <= most:
         return ()
     return (
         f"if the rates are as estimated here, another table of about {_rounded(people):,} {question.counted}, with "
@@ -104,13 +113,15 @@ def people_at_once(
     delta: float,
     means: Mapping[Leaf, float],
     shares: Mapping[Leaf, float],
+    most: float = inf,
 ) -> float:
     """How many people of one stream one look takes if the guesses are right; NaN where there is no method."""
     try:
-        evidence = looks_for(formula, ranges, (None,), delta, (1,))
+        looks = looks_for(formula, ranges, (None,), delta, (1,))
     except NoLookError:
         return float("nan")
-    return float(np.ceil(people_for(evidence, means, shares, POWER)))
+    evidence = bets_for(formula, ranges, (None,), delta, slices=False)
+    return float("nan") if evidence is None else people_for(evidence, looks, means, shares, POWER, most=most)
 
 
 def _rounded(people: float) -> int:

@@ -41,12 +41,13 @@ class RatesPlan:
     early, late
         One run in ten takes fewer than ``early``, one in ten more than ``late``.
     limit
-        The fewest that any method with this risk could take on average, for yes/no leaves of disjoint groups; means
-        count as numbers at the ends of their range, and several events of one group as independent. NaN where groups
-        overlap; then ``samples`` is the cost with tickets, and a check that can bet slice by slice takes less.
+        The fewest that any method with this risk could take on average, for rates of disjoint groups. NaN elsewhere,
+        since the guesses do not say how much one draw tells: then ``caveat`` says what ``samples`` assumes.
     once
-        How many people decide it with probability 0.8 if they are all drawn and looked at once, ``looks="once"``: by
-        the normal approximation. NaN where there is no method for that.
+        How many people decide it with probability 0.8 if they are all drawn and looked at once, ``looks="once"``, by
+        the power of the test that would run. NaN where there is no method for that.
+    caveat
+        What ``samples`` assumes beyond the guesses, in words; empty where it assumes nothing.
     """
 
     text: str
@@ -57,6 +58,7 @@ class RatesPlan:
     late: float
     limit: float
     once: float = float("nan")
+    caveat: str = ""
 
     def __str__(self) -> str:
         if self.answer == "undecided":
@@ -65,12 +67,13 @@ class RatesPlan:
             f"{self.text}\n  if the guesses are right the answer is {self.answer!r} after about {self.samples:,.0f} "
             f"samples (8 runs in 10: {self.early:,.0f} to {self.late:,.0f})"
         )
-        if isnan(self.limit):
-            return f"{cost} with tickets; where overlapping groups can be bet on slice by slice it takes less"
-        least = f"{cost}; no method with risk {self.delta:g} could do with fewer than {self.limit:,.0f} on average"
+        if self.caveat:
+            cost = f"{cost}, {self.caveat}"
+        if not isnan(self.limit):
+            cost = f"{cost}; no method with risk {self.delta:g} could do with fewer than {self.limit:,.0f} on average"
         if isnan(self.once):
-            return least
-        return f"{least}\n  with one look, {self.once:,.0f} samples decide it in 8 tables of 10 (looks='once')"
+            return cost
+        return f"{cost}\n  with one look, {self.once:,.0f} samples decide it in 8 tables of 10 (looks='once')"
 
 
 def plan_rates(
@@ -104,11 +107,23 @@ def plan_rates(
         raise UsageError(f"expected a property that is linear in the rates, but got {prop}: its cost is not known")
     table = _shares(evidence.channels, shares)
     found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
-    # The guesses do not say how much overlapping groups tell about each other, so no limit is known for them.
-    least = float("nan") if any(channel.ticket for channel in evidence.channels) else found.limit
+    caveat = _caveat(evidence.channels)
+    least = float("nan") if caveat else found.limit
     shares_of = {leaf: table[channel] for channel in evidence.channels for leaf in channel.leaves}
     once = people_at_once(formula, ranges, delta, means, shares_of)
-    return RatesPlan(str(prop), delta, ANSWERS[found.answer], found.mean, found.early, found.late, least, once)
+    return RatesPlan(str(prop), delta, ANSWERS[found.answer], found.mean, found.early, found.late, least, once, caveat)
+
+
+def _caveat(channels: tuple[Channel, ...]) -> str:
+    """What a forecast assumes where the guesses do not say how much one draw tells."""
+    parts = []
+    if any(channel.ticket for channel in channels):
+        parts.append("with tickets; where overlapping groups can be bet on slice by slice it takes less")
+    if any(len(channel.leaves) > 1 for channel in channels):
+        parts.append("if events of one group are independent; events that occur together can take far fewer")
+    if any(isinstance(leaf, Mean) for channel in channels for leaf in channel.leaves):
+        parts.append("for numbers at the two ends of their range, the hardest case; others take fewer")
+    return "; ".join(parts)
 
 
 def _no_data(column: Column) -> tuple[Value, ...]:
