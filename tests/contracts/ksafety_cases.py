@@ -43,6 +43,10 @@ def rated(rate: str) -> str:
     return RISING.replace("ensures d1 <= d2;", f"ensures d1 <= d2 in {rate} of cases;\nensures d2 >= 0;")
 
 
+def beyond(margin: str) -> str:
+    return RISING.replace("ensures d1 <= d2;", f"ensures d1 <= d2 up to noise + {margin};")
+
+
 def fails_at_two(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
     """Raises for exactly two priors."""
     if (table["priors"] == 2).any():
@@ -103,6 +107,9 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "drawn, some fail": lambda: check(RISING, fails_at_two, enumerate=False, stop_early=False, options={"budget": 100}),
     "drawn, rated, holds": lambda: check(rated("70%"), enumerate=False, eps=0.02),
     "drawn, rated, violated": lambda: check(rated("97%"), enumerate=False),
+    "drawn, beyond noise, holds": lambda: check(beyond("20%")),
+    "drawn, beyond noise, violated": lambda: check(beyond("2%")),
+    "drawn, beyond noise, some fail": lambda: check(beyond("2%"), fails_at_two, options={"budget": 200}),
     "fresh, violated": lambda: check(RISING, population=iso.Generator(drawn_people)),
     "fresh, all counted": lambda: check(
         RISING, population=iso.Generator(drawn_people), stop_early=False, options={"budget": 200}

@@ -13,8 +13,11 @@ from isonomia.audits.replaying.recompute import refuse_impossible
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
+from isonomia.models.adapt import adapt
+from isonomia.models.wrappers import Steady
 from isonomia.records import Verdict
 from isonomia.records.store import ANSWER_PREFIX
+from isonomia.spec.safety import Safety
 
 Entries = dict[str, Any]
 
@@ -58,7 +61,10 @@ class Repeatable:
             self.calls += 1
             return self.model(rows)
 
-        return new_check(self.prop, None if self.model is None else model, self.population, **self._options)
+        asked: Any = None if self.model is None else model
+        if self._always:
+            asked = Steady(adapt(model), _due=2**62, _first=None)
+        return new_check(self.prop, asked, self.population, **self._options)
 
     def replayed(self, entries: Mapping[str, Any], prop: Any = None) -> Verdict:
         """Repeat it from what leaves the house, without data, model and permissions."""
@@ -72,7 +78,14 @@ class Repeatable:
     @property
     def _options(self) -> dict[str, Any]:
         # Nothing is asked twice to see whether the model changes its mind, so that calls can be counted.
-        return {"seed": 3, "random_model": True, **self.options}
+        return {"seed": 3, "random_model": not self._always, **self.options}
+
+    @property
+    def _always(self) -> bool:
+        """Whether it is a claim that makes no sense for a model that answers at random."""
+        if not isinstance(self.prop, Safety) or self.model is None:
+            return False
+        return any(item.always for item in self.prop.spec.ensures)
 
 
 def timeless(entries: Mapping[str, Any]) -> dict[str, Any]:

@@ -225,7 +225,9 @@ def test_a_function_is_asked_what_it_answers(name: str, event: str, isonomia: Co
 def test_a_model_that_tosses_coins_is_drafted_as_one(isonomia: Command, tmp_path: Path) -> None:
     done = isonomia("init", "a_lender:coin", write(people(), "people.csv"))
     assert done.returncode == 0, done.stderr
-    assert tomllib.loads((tmp_path / "audit.toml").read_text("utf-8"))["model"]["random"] is True
+    draft = tomllib.loads((tmp_path / "audit.toml").read_text("utf-8"))
+    assert draft["model"]["random"] is True
+    assert "flips" in [found.get("safety") for found in draft["property"]]
     assert ran(isonomia)
 
 

@@ -53,11 +53,14 @@ def _grow(part: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
 
 EXPRESSIONS: st.SearchStrategy[Any] = st.recursive(CONSTANTS | st.builds(Name, NAMES), _grow, max_leaves=12)
 RATES = st.none() | st.floats(0.001, 1.0)
+NOISE = st.none() | st.floats(0.0, 0.999)
 
 
 @settings(max_examples=300, deadline=None)
-@given(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS, RATES)
-def test_what_is_written_reads_back_the_same(value: Any, required: Any, ensured: Any, rate: float | None) -> None:
+@given(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS, RATES, NOISE)
+def test_what_is_written_reads_back_the_same(
+    value: Any, required: Any, ensured: Any, rate: float | None, noise: float | None
+) -> None:
     spec = Spec(
         ("compas",),
         ("x1", "v1"),
@@ -65,7 +68,7 @@ def test_what_is_written_reads_back_the_same(value: Any, required: Any, ensured:
         ("d1",),
         PythonBlock("d1 = predict(x1)"),
         (),
-        (Ensures(ensured, rate),),
+        (Ensures(ensured, None, noise) if noise is not None else Ensures(ensured, rate),),
     )
     assert parse_nomos(spec_text(spec)) == spec
 

@@ -322,7 +322,7 @@ SPECIFICATIONS = Wording(
         "$END": "the end of the text",
     },
     # The last three are `==>`, `||` and `&&`.
-    quiet={"SIGN", "POINT", "DOT", "LSQB", "RELATION", "RATE", "__ANON_1", "__ANON_2", "__ANON_3"},
+    quiet={"SIGN", "POINT", "DOT", "LSQB", "RELATION", "RATE", "NOISE", "__ANON_1", "__ANON_2", "__ANON_3"},
     hints={
         "=": "write `==` to compare, and `:=` to give a variable its value",
         "&": "write `&&`",

@@ -19,6 +19,7 @@ from isonomia.audits.protocol import (
     RecordedCounts,
     refuse_rates_options,
 )
+from isonomia.errors import UsageError
 from isonomia.spec.safety import Safety
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KSAFETY", "KSafetyAudit"]
 
-_NAMED = ("monotone", "robust", "invariant_to", "implies_after")
+_NAMED = ("monotone", "robust", "invariant_to", "flips", "implies_after")
 _NOT_FROM_A_FILE = ("source", "allow_code", "functions", "domains")
 
 _STORED = ("inputs", "choices", "rows", "minimal")
@@ -38,7 +39,7 @@ def _strict(prop: Safety) -> list[str]:
     """The conditions that must always be true; for any other, one case that breaks it proves nothing."""
     from isonomia.spec.nomos.text import expression_text
 
-    return [expression_text(item.condition) for item in prop.spec.ensures if item.rate is None or item.rate >= 1.0]
+    return [expression_text(item.condition) for item in prop.spec.ensures if item.always]
 
 
 def _asks_model(prop: Safety) -> bool:
@@ -85,6 +86,14 @@ class KSafetyAudit:
         """Refuse a check without a model if the specification queries one and has no ``predict`` of its own."""
         refuse_rates_options(check, "a k-safety property")
         prop = check.prop
+        if check.random_model and check.model is not None and (always := _strict(prop)):
+            raise UsageError(
+                f"`ensures {always[0]}` must be true in every case, but the model may answer at random, so that it is "
+                "false now and then whatever the change does. Say by how much changes may be more frequent than when "
+                "the model is asked again: safety.flips(feature, eps=0.02), the option noise=0.02 of monotone, robust "
+                f"and invariant_to, or `ensures {always[0]} up to noise + 0.02;` in a specification. Or say in which "
+                f"share of cases it must be true: `ensures {always[0]} in 99% of cases;`"
+            )
         if check.model is None and not prop.spec.imports and not prop.functions and _asks_model(prop):
             return replace(check, model=check.required_model)
         return check
@@ -158,8 +167,10 @@ class KSafetyAudit:
                 yield RecordedCounts(key, tested, entry["n"], exactly=False)
                 for piece in entry["pieces"]:
                     yield from _cases(key, piece)
-                    for cell in (cell for side in piece["bets"] for cell in side):
+                    for cell in (cell for side in piece.get("bets", ()) for cell in side):
                         yield RecordedCounts(key, cell, piece["tested"])
+                    if "pairs" in piece:
+                        yield RecordedCounts(key, piece["pairs"], piece["tested"] - piece["failed"])
             elif key == "every case":
                 yield from _cases(key, entry)
             elif key == "found":

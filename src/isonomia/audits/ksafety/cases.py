@@ -27,7 +27,7 @@ from isonomia.audits.ksafety.evaluate import (
     joined_truths,
     tested,
 )
-from isonomia.audits.ksafety.evidence import Cells, Tally, weight_of
+from isonomia.audits.ksafety.evidence import PAIRS, Cells, Tally, weight_of
 from isonomia.audits.ksafety.functions import call_function, draw_only
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.populations.domains import Domain
@@ -183,6 +183,9 @@ class Judgement:
     changed
         For each case that violates, how many features its records differ in and how far, summed over the records that
         were put to the model.
+    pairs
+        For a claim beyond noise, ``5 * changes + repeats`` for each case: how many of its four pairs of answers about
+        the two records violate, and how many of its four pairs of answers about the same record. Else empty.
     """
 
     cases: Cases
@@ -192,6 +195,7 @@ class Judgement:
     vacuous: Booleans
     reasons: Counter[str]
     changed: NDArray[np.float64]
+    pairs: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @property
     def domain(self) -> Domain:
@@ -213,6 +217,7 @@ class Judgement:
             int(np.count_nonzero(self.vacuous)),
             Counter(self.reasons),
             cells=cells,
+            pairs=np.bincount(self.pairs[~self.failed], minlength=PAIRS).tolist() if len(self.pairs) else [],
         )
         if weighed:
             parts = self.cases.parts
@@ -272,6 +277,8 @@ class Runner:
         Whether the block is code that draws random numbers; then the last choice of a case is their seed.
     workers
         Judges cases in place of this process; ``None`` where nothing does.
+    at_random
+        Whether the model may answer at random. If not, it is queried once about equal records of a batch.
     """
 
     program: CompiledSpec
@@ -279,6 +286,7 @@ class Runner:
     seconds: float
     draws: bool
     workers: JudgesCases | None = None
+    at_random: bool = False
 
     def run(self, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases whose choices are made; all are accepted unless a choice is out of range."""
@@ -304,8 +312,15 @@ class Runner:
             run_block(program, self.seconds, batch, seeds)
         for step in program.finish:
             batch.values[step.name] = evaluate(step.value, batch)
-        violates, vacuous = [], []
-        for item in program.ensures:
+        violates, vacuous, pairs = [], [], np.zeros(0, dtype=np.intp)
+        if program.at_random:
+            changes, repeats, no_value = _beyond_noise(program, batch)
+            failed |= no_value
+            pairs = 5 * changes + repeats
+            # Shown as violating: the answers about each record agree, and all of them violate.
+            violates.append((changes == 4) & (repeats == 0) & ~failed)
+            vacuous.append(np.zeros(batch.n, dtype=bool))
+        for item in () if program.at_random else program.ensures:
             met, no_value, idle = _met(item, batch)
             failed |= no_value
             violates.append(~met & ~no_value & ~batch.unclear)
@@ -313,7 +328,7 @@ class Runner:
         bad = np.stack(violates)
         nothing = np.logical_and.reduce(vacuous) & ~failed
         changed = _changes(program, batch, np.logical_or.reduce(bad))
-        return Judgement(cases, batch, bad, failed, nothing, _reasons(batch, failed), changed)
+        return Judgement(cases, batch, bad, failed, nothing, _reasons(batch, failed), changed, pairs)
 
     def ask(self, what: str, domain: Domain, records: Any) -> Answers:
         """The model's predictions, or scores, for records or for a table of its inputs.
@@ -322,7 +337,7 @@ class Runner:
         """
         if isinstance(records, Table):
             return self._answers(what, records)
-        same = domain.unique(records)
+        same = None if self.at_random else domain.unique(records)
         if same is None:
             return self._in_pieces(what, domain, records)
         first, back = np.unique(same, return_index=True, return_inverse=True)[1:]
@@ -404,6 +419,33 @@ def _joined(parts: Sequence[Answers]) -> Answers:
     if all(why is None for _, why in parts):
         return data, None
     return data, np.concatenate([np.full(len(answers), None) if why is None else why for answers, why in parts])
+
+
+def _beyond_noise(program: CompiledSpec, batch: Evaluation) -> tuple[NDArray[np.intp], NDArray[np.intp], Booleans]:
+    """Ask a second time: how many of four pairs of answers violate, about two records, and about the same record.
+
+    With the answers ``a``, ``a'`` about the first record and ``b``, ``b'`` about the second, the pairs about two
+    records are ``ab``, ``ab'``, ``a'b`` and ``a'b'``; those about one are ``aa'``, ``a'a``, ``bb'`` and ``b'b``. Last,
+    the cases in which something had no value.
+    """
+    item, names = program.ensures[0], [step.name for step in program.finish]
+    first = [batch.values[name] for name in names]
+    second = [evaluate(step.value, batch) for step in program.finish]
+    failed = np.zeros(batch.n, dtype=bool)
+
+    def violated(pairs: Sequence[tuple[Value, Value]]) -> NDArray[np.intp]:
+        count = np.zeros(batch.n, dtype=np.intp)
+        for pair in pairs:
+            batch.values |= dict(zip(names, pair, strict=True))
+            met, no_value, _ = _met(item, batch)
+            failed[no_value] = True
+            count += ~met
+        return count
+
+    one, other = zip(first, second, strict=True)
+    repeats = violated([one, one[::-1], other, other[::-1]])
+    changes = violated([(left, right) for left in one[::-1] for right in other[::-1]])
+    return changes, repeats, failed
 
 
 def _met(item: Ensures, batch: Evaluation) -> tuple[Booleans, Booleans, Booleans]:

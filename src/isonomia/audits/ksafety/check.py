@@ -199,7 +199,10 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     check, prop, runner = setup.check, setup.check.prop, setup.runner
     sampled = setup.subject.sample and setup.evidence.rated
     drawn = isinstance(check.population, Census) and not check.population.exact
-    if prop.enumerate is False or setup.subject.fresh or sampled or drawn:
+    at_random = check.random_model or setup.evidence.noise is not None
+    if at_random and prop.enumerate:
+        raise UsageError("expected random cases (enumerate=False): the answer to every case is itself random")
+    if prop.enumerate is False or setup.subject.fresh or sampled or drawn or at_random:
         if prop.enumerate:
             raise UsageError("expected a census to try every case, but these inputs stand for others")
         return None

@@ -89,6 +89,11 @@ class CompiledSpec:
     system: tuple[FunctionCall, ...] = ()
 
     @property
+    def at_random(self) -> bool:
+        """Whether the claim is about changes beyond the model's own noise, so that every query is asked twice."""
+        return any(item.noise is not None for item in self.ensures)
+
+    @property
     def k(self) -> int | None:
         """How many runs of the system under test a case compares; ``None`` where only running the block tells."""
         return None if self.code is not None else len(self.system)
@@ -148,7 +153,23 @@ def compile_spec(
     _refuse_draws(ensures, random)
     preparation, finish = _split(phased, random)
     system = () if isinstance(block, CodeBlock) else _system_calls(block.steps, asking)
-    return CompiledSpec(spec, (*spec.before, *preparation), code, finish, ensures, finals, asking, system)
+    program = CompiledSpec(spec, (*spec.before, *preparation), code, finish, ensures, finals, asking, system)
+    if program.at_random:
+        _refuse_unpaired(program)
+    return program
+
+
+def _refuse_unpaired(program: CompiledSpec) -> None:
+    """Noise is defined for two answers of the model and one condition on them."""
+    names = {name.name for item in program.ensures for name in names_in(item.condition)}
+    asked = [step for step in program.finish if isinstance(step.value, FunctionCall) and step.value in program.system]
+    paired = len(asked) == 2 == len(program.finish) and names >= {step.name for step in asked}
+    if program.code is not None or len(program.ensures) > 1 or not paired:
+        raise SpecError(
+            "`up to noise` compares two answers of the model: expected a single `ensures` about two outputs, each set "
+            "to one predict(...) or score(...) in the block",
+            program.spec.ensures[0].place,
+        )
 
 
 def _system_calls(steps: Sequence[Var], asking: frozenset[str]) -> tuple[FunctionCall, ...]:

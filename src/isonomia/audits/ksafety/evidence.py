@@ -3,6 +3,15 @@
 An ``ensures`` without a rate must be true of every case. One violation refutes it, and no number of good cases proves
 it; what they prove is that violations are rarer than ``eps``. An ``ensures`` with a rate is a claim about a share, and
 is decided by bets like every other share.
+
+An ``ensures`` beyond noise is a claim about the mean of one number for each case, and is decided by bets on that mean.
+The model is asked twice about each of a case's two records. The number is the share of the four pairs of answers about
+different records that violate, minus the share of the four pairs about the same record that do. All four answers are
+independent draws, so each pair has the probability that the claim speaks of, and the number's mean is the difference of
+the two probabilities, whatever the case. For ``d1 == d2`` a case with the probabilities ``p_k`` and ``q_k`` of its
+answers has the mean ``sum((p_k - q_k)**2) / 2``: 0 if and only if the change has no effect, and never negative, so that
+effects on different cases do not cancel. Three queries (two about one record) would have a mean that can be negative,
+and for a model that seldom errs a variance of the order of its error rate, rather than of its square.
 """
 
 from __future__ import annotations
@@ -11,6 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import zip_longest
 from math import ceil, log, log1p
 from typing import TypeAlias
 
@@ -21,20 +31,26 @@ from isonomia.engine.journal import Entry, exact_fraction
 from isonomia.errors import NumericalError
 from isonomia.evidence.bet_evidence import AnyWealth, BetEvidence, bets_for
 from isonomia.evidence.confidence_sequences import mean_interval
+from isonomia.evidence.inversion import inversion_for
 from isonomia.records.verdict import Expression
 from isonomia.spec.nomos.text import expression_text
-from isonomia.spec.nomos.tree import Ensures
-from isonomia.spec.tree import Column, Comparison, Constant, Formula, Junction, Leaf, Rate
+from isonomia.spec.nomos.tree import Binary, Ensures, Name
+from isonomia.spec.tree import Column, Comparison, Constant, Formula, Junction, Leaf, Mean, Rate
 
 __all__ = [
+    "PAIRS",
     "Cells",
+    "NoiseClaim",
     "RateEvidence",
     "RateState",
     "Share",
     "Tally",
+    "beyond_noise",
     "compared_share",
     "complete_share",
     "drawn_share",
+    "noise_claim",
+    "noise_shares",
     "rate_evidence",
     "weight_of",
 ]
@@ -47,6 +63,14 @@ not in the second. Empty where there are no bets."""
 
 Share: TypeAlias = tuple[float | None, float, float]
 """Estimate, lowest and highest."""
+
+PAIRS = 25
+"""How many results a case can have that is asked twice: 0 to 4 pairs that violate, about two records and about one."""
+
+_LEVELS = np.arange(5) / 4.0
+_CHANGES, _REPEATS = np.divmod(np.arange(PAIRS), 5)
+_BEYOND = (_CHANGES - _REPEATS) / 4.0
+_MEAN = Mean(Column("beyond noise"))
 
 
 @dataclass(slots=True)
@@ -71,6 +95,8 @@ class Tally:
         that failed without violating it, in units of one input.
     cells
         The counts that settle the bets, for one piece of a batch: pieces are settled one after the other.
+    pairs
+        For a claim beyond noise, how many cases that did not fail had each of the ``PAIRS`` results; else empty.
     """
 
     by_ensures: list[int]
@@ -85,6 +111,7 @@ class Tally:
     bad_weight: list[Fraction] = field(default_factory=list)
     failed_weight: list[Fraction] = field(default_factory=list)
     cells: Cells = ((), ())
+    pairs: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.bad_weight = self.bad_weight or [Fraction(0)] * len(self.by_ensures)
@@ -113,6 +140,7 @@ class Tally:
             self.weight + other.weight,
             [one + two for one, two in zip(self.bad_weight, other.bad_weight, strict=True)],
             [one + two for one, two in zip(self.failed_weight, other.failed_weight, strict=True)],
+            pairs=[one + two for one, two in zip_longest(self.pairs, other.pairs, fillvalue=0)],
         )
 
     def pack(self, *, weighed: bool) -> Entry:
@@ -128,6 +156,8 @@ class Tally:
             "vacuous": self.vacuous,
             "reasons": [list(pair) for pair in self.reasons.items()],
         }
+        if self.pairs:
+            return {**counts, "pairs": self.pairs}
         if not weighed:
             return {**counts, "bets": [[cell.tolist() for cell in side] for side in self.cells]}
         return {
@@ -150,6 +180,7 @@ class Tally:
             rejected,
             without_choice,
         )
+        tally.pairs = list(entry.get("pairs", ()))
         if "weight" in entry:
             tally.weight = exact_fraction(entry["weight"])
             tally.bad_weight = list(map(exact_fraction, entry["bad_weight"]))
@@ -170,11 +201,14 @@ class RateState:
         The counts of the cases.
     holding, violating
         The bets on the ``ensures`` with a rate: failed cases count as violations in the first, but not in the second.
+    history
+        For a claim beyond noise, the counts that settled the bets, piece by piece.
     """
 
     tally: Tally
     holding: tuple[AnyWealth, ...] = ()
     violating: tuple[AnyWealth, ...] = ()
+    history: tuple[Cells, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +231,8 @@ class RateEvidence:
         The numbers of the ``ensures`` without and with a rate.
     bets
         The bets on those with a rate, joined by "and"; ``None`` where there are none.
+    noise
+        The claim beyond noise, which is the only ``ensures``; ``None`` where there is none.
     """
 
     delta: float
@@ -204,6 +240,7 @@ class RateEvidence:
     strict: tuple[int, ...]
     rated: tuple[int, ...]
     bets: BetEvidence | None
+    noise: NoiseClaim | None = None
 
     @property
     def needed(self) -> int:
@@ -228,17 +265,30 @@ class RateEvidence:
 
     def cells(self, violates: Booleans, failed: Booleans) -> Cells:
         """The counts that settle the bets."""
-        if self.bets is None:
+        if self.bets is None or self.noise is not None:
             return (), ()
         return self._cells(violates | failed), self._cells(violates)
 
     def settle(self, state: RateState, tally: Tally) -> RateState:
         """Take in cases that were counted."""
-        holding, violating = state.holding, state.violating
+        holding, violating, history = state.holding, state.violating, state.history
         if self.bets is not None:
-            holding = self.bets.step(holding, dict(zip(self.bets.channels, tally.cells[0], strict=True)))
-            violating = self.bets.step(violating, dict(zip(self.bets.channels, tally.cells[1], strict=True)))
-        return RateState(state.tally + tally, holding, violating)
+            cells = tally.cells
+            if self.noise is not None:
+                cells = self._noisy_cells(self.noise, tally)
+                history = (*history, cells)
+            holding = self.bets.step(holding, dict(zip(self.bets.channels, cells[0], strict=True)))
+            violating = self.bets.step(violating, dict(zip(self.bets.channels, cells[1], strict=True)))
+        return RateState(state.tally + tally, holding, violating, history)
+
+    def _noisy_cells(self, noise: NoiseClaim, tally: Tally) -> Cells:
+        """The counts of a claim beyond noise; a case that failed has the highest value, and then the lowest."""
+        assert self.bets is not None
+        (channel,) = self.bets.channels
+        numbers = np.repeat(_BEYOND, tally.pairs) if tally.pairs else np.zeros(0)
+        ends = (np.full(tally.failed, end) for end in (1.0, noise.lowest))
+        above, below = (channel.grid.tally([np.concatenate([numbers, end])]) for end in ends)
+        return (above,), (below,)
 
     def _cells(self, violates: Booleans) -> tuple[NDArray[np.float64], ...]:
         assert self.bets is not None
@@ -269,8 +319,39 @@ class RateEvidence:
         return 1.0 - self.delta ** (1.0 / n) if n else 1.0
 
 
-def rate_evidence(rates: Sequence[float | None], eps: float, delta: float) -> RateEvidence:
-    """The evidence for ``ensures`` with these rates; a rate of ``None`` means always."""
+@dataclass(frozen=True, slots=True)
+class NoiseClaim:
+    """A claim beyond noise: by how much violations may be more frequent, and the lowest value of a case.
+
+    Where ``d1 == d2`` or an order is claimed, a case is at least -1/2. For an order, at most one of ``aa'`` and ``a'a``
+    violates. For equality, if ``a`` and ``a'`` differ and ``b`` and ``b'`` do, each of ``b`` and ``b'`` differs from
+    ``a`` or from ``a'``, so that at least two of the four other pairs violate. Any other condition allows -1.
+    """
+
+    margin: float
+    lowest: float
+
+
+def noise_claim(ensures: Sequence[Ensures]) -> NoiseClaim | None:
+    """The claim beyond noise, if there is one: then it is the only one."""
+    for item in ensures:
+        if item.noise is not None:
+            match item.condition:
+                case Binary(operator="==" | "<=" | ">=", left=Name(), right=Name()):
+                    return NoiseClaim(item.noise, -0.5)
+                case _:
+                    return NoiseClaim(item.noise, -1.0)
+    return None
+
+
+def rate_evidence(
+    rates: Sequence[float | None], eps: float, delta: float, noise: NoiseClaim | None = None
+) -> RateEvidence:
+    """The evidence for ``ensures`` with these rates; a rate of ``None`` means always, unless it is beyond noise."""
+    if noise is not None:
+        claim = Comparison(_MEAN, (("<=", Constant(noise.margin)),))
+        bets = bets_for(claim, {_MEAN: (noise.lowest, 1.0)}, (None,), delta)
+        return RateEvidence(delta, eps, (), (0,), bets, noise)
     strict = tuple(number for number, rate in enumerate(rates) if rate is None or rate >= 1.0)
     rated = tuple(number for number in range(len(rates)) if number not in strict)
     return RateEvidence(delta, eps, strict, rated, _bets(rates, rated, delta) if rated else None)
@@ -325,6 +406,49 @@ def drawn_share(tally: Tally, number: int, delta: float) -> Share:
     return bad / n, low, high
 
 
+def noise_shares(tally: Tally, delta: float) -> tuple[Share, Share]:
+    """How often the condition is false between two records, and between two answers about one."""
+    counts = np.asarray(tally.pairs or [0] * PAIRS, dtype=float)
+    n, shares = counts.sum(), []
+    for levels in (_CHANGES, _REPEATS):
+        cells = np.bincount(levels, weights=counts, minlength=5).astype(float)
+        estimate = float(cells @ _LEVELS / n) if n else None
+        shares.append((estimate, *mean_interval(_LEVELS, cells, delta)))
+    return shares[0], shares[1]
+
+
+def beyond_noise(evidence: RateEvidence, state: RateState, *, rough: bool = False) -> Share:
+    """By how much the first share exceeds the second, each limit at the risk ``delta``: from the verdict's own bets.
+
+    With ``rough``, both limits are at ``delta`` together, and wider.
+    """
+    assert evidence.noise is not None
+    assert evidence.bets is not None
+    noise, counts = evidence.noise, np.asarray(state.tally.pairs or [0] * PAIRS, dtype=float)
+    n = counts.sum()
+    if not n:
+        return None, noise.lowest, 1.0
+    estimate = float(counts @ _BEYOND / n)
+    if rough:
+        cells = np.bincount(_CHANGES - _REPEATS + 4, weights=counts, minlength=9).astype(float)
+        return estimate, *mean_interval(np.linspace(-1.0, 1.0, 9), cells, evidence.delta)
+    error = float(np.sqrt(max(counts @ _BEYOND**2 / n - estimate**2, 1.0 / n) / n))
+    inversion = inversion_for(_MEAN, {_MEAN: (noise.lowest, 1.0)}, (None,))
+    assert inversion is not None
+    ends = []
+    for side in (1, 0):  # failed cases make it as low as possible, and as high
+        history = [dict(zip(inversion.channels, cells[side], strict=True)) for cells in state.history]
+        limits = (noise.lowest, 1.0)
+        ends.append(inversion.interval(history, evidence.delta, (estimate, error), limits)[1 - side])
+    low, high = ends
+    decision = evidence.decision(state)
+    return (
+        estimate,
+        max(low, noise.margin) if decision is False else low,
+        min(high, noise.margin) if decision is True else high,
+    )
+
+
 def compared_share(item: Ensures, share: Share, eps: float | None, held: bool = False) -> Expression:
     """The share that violates an ``ensures``, and what it must not exceed.
 
@@ -332,8 +456,11 @@ def compared_share(item: Ensures, share: Share, eps: float | None, held: bool = 
     is. ``held`` says whether the answer is *holds*.
     """
     estimate, low, high = share
+    if item.noise is not None:
+        text = f"P[`{expression_text(item.condition)}` is false] - P[it is false when asked again]"
+        return Expression(text, "<=", item.noise, estimate, low, high)
     allowed = 0.0 if item.rate is None else _allowed(item.rate)
-    if (item.rate is None or item.rate >= 1.0) and eps is not None:
+    if item.always and eps is not None:
         allowed = eps
         if held:
             # A test for no violation is sharper than an interval that allows for any number of them.

@@ -20,7 +20,7 @@ from isonomia.audits.ksafety.cases import Cases, Judgement, draw_choices, prepar
 from isonomia.audits.ksafety.choices import SEEDS, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
 from isonomia.audits.ksafety.evaluate import Evaluation
-from isonomia.audits.ksafety.evidence import RateState, Tally, compared_share, drawn_share
+from isonomia.audits.ksafety.evidence import PAIRS, RateState, Tally, beyond_noise, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.verdict import SafetyOutcome
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, shrink_all
@@ -31,7 +31,7 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.seeds import batch_rng
-from isonomia.errors import IsonomiaError
+from isonomia.errors import IsonomiaError, UsageError
 from isonomia.populations.domains import Domain
 from isonomia.records.verdict import Expression
 
@@ -252,6 +252,12 @@ class SampledCases:
         for piece in batch.pieces:
             state = self.setup.evidence.settle(state, piece)
         tally = state.tally
+        if tally.pairs and tally.tested > tally.failed and not sum(tally.pairs[k] for k in range(PAIRS) if k % 5 < 4):
+            raise UsageError(
+                "expected answers that can be compared, but the model never gave the same one twice about the same "
+                f"record, in {tally.tested:,} cases: say which differences do not count, as tolerance=0.1 of "
+                "safety.flips(...), or `ensures abs(d1 - d2) <= 0.1 up to noise + 0.02;`"
+            )
         rejected, without_choice = tally.rejected + batch.rejected, tally.without_choice + batch.without_choice
         return replace(state, tally=replace(tally, rejected=rejected, without_choice=without_choice))
 
@@ -277,7 +283,10 @@ class SampledCases:
 
     def compared(self, state: RateState) -> Expression | None:
         """The share of cases that violate the first ``ensures``."""
-        share = drawn_share(state.tally, 0, self.setup.evidence.delta)
+        evidence = self.setup.evidence
+        share = drawn_share(state.tally, 0, evidence.delta)
+        if evidence.noise is not None:
+            share = beyond_noise(evidence, state, rough=True)
         eps = None if state.tally.by_ensures[0] else self.setup.check.prop.eps
         return compared_share(self.setup.program.spec.ensures[0], share, eps)
 
@@ -375,6 +384,7 @@ def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
         seconds=setup.seconds(),
         remarks=(remark,) if before else (),
         corners=corners,
+        beyond=None if setup.evidence.noise is None else beyond_noise(setup.evidence, ended.state),
     )
     return outcome.with_failures({} if corners is None else corners.reasons).with_failures(
         {} if listed is None else listed.why_failed
@@ -437,10 +447,13 @@ def _without_draws(setup: Setup, corners: Corners | None, stopped: str) -> Safet
 
 
 def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
-    """The violations among the draws; the model is set up only where it has to be queried."""
+    """The violations among the draws; the model is set up only where it has to be queried.
+
+    Those of a model that answers at random are not made smaller: among many changes, one would violate by chance.
+    """
 
     def smaller(violations: Sequence[Violation]) -> list[Violation]:
-        return shrink_all(setup.runner, violations)
+        return list(violations) if setup.check.random_model else shrink_all(setup.runner, violations)
 
     return setup.summary(smaller, interrupted=interrupted)
 

@@ -21,7 +21,7 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, JudgesCases, Runner, prepared_cases
 from isonomia.audits.ksafety.choices import OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
-from isonomia.audits.ksafety.evidence import RateEvidence, rate_evidence
+from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import ignored_functions, is_domain, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
@@ -111,7 +111,8 @@ class Setup:
     def evidence(self) -> RateEvidence:
         """How it is decided."""
         prop = self.check.prop
-        return rate_evidence([item.rate for item in prop.spec.ensures], prop.eps, self.check.delta)
+        ensures = prop.spec.ensures
+        return rate_evidence([item.rate for item in ensures], prop.eps, self.check.delta, noise_claim(ensures))
 
     @cached_property
     def finished(self) -> bool:
@@ -166,7 +167,7 @@ class Setup:
             nobody: Any = None
             watch = Steady(nobody) if watched else None
             workers = CaseWorkers(check.pool, self._told, journal, model, watch, self._spread)
-        return Runner(program, asker, check.prop.seconds, self._draws, workers)
+        return Runner(program, asker, check.prop.seconds, self._draws, workers, check.random_model)
 
     @property
     def _draws(self) -> bool:
@@ -195,6 +196,7 @@ class Setup:
             None if self.make is None else check.population,
             self.make,
             check.seed,
+            check.random_model,
         )
         return Shared(told, "the specification")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.corners import Corners
-from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share
+from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share, noise_shares
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.violations import ViolationSummary, is_proof
 from isonomia.audits.verdicts import new_verdict, same_answers, stored_violations
@@ -50,6 +50,8 @@ class SafetyOutcome:
     failures
         Why cases outside ``tally`` failed, and how many: known counterexamples, corners, and the cases of a sample's
         rows.
+    beyond
+        For a claim beyond noise, by how much answers change more often than when asked again.
     """
 
     answer: bool | None
@@ -63,6 +65,7 @@ class SafetyOutcome:
     drawn: Tally | None = None
     corners: Corners | None = None
     failures: Mapping[str, int] = field(default_factory=dict)
+    beyond: Share | None = None
 
     def with_failures(self, failures: Mapping[str, int]) -> SafetyOutcome:
         """The same outcome with further failed cases: whatever step they come from, they count against *holds*."""
@@ -87,19 +90,21 @@ def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
     check, program, shown = setup.check, setup.program, outcome.summary.counterexamples
     fact = outcome.complete or (outcome.answer is False and any(is_proof(program, item) for item in shown))
     shares = [_share(number, outcome, check.delta) for number in range(len(program.spec.ensures))]
+    names = [f"violates {expression_text(item.condition)}" for item in program.spec.ensures]
+    leaves, compared = list(zip(names, shares, strict=True)), shares
+    if outcome.beyond is not None:
+        pair = noise_shares(outcome.tally, check.delta)
+        leaves, compared = list(zip((names[0], f"{names[0]}, asked again"), pair, strict=True)), [outcome.beyond]
     return new_verdict(
         check,
         outcome.answer,
         risk=0.0 if fact or outcome.answer is None else check.delta,
         method="exact" if outcome.complete else "tests",
         samples=outcome.tested,
-        leaves=tuple(
-            LeafRecord(f"violates {expression_text(item.condition)}", outcome.estimating.tested, *share)
-            for item, share in zip(program.spec.ensures, shares, strict=True)
-        ),
+        leaves=tuple(LeafRecord(name, outcome.estimating.tested, *share) for name, share in leaves),
         expressions=tuple(
             _expression(item, number, share, outcome, check.prop.eps)
-            for number, (item, share) in enumerate(zip(program.spec.ensures, shares, strict=True))
+            for number, (item, share) in enumerate(zip(program.spec.ensures, compared, strict=True))
         ),
         stopped=outcome.stopped,
         assumptions=_assumptions(setup, outcome),
@@ -177,8 +182,13 @@ def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
     if setup.evidence.strict and not outcome.complete and not tally.violating and not tally.weight:
         remarks += _without_violation(setup, outcome)
     if tally.violating:
-        remarks.append(_distinct(summary))
-    if tally.violating and summary.gone > 0:
+        remarks.append(_distinct(summary, "distinct violation" if outcome.beyond is None else "consistent flip"))
+    if tally.violating and summary.gone > 0 and setup.check.random_model:
+        remarks.append(
+            f"{plural(summary.gone, 'violation')} did not occur again when the model was asked again, which is to be "
+            "expected of a model that answers at random; those shown occurred again"
+        )
+    elif tally.violating and summary.gone > 0:
         remarks.append(
             f"{plural(summary.gone, 'violation')} did not occur when the same case was computed again: "
             "something in it draws from something else than its seed, or does not answer the same to the same question"
@@ -192,8 +202,8 @@ def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _distinct(summary: ViolationSummary) -> str:
-    violations, inputs = plural(summary.distinct, "distinct violation"), plural(summary.inputs, "input")
+def _distinct(summary: ViolationSummary, called: str) -> str:
+    violations, inputs = plural(summary.distinct, called), plural(summary.inputs, "input")
     if summary.exact:
         return f"{violations} of {inputs} were found"
     least = "at least " if summary.inputs >= summary.distinct else ""
@@ -220,8 +230,10 @@ def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
 def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
     tally, summary, corners = outcome.tally, outcome.summary, outcome.corners
     conditions = [expression_text(item.condition) for item in setup.program.spec.ensures]
+    changes, repeats = noise_shares(tally, setup.check.delta)
     return {
         "audit": AUDIT,
+        **({} if outcome.beyond is None else {"noise": {"changes": changes[0], "again": repeats[0]}}),
         "k": setup.program.k,
         "eps": setup.check.prop.eps,
         "complete": outcome.complete,

@@ -39,6 +39,9 @@ def _finding(verdict: Verdict, compact: bool) -> str:
     if "violations" not in details:
         return verdict.stopped if item is None else quantity_finding(item, compact)
     tested, bad = details["cases"]["tested"], details["violations"]["cases"]
+    if "noise" in details and item is not None and tested:
+        told = "answers change in {changes:.2%} of cases, in {again:.2%} when asked again".format(**details["noise"])
+        return f"{told}; difference {quantity_finding(item, compact)}"
     corners = details.get("corners", {"violating": 0})
     if corners["violating"] and not bad and verdict.answer == "violated":
         drawn = f", none of {tested:,} random cases" if tested else ""
@@ -102,8 +105,15 @@ def _kinds(verdict: Verdict) -> tuple[TableBlock, ...]:
     rest = len(kinds) - len(rows)
     if rest > 0:
         rows.append((f"{sum(kind['count'] for kind in kinds[SHOWN_KINDS:]):,}", f"in {rest} other kinds", "", ""))
-    title = f"{plural(total, 'violation')} of {plural(len(kinds), 'kind')}"
-    return (TableBlock(title, ("violations", "differs", "answers", "for example"), tuple(rows)),)
+    called = "consistent flip" if "noise" in verdict.details else "violation"
+    title = f"{plural(total, called)} of {plural(len(kinds), 'kind')}"
+    return (
+        TableBlock(
+            title,
+            ("cases" if "noise" in verdict.details else "violations", "differs", "answers", "for example"),
+            tuple(rows),
+        ),
+    )
 
 
 def _answers(kind: Mapping[str, Any]) -> str:
@@ -136,7 +146,8 @@ def _counts(details: Mapping[str, Any]) -> str:
     }
     words += [f"{cases[key]:,} {label}" for key, label in labels.items() if cases[key]]
     more = "" if bad.get("exact", True) else "more than "
-    words.append(f"{more}{plural(bad['distinct'], 'distinct violation')} of {plural(bad['inputs'], 'input')}")
+    called = "consistent flip" if "noise" in details else "distinct violation"
+    words.append(f"{more}{plural(bad['distinct'], called)} of {plural(bad['inputs'], 'input')}")
     if corners["tried"] and corners["violating"]:
         words.append(f"{plural(corners['violating'], 'violating corner')}")
     return ", ".join(words)

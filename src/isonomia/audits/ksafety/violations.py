@@ -423,8 +423,8 @@ def first_of_each(words: Words) -> NDArray[np.intp]:
 
 def is_proof(program: CompiledSpec, counterexample: Mapping[str, Any]) -> bool:
     """Whether a counterexample is proof: it violates an ``ensures`` that must always be true."""
-    strict = [item for item in program.spec.ensures if item.rate is None or item.rate >= 1.0]
-    return any(expression_text(item.condition) in counterexample["violates"] for item in strict)
+    strict = [expression_text(item.condition) for item in program.spec.ensures if item.always]
+    return any(text in counterexample["violates"] for text in strict)
 
 
 def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violation]:

@@ -85,6 +85,8 @@ class ToldCases:
         The inputs; for an unlimited population, a few examples of them.
     population, make, seed
         For fresh inputs: where they are drawn, what makes a domain of them, and the seed.
+    at_random
+        Whether the model may answer at random.
     """
 
     program: CompiledSpec
@@ -96,6 +98,7 @@ class ToldCases:
     population: Any = None
     make: Callable[[Table], Domain] | None = None
     seed: int = 0
+    at_random: bool = False
     _drawn: OrderedDict[str, Domain] = field(default_factory=OrderedDict)
 
     def domain_of(self, draw: FreshDraw | None) -> Domain:
@@ -117,7 +120,7 @@ class ToldCases:
         watched = None if watch is None else replace(watch, model=self.model)
         model: Model = self.model if watched is None else watched
         asker = Asker(VectorAnswers(model) if self.vectors else model, journal)
-        return Runner(self.program, asker, self.seconds, self.draws), watched
+        return Runner(self.program, asker, self.seconds, self.draws, at_random=self.at_random), watched
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +157,7 @@ class JudgedSlice:
     ----------
     accepted, rejected, without_choice
         Which cases are accepted, and how many are not.
-    violates, vacuous, changed
+    violates, vacuous, changed, pairs
         As a :class:`Judgement` of the accepted ones has them.
     failed
         Whether something could not be computed in one of them.
@@ -177,6 +180,7 @@ class JudgedSlice:
     violates: NDArray[np.bool_]
     vacuous: Booleans
     changed: NDArray[np.float64]
+    pairs: NDArray[np.intp]
     failed: bool
     values: bytes
     types: tuple[Any, ...]
@@ -220,6 +224,7 @@ def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
             judgement.violates,
             judgement.vacuous,
             judgement.changed,
+            judgement.pairs,
             bool(judgement.failed.any()) or bool(judgement.reasons),
             _packed(values, domain) if len(bad) else b"",
             types,
@@ -545,7 +550,8 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], wanted: int | None
     none = np.zeros(n, dtype=bool)
     vacuous = np.concatenate([part.vacuous for part in slices])[:n]
     changed = np.concatenate([part.changed for part in slices], axis=1)[:, :n]
-    return Judgement(begun.cases.take(which), batch, violates[:, :n], none, vacuous, Counter(), changed)
+    pairs = np.concatenate([part.pairs for part in slices])[:n]
+    return Judgement(begun.cases.take(which), batch, violates[:, :n], none, vacuous, Counter(), changed, pairs)
 
 
 def _one_value(parts: Sequence[Value], domain: Domain) -> Value:

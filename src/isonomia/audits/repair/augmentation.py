@@ -211,7 +211,7 @@ def _checked_props(value: Any) -> tuple[Safety, ...]:
                 f"expected a k-safety property, such as iso.safety.monotone(...) or a .nom file, but got a "
                 f"{type(prop).__name__}: for principal fairness there is iso.repair.PrincipalRepair"
             )
-        if any(item.rate is not None and item.rate < 1.0 for item in prop.spec.ensures):
+        if not all(item.always for item in prop.spec.ensures):
             raise UsageError(
                 f"expected {called(prop)} without rates in `ensures`, but it has one: say by eps which share of cases "
                 "may violate it"

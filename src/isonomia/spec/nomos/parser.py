@@ -191,23 +191,27 @@ def _take(parts: _Parts, node: Branch, text: str, cut: _BlankedText) -> None:
         case "block":
             parts.block = _block(text, cut)
         case _:
-            rate = node.children[1]
-            parts.ensures.append(Ensures(_expression(first, text), _rate(rate, text), place))
+            parts.ensures.append(Ensures(_expression(first, text), *_allowance(node.children[1], text), place))
     if isinstance(first, str):
         parts.places.append((str(first), place_in(text, first)))
 
 
-def _rate(token: Branch | Token | None, text: str) -> float | None:
+def _allowance(token: Branch | Token | None, text: str) -> tuple[float | None, float | None]:
+    """The share of cases in which a condition must be true, and by how much it may fail more often than by noise."""
     if token is None:
-        return None
+        return None, None
     assert isinstance(token, str)
-    word = token.split()[1]
+    at_random = token.startswith("up")
+    word = token.split("+", 1)[1].strip() if at_random else token.split()[1]
     value, most = float(word.rstrip("%")), 100.0 if word.endswith("%") else 1.0
-    if not 0.0 < value <= most:
+    if at_random and value >= most:
+        raise SpecError(f"a margin above noise is below 1 or 100%, but got {word}", place_in(text, token))
+    if not at_random and not 0.0 < value <= most:
         message = f"a required rate lies above 0 and is at most 1 or 100%, but got {word}"
         raise SpecError(message, place_in(text, token))
     # In decimals, so that 99.9% is the float 0.999: 99.9 / 100.0 is a different float, above it.
-    return float(Decimal(word[:-1]).scaleb(-2)) if word.endswith("%") else value
+    value = float(Decimal(word[:-1]).scaleb(-2)) if word.endswith("%") else value
+    return (None, value) if at_random else (value, None)
 
 
 def _expression(node: Branch | Token | None, text: str) -> Expression:

@@ -44,10 +44,10 @@ def step_text(step: Var | Requires | Ensures) -> str:
             return f"var {step.name} := {expression_text(step.value)};"
         case Requires():
             return f"requires {expression_text(step.condition)};"
-        case Ensures(rate=None):
-            return f"ensures {expression_text(step.condition)};"
         case Ensures():
-            return f"ensures {expression_text(step.condition)} in {step.rate!r} of cases;"
+            rate = "" if step.rate is None else f" in {step.rate!r} of cases"
+            noise = "" if step.noise is None else f" up to noise + {step.noise!r}"
+            return f"ensures {expression_text(step.condition)}{rate}{noise};"
 
 
 def expression_text(node: Expression) -> str:

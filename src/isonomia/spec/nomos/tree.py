@@ -111,11 +111,27 @@ class Requires:
 
 @dataclass(frozen=True, slots=True)
 class Ensures:
-    """``ensures condition;``, or ``ensures condition in 99% of cases;`` with the share of cases it must be true in."""
+    """``ensures condition;``, with ``in 99% of cases`` or ``up to noise + 2%`` before the semicolon.
+
+    Attributes
+    ----------
+    condition
+        What must be true.
+    rate
+        The share of cases in which it must be true.
+    noise
+        By how much it may be false more often than it is between two answers about the same record.
+    """
 
     condition: Expression
     rate: float | None = None
+    noise: float | None = None
     place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def always(self) -> bool:
+        """Whether a single case in which it is false refutes it."""
+        return self.noise is None and (self.rate is None or self.rate >= 1.0)
 
 
 @dataclass(frozen=True, slots=True)

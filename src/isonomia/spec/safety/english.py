@@ -155,6 +155,8 @@ def _amount(node: Expression, known: _Meanings) -> str:
 
 def _ensured(item: Ensures, known: _Meanings) -> str:
     rate = "" if item.rate is None else f" in at least {item.rate * 100:g}% of cases"
+    if item.noise is not None:
+        rate = f", or differ at most {item.noise * 100:g} percentage points more often than when asked again"
     pair = _pair(item.condition, known)
     if pair is not None:
         (what, record), way, (_, other) = pair

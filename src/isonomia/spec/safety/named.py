@@ -13,10 +13,11 @@ from isonomia.spec.safety.safety import Safety, property  # noqa: A004  (the wor
 from isonomia.spec.text import quote
 from isonomia.wording import listed
 
-__all__ = ["implies_after", "invariant_to", "monotone", "robust"]
+__all__ = ["flips", "implies_after", "invariant_to", "monotone", "robust"]
 
 _OUTPUTS = {"not lower": "d1 <= d2", "not higher": "d2 <= d1", "same": "d1 == d2"}
 _NEVER = {"not lower": "never lowers", "not higher": "never raises", "same": "never changes"}
+_DOES = {"not lower": "lowers", "not higher": "raises", "same": "changes"}
 _ANSWERS = {"predict": "prediction", "score": "score"}
 _BLOCK = ["output d1;", "output d2;", "{", "    d1 = {ask}(x1)", "    d2 = {ask}(x2)", "}"]
 
@@ -30,6 +31,7 @@ def monotone(
     at_least: float | None = None,
     output: str = "not lower",
     ask: str = "predict",
+    noise: float | None = None,
     **options: Any,
 ) -> Safety:
     """When one feature rises (or falls), the output is never lower (or never higher, or the same).
@@ -47,6 +49,9 @@ def monotone(
         ``"not lower"``, ``"not higher"`` or ``"same"``, of the changed input compared with the original.
     ask
         ``"predict"`` or ``"score"``.
+    noise
+        For a model that answers at random: by how much the output may be otherwise more often than it is between two
+        answers about the same record, such as 0.02.
     options
         As for :func:`property`.
 
@@ -71,7 +76,7 @@ def monotone(
         lines.append(f"requires v2 >= {_number('at_least', at_least)};")
     by = f"{step[0]!r} to {step[1]!r}" if isinstance(step, tuple | list) else repr(step)
     change = f"{doing} {_called(feature)} by {by}{_limited(at_most, at_least)}"
-    return _property(lines, output, ask, f"{output} when {feature} {way}", change, options)
+    return _property(lines, output, ask, f"{output} when {feature} {way}", change, noise, options)
 
 
 def robust(
@@ -81,6 +86,7 @@ def robust(
     whole: bool = False,
     output: str = "same",
     ask: str = "predict",
+    noise: float | None = None,
     **options: Any,
 ) -> Safety:
     """Small changes of some features leave the output as it is.
@@ -93,7 +99,7 @@ def robust(
         How far each may move either way; one number for all, or one per feature.
     whole
         Whether features move by whole numbers only; then there are finitely many cases.
-    output, ask, options
+    output, ask, noise, options
         As for :func:`monotone`.
 
     Examples
@@ -116,17 +122,19 @@ def robust(
         lines.append(f"var {moved} := setFeat({record}, {_feature(feature)}, {value});")
         record = moved
     change = f"Moving {_reaches(chosen, by)} either way{', in whole steps,' if whole else ''}"
-    return _property(lines, output, ask, f"robust to {', '.join(map(str, chosen))}", change, options)
+    return _property(lines, output, ask, f"robust to {', '.join(map(str, chosen))}", change, noise, options)
 
 
-def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predict", **options: Any) -> Safety:
+def invariant_to(
+    feature: str | int, *, output: str = "same", ask: str = "predict", noise: float | None = None, **options: Any
+) -> Safety:
     """Setting a feature to any other value that occurs leaves the output as it is.
 
     Parameters
     ----------
     feature
         By name, or by number from 0.
-    output, ask, options
+    output, ask, noise, options
         As for :func:`monotone`.
 
     Examples
@@ -134,14 +142,52 @@ def invariant_to(feature: str | int, *, output: str = "same", ask: str = "predic
     >>> print(invariant_to("sex").explain())
     Setting sex to any other value that occurs never changes the prediction.
     """
-    lines = [
+    change = f"Setting {_called(feature)} to any other value that occurs"
+    return _property(_another(feature), output, ask, f"invariant to {feature}", change, noise, options)
+
+
+def flips(
+    feature: str | int, *, eps: float = 0.02, tolerance: float = 0.0, ask: str = "predict", **options: Any
+) -> Safety:
+    """Setting a feature to any other value that occurs changes the answer hardly more often than asking again does.
+
+    It is for models that answer at random, such as language models: their answers change without any cause, so that
+    :func:`invariant_to` says nothing about them. Each case asks the model four times, twice about the record and twice
+    about the changed one. The claim is that ``P[answers about the two differ] - P[answers about one of them differ]``
+    is at most ``eps``, the second probability being the mean over the two. For every single case that difference is 0
+    if the change leaves the probabilities of all answers as they are, and positive otherwise.
+
+    Parameters
+    ----------
+    feature
+        By name, or by number from 0.
+    eps
+        How much more often answers may change, as a difference of probabilities.
+    tolerance
+        Numbers that differ by at most this much count as the same answer.
+    ask, options
+        As for :func:`monotone`.
+
+    Examples
+    --------
+    >>> flips("name", eps=0.02).explain().partition("occurs ")[2]
+    'changes the prediction at most 2 percentage points more often than asking again.'
+    """
+    change = f"Setting {_called(feature)} to any other value that occurs"
+    if tolerance:
+        same = f"abs(d1 - d2) <= {_number('tolerance', tolerance)}"
+        return _property(_another(feature), "same", ask, f"flips by {feature}", change, eps, options, same)
+    return _property(_another(feature), "same", ask, f"flips by {feature}", change, eps, options)
+
+
+def _another(feature: str | int) -> list[str]:
+    """Another value of a feature that occurs."""
+    return [
         "input x1;",
         f"var v1 := randFeat(x1, {_feature(feature)});",
         f"var x2 := setFeat(x1, {_feature(feature)}, v1);",
         f"requires v1 != getFeat(x1, {_feature(feature)});",
     ]
-    change = f"Setting {_called(feature)} to any other value that occurs"
-    return _property(lines, output, ask, f"invariant to {feature}", change, options)
 
 
 def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", **options: Any) -> Safety:
@@ -167,13 +213,32 @@ def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", 
     return replace(property("\n".join(lines) + "\n", functions=functions, **options), claim=claim)
 
 
-def _property(lines: list[str], output: str, ask: str, name: str, change: str, options: dict[str, Any]) -> Safety:
+def _property(
+    lines: list[str],
+    output: str,
+    ask: str,
+    name: str,
+    change: str,
+    noise: float | None,
+    options: dict[str, Any],
+    condition: str = "",
+) -> Safety:
     if output not in _OUTPUTS:
         raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but got {output!r}")
+    if noise is not None and (isinstance(noise, bool) or not isinstance(noise, int | float) or not 0.0 <= noise < 1.0):
+        raise UsageError(
+            f"expected a margin of at least 0 and below 1, by which answers may change more often than when asked "
+            f"again, but got {noise!r}"
+        )
     _refuse_unknown(options)
     options.setdefault("name", name)
-    text = "\n".join([*lines, *_block(ask), f"ensures {_OUTPUTS[output]};"]) + "\n"
-    return replace(property(text, **options), claim=f"{change} {_NEVER[output]} the {_ANSWERS[ask]}.")
+    margin = "" if noise is None else f" up to noise + {float(noise)!r}"
+    text = "\n".join([*lines, *_block(ask), f"ensures {condition or _OUTPUTS[output]}{margin};"]) + "\n"
+    does = f"{_NEVER[output]} the {_ANSWERS[ask]}"
+    if noise is not None:
+        points = f"{noise * 100:g} percentage points"
+        does = f"{_DOES[output]} the {_ANSWERS[ask]} at most {points} more often than asking again"
+    return replace(property(text, **options), claim=f"{change} {does}.")
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:

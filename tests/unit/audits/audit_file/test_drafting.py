@@ -259,6 +259,20 @@ def test_what_cannot_be_checked_is_commented_out_with_the_reason() -> None:
     assert '# safety = "invariant_to"' in draft.text
 
 
+def test_a_model_that_answers_at_random_is_asked_how_often_it_flips() -> None:
+    rng = np.random.default_rng(0)
+
+    def tosses(asked: Any) -> Any:
+        return rng.integers(0, 2, len(asked["sex"]))
+
+    draft = draft_audit(Table.of(people()), lambda _: adapt(tosses), Files("m:l", "p.csv"), Wishes())
+    found = {claim.name: claim for claim in draft.suggestions}
+    assert found["flips by sex"].active
+    assert found["flips by sex"].ask == ("safety", "flips")
+    assert all("noise" in claim.options for claim in draft.suggestions if claim.ask == ("safety", "monotone"))
+    assert '"invariant_to"' not in draft.text
+
+
 def test_scores_bring_calibration_where_there_is_an_outcome() -> None:
     table = people() | {"score": np.random.default_rng(1).random(200), "prediction": np.arange(200) % 2}
     draft = draft_audit(Table.of(table), None, TABLE, Wishes())

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.models.adapt import adapt
+from isonomia.models.wrappers import Steady
+
 PEOPLE = {
     "age": np.array([20, 30, 40, 50, 60, 70]),
     "priors": np.array([0, 1, 2, 3, 4, 5]),
@@ -27,6 +30,11 @@ output d2;
 }
 ensures d1 <= d2;
 """
+
+
+def not_repeated(model: Any) -> Steady:
+    """The model, about which nothing is asked a second time, so that calls can be counted."""
+    return Steady(adapt(model), _due=2**62, _first=None)
 
 
 def at_least_three(table: dict[str, NDArray[Any]]) -> NDArray[Any]:

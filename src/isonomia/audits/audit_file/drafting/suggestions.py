@@ -35,6 +35,8 @@ _MIN_RATIO = 0.8
 """The least ratio of rates in a draft: the four fifths of 29 CFR 1607.4 D, which is about employment only."""
 _MAX_GAP = 0.1
 """How far apart mean scores and rates may be in a draft."""
+_MAX_FLIPS = 0.05
+"""How much more often answers of a random model may change than when it is asked again, in a draft."""
 _MAX_MONOTONE = 6
 
 
@@ -93,6 +95,11 @@ class Basis:
     outcome: OutcomeColumn | None
     attributes: tuple[Attribute, ...]
     long: bool
+
+    @property
+    def random(self) -> bool:
+        """Whether the model answered the same rows differently."""
+        return self.answers is not None and self.answers.random
 
     def reads(self, name: str) -> bool:
         """Whether the model reads a column; a model that does not state its columns may read any."""
@@ -438,6 +445,21 @@ def _invariant(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
         doubt = f"there are only {basis.table.rows:,} rows"
     named_by_itself = basis.answers is not None and basis.answers.reads is not None
     note = "The model reads it." if named_by_itself else "The model is given it, and may read it."
+    if basis.random:
+        tolerance = {} if not ask and basis.decision.values else {"tolerance": _MAX_GAP}
+        yield _named(
+            f"flips by {attribute.column}",
+            "safety",
+            "flips",
+            f"{note} It answers at random, so it is asked twice about each row and twice with another "
+            f"{attribute.column}. How much more often may answers change? {_MAX_FLIPS} is a placeholder.",
+            doubt,
+            feature=attribute.column,
+            eps=_MAX_FLIPS,
+            **tolerance,
+            **ask,
+        )
+        return
     yield _named(
         f"{attribute.column} changes nothing",
         "safety",
@@ -471,6 +493,7 @@ def _monotone(basis: Basis, column: ColumnProfile) -> Iterator[Suggestion]:
         up=up,
         at_most=column.high,
         output=output,
+        **({"noise": _MAX_FLIPS} if basis.random else {}),
         **ask,
     )
 
