@@ -9,7 +9,7 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.spec.english import explain
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Connective, Formula, Implies, Junction, Not
+from isonomia.spec.tree import Connective, Formula, Implies, Junction, Mean, Not
 from isonomia.spec.walk import DEEPEST, depth_of
 
 __all__ = ["Property", "parse"]
@@ -30,11 +30,15 @@ class Property:
     outcomes
         The columns with actual outcomes, where a named property has them. An audited model is not given them, unless it
         names them as its inputs.
+    within
+        Numbers that must lie in their range, each as the mean of the people for whom it must. A check refuses rows
+        where one is missing or outside, which conditions such as ``score < 0.5`` would leave out unnoticed.
     """
 
     formula: Formula
     name: str | None = field(default=None, compare=False)
     outcomes: tuple[str, ...] = field(default=(), compare=False)
+    within: tuple[Mean, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if depth_of(self.formula) > DEEPEST + 5:
@@ -59,13 +63,13 @@ class Property:
 
     def implies(self, other: Property) -> Property:
         """The property that holds where this one does not, or where the other one does."""
-        return Property(Implies(self.formula, _formula(other)), outcomes=_outcomes(self, other))
+        return Property(Implies(self.formula, _formula(other)), None, *_stated(self, other))
 
     def __and__(self, other: Property) -> Property:
-        return Property(_joined("and", self.formula, _formula(other)), outcomes=_outcomes(self, other))
+        return Property(_joined("and", self.formula, _formula(other)), None, *_stated(self, other))
 
     def __or__(self, other: Property) -> Property:
-        return Property(_joined("or", self.formula, _formula(other)), outcomes=_outcomes(self, other))
+        return Property(_joined("or", self.formula, _formula(other)), None, *_stated(self, other))
 
     def __rand__(self, other: Any) -> Property:
         return Property(_joined("and", _formula(other), self.formula))
@@ -74,7 +78,7 @@ class Property:
         return Property(_joined("or", _formula(other), self.formula))
 
     def __invert__(self) -> Property:
-        return Property(Not(self.formula), outcomes=self.outcomes)
+        return Property(Not(self.formula), None, self.outcomes, self.within)
 
     def __bool__(self) -> NoReturn:
         raise UsageError(
@@ -112,8 +116,10 @@ def _formula(other: Any) -> Formula:
     return formula
 
 
-def _outcomes(first: Property, second: Property) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*first.outcomes, *second.outcomes)))
+def _stated(first: Property, second: Property) -> tuple[tuple[str, ...], tuple[Mean, ...]]:
+    """The outcomes and ranges that two properties state together."""
+    outcomes = tuple(dict.fromkeys((*first.outcomes, *second.outcomes)))
+    return outcomes, tuple(dict.fromkeys((*first.within, *second.within)))
 
 
 def _joined(connective: Connective, left: Formula, right: Formula) -> Junction:

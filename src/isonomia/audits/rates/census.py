@@ -198,6 +198,7 @@ def _counted_rows(
         return
     for start, batch in census_batches(question, asker, census):
         reader = Reader(batch, _row_from(start))
+        reader.refuse_outside(question.within)
         yield batch.rows, [reader.exact(leaf) for leaf in question.leaves]
 
 
@@ -206,6 +207,7 @@ def count_rows(question: Question, asker: Asker | None, census: Census, start: i
     totals = [_Total() for _ in question.leaves]
     for first, batch in _one_by_one(question, asker, census, start, stop):
         reader = Reader(batch, _row_from(first))
+        reader.refuse_outside(question.within)
         for leaf, total in zip(question.leaves, totals, strict=True):
             total.add(*reader.exact(leaf))
     return [(total.n, Fraction(total.sum)) for total in totals]

@@ -104,6 +104,12 @@ class Reader:
             self._check_range(leaf, values, chosen, span)
         return np.asarray(host(values), dtype=float)
 
+    def refuse_outside(self, leaves: Sequence[Mean]) -> None:
+        """Make sure that numbers are there, and within their range, for everybody they are about."""
+        for leaf in leaves:
+            chosen, span = self.members(leaf.given), (_or(leaf.low, -np.inf), _or(leaf.high, np.inf))
+            self._check_range(leaf, _picked(self._values(leaf), chosen), chosen, span)
+
     def exact(self, leaf: Leaf) -> tuple[int, Fraction]:
         """How many people a leaf's group has in this batch, and the sum of its values over them, without rounding."""
         chosen = self.members(leaf.given)
@@ -186,7 +192,7 @@ class Reader:
             )
         raise DataError(
             f"expected {term} between {nodes[0]:g} and {nodes[-1]:g}, but it is {value:g} for {self.where(row)}. "
-            "Declare a wider range: the guarantee rests on it."
+            "Declare a wider range, or leave such people out with a condition: the guarantee rests on it."
         )
 
     def _refuse_infinite(self, leaf: Mean, column: NDArray[np.float64], chosen: Booleans | None) -> None:
@@ -261,13 +267,16 @@ def refuse_known_outside(question: Question, population: Population, has_model: 
     if not isinstance(table, Table):
         return
     known = table
-    for leaf in question.leaves:
+    for leaf in (*question.within, *question.leaves):
         if not isinstance(leaf, Mean) or versions_of(leaf) or (has_model and outputs_of(leaf)):
             continue
         names = {*columns_of(leaf), *(output.name for output in outputs_of(leaf))}
         batch = Batch(known.rows, {name: known.column(name) for name in names if name in known.names})
         reader = Reader(batch, lambda row: f"row {row}: {{{known.shown(row)}}}")
         members, values = reader.members(leaf.given), numbers(leaf.term, batch)
+        if leaf in question.within:
+            reader.refuse_outside((leaf,))
+            continue
         there = ~np.isnan(values) if members is None else members & ~np.isnan(values)
         reader.numbers(leaf, there, question.ranges[leaf])
 
@@ -315,6 +324,7 @@ class Promises:
         self._refuse_in_two_groups(reader, table, stream)
         self._refuse_in_another_stream(reader, table, stream)
         self._refuse_unforeseen(reader, table)
+        reader.refuse_outside(self.question.within)
 
     def _refuse_in_two_groups(self, reader: Reader, table: Table, stream: int) -> None:
         for where, groups in self.apart:

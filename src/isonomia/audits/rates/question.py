@@ -346,6 +346,8 @@ class Question:
         For each column that a ``for`` runs over, the values that it speaks of.
     claims
         What is claimed of each group, where the formula claims something for every group.
+    within
+        Numbers that must lie in their range for everybody they are about: see :class:`Property`.
     """
 
     formula: Formula
@@ -354,6 +356,7 @@ class Question:
     asked: Mapping[Version | None, Asked]
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     claims: tuple[GroupClaim, ...] = ()
+    within: tuple[Mean, ...] = ()
 
     @property
     def covered(self) -> tuple[tuple[str, Row], ...]:
@@ -414,6 +417,7 @@ def ask_about(
         {version: _asked(prop.formula, formula, version, model) for version in versions},
         values.known,
         claims,
+        prop.within,
     )
 
 

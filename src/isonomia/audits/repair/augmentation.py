@@ -143,8 +143,8 @@ def augment(
     -------
     Augmentation
         The repaired model and a verdict. *holds*: every share is at most its ``eps`` and at most ``lost`` of the
-        accuracy is lost. *violated*: one of these is refuted. Both intervals are true together except with probability
-        ``delta``, for this one look.
+        accuracy is lost. *violated*: one of these is refuted. All upper limits are true together except with
+        probability ``delta``, for this one look, and so are all lower limits; *holds* rests on upper limits alone.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from operator import and_
@@ -26,7 +27,7 @@ from isonomia.spec.operators import E
 from isonomia.spec.operators import score as model_score
 from isonomia.spec.property import Property
 from isonomia.spec.terms import Term
-from isonomia.spec.tree import Value
+from isonomia.spec.tree import Mean, Value
 
 __all__ = ["calibration"]
 
@@ -70,7 +71,8 @@ def calibration(
         lower edge, and the last one both. A bin in which a group has nobody leaves the verdict undecided, so choose
         bins in which every group has people. With 1 there is one bin for everybody: calibration in the large.
     score
-        The score, between 0 and 1: the model's, or a column.
+        The score, between 0 and 1: the model's, or a column. A check refuses scores outside, and missing ones, with the
+        row: no bin would count them. Leave such people out with ``given``.
 
     References
     ----------
@@ -99,7 +101,8 @@ def calibration(
         made: Property = abs(E(happened - term, given=inside, low=-1, high=1)) <= most
         return made
 
-    return for_each_group("calibration", attribute, groups, claim)
+    made = for_each_group("calibration", attribute, groups, claim)
+    return replace(made, within=(Mean(term.node, None if condition is None else condition.node, 0.0, 1.0),))
 
 
 def _edges(bins: Any) -> tuple[float, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.errors import UsageError
+from isonomia.errors import DataError, IsonomiaError, UsageError
 from isonomia.spec import fairness, parse
 
 
@@ -71,3 +73,46 @@ def test_a_calibrated_score_passes_and_one_that_is_too_high_for_a_group_does_not
         people = iso.Sample({"sex": sex, "score": score, "repaid": repaid})
         prop = fairness.calibration("sex", outcome="repaid", tolerance=0.15, bins=2)
         assert iso.check(prop, population=people, looks="once", seed=1).answer == answer
+
+
+def _scored(*extra: float | None) -> dict[str, object]:
+    """Well-calibrated scores of 2,000 people, and further people with these scores whose outcome is positive."""
+    rng = np.random.default_rng(4)
+    score = np.append(rng.random(2000), np.asarray(extra, dtype=float))
+    sex = np.append(rng.choice(["F", "M"], 2000), np.full(len(extra), "F"))
+    repaid = np.append(rng.random(2000) < score[:2000], np.full(len(extra), True)).astype(int)
+    return {"sex": sex, "risk": score, "repaid": repaid, "known": score == score}
+
+
+@pytest.mark.parametrize("population", [iso.Sample, iso.Census, lambda rows: iso.Census(rows, exact=False)])
+@pytest.mark.parametrize("bins", [1, 2])
+@pytest.mark.parametrize("bad", [1.7, -0.3, None])
+def test_a_score_outside_of_its_range_or_missing_is_refused(population: Any, bins: int, bad: float | None) -> None:
+    prop = fairness.calibration("sex", outcome="repaid", tolerance=0.2, bins=bins, score="risk")
+    assert iso.check(prop, population=population(_scored()), seed=1).answer == "holds"
+    with pytest.raises(DataError, match="row 2000"):
+        iso.check(prop, population=population(_scored(bad)), seed=1)
+    joined = prop & fairness.calibration("sex", outcome="repaid", tolerance=0.3, bins=1, score="risk")
+    with pytest.raises(DataError, match="row 2000"):
+        iso.check(joined, population=population(_scored(bad)), seed=1)
+
+
+def test_people_without_a_score_are_left_out_where_the_property_says_so() -> None:
+    prop = fairness.calibration("sex", outcome="repaid", tolerance=0.2, bins=2, score="risk", given="known")
+    assert iso.check(prop, population=iso.Sample(_scored(None)), seed=1).answer == "holds"
+
+
+def test_the_scores_of_a_model_are_refused_outside_of_their_range_too() -> None:
+    class Model:
+        score_range = (0.0, 2.0)
+
+        def __call__(self, rows: Any) -> Any:
+            return np.asarray(rows["risk"])
+
+    prop = fairness.calibration("sex", outcome="repaid", tolerance=0.2, bins=2)
+    with pytest.raises(IsonomiaError, match="score"):
+        iso.check(prop, Model(), iso.Generator(lambda n, rng: _drawn(n, rng)), seed=1, budget=2000)
+
+
+def _drawn(n: int, rng: np.random.Generator) -> dict[str, object]:
+    return {"sex": rng.choice(["F", "M"], n), "risk": np.full(n, 1.5), "repaid": np.ones(n, dtype=int)}
