@@ -22,7 +22,9 @@ import pytest
 from benchmarks.postgres import found_programs, postgres_server
 from warm_start import CODE, run_command
 
+from isonomia.watch.databases import PostgresTable
 from isonomia.watch.store import WatchStore
+from isonomia.watch.stream import DECISIONS, OUTCOMES
 
 WATCH = """
 title = "Hiring"
@@ -346,6 +348,48 @@ def test_a_table_of_sqlite_is_followed_until_it_rings(tmp_path: Path) -> None:
     assert "7,000 rows were counted, 6,999 are there" in gone.stdout
 
 
+def test_a_backlog_has_a_history_by_day_and_alarms_that_name_their_sample(tmp_path: Path) -> None:
+    source = 'sqlite = "hiring.sqlite"\ntable = "decisions"\nkey = "id"\ntime = "made"'
+    (tmp_path / "watch.toml").write_text(WATCH.format(source=source))
+    rows = [
+        (sex, hired, f"2026-03-{day:02} 10:00:00")
+        for day in range(1, 32)
+        for sex, hired in _rows(100, 0.4 if day < 20 else 0.1, day)
+    ]
+    with closing(sqlite3.connect(tmp_path / "hiring.sqlite")) as database:
+        database.execute("CREATE TABLE decisions (id INTEGER PRIMARY KEY, sex TEXT, hired TEXT, made TEXT)")
+        database.executemany("INSERT INTO decisions (sex, hired, made) VALUES (?, ?, ?)", rows)
+        database.commit()
+    done = run_command(tmp_path, "watch", "watch.toml")
+    alarm = json.loads(done.stdout)
+    number = alarm["sample"]
+    assert alarm["in"] == f"{rows[number - 1][2][:10]}, id {number:,}"
+    assert alarm["began_in"].startswith("2026-03-")
+    store = WatchStore(tmp_path / ".isonomia" / "watch.sqlite", "sqlite hiring.sqlite, table decisions, key id")
+    points = store.points()
+    assert [point.label[:10] for point in points] == [f"2026-03-{day:02}" for day in range(1, 32)]
+    store.close()
+
+
+def test_outcomes_that_never_come_are_left_out_and_replayed(tmp_path: Path) -> None:
+    (tmp_path / "watch.toml").write_text(
+        'run_length = 1e6\n[source]\nfolder = "decisions"\n[outcomes]\ncolumn = "repaid"\nid = "loan"\npatience = 150\n'
+        'folder = "outcomes"\n[[property]]\ncheck = "P[repaid == 1 | prediction == 1] >= 0.3"\n'
+    )
+    for name in ("decisions", "outcomes"):
+        (tmp_path / name).mkdir()
+    lines = [f"{k},1" for k in range(400)]
+    (tmp_path / "decisions" / "1.csv").write_text("\n".join(["loan,prediction", *lines]) + "\n")
+    outcomes = [f"{k},1" for k in range(0, 400, 2)]
+    (tmp_path / "outcomes" / "1.csv").write_text("\n".join(["loan,repaid", *outcomes, "x,1"]) + "\n")
+    first = run_command(tmp_path, "watch", "watch.toml", "--evidence", "watch.json")
+    assert "126 samples judged, 149 pending, 125 left out, 1 outcome without a decision" in first.stderr
+    assert "1.csv: 1 outcome without a decision so far: x" in first.stderr
+    assert "the same, bit for bit" in run_command(tmp_path, "watch", "watch.toml", "--replay").stderr
+    full = run_command(tmp_path, "replay", "watch.json", "--full")
+    assert full.returncode == 0, full.stdout + full.stderr
+
+
 def _follow(folder: Path, *options: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", CODE, "watch", "watch.toml", "--follow", "--every", "0.02", *options]
     return subprocess.Popen(
@@ -430,6 +474,39 @@ def test_rows_of_postgres_that_commit_out_of_order_are_all_counted(postgres: str
     full = run_command(tmp_path, "replay", "watch.json", "--full", "--allow-code", environment=environment)
     assert full.returncode == 0, full.stderr
     assert "2,000 rows read again" in full.stdout
+
+
+def test_a_backlog_in_postgres_gives_the_alarms_of_daily_runs(postgres: str, tmp_path: Path) -> None:
+    import psycopg
+    from tests.unit.watch.test_catching_up import assert_backlog_equals_days
+
+    opened: list[PostgresTable] = []
+
+    class Tables:
+        def __init__(self, where: Path) -> None:
+            where.mkdir()
+            self.schema = where.name
+            database.execute(f"CREATE SCHEMA {self.schema}")
+            key = "k bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id numeric(30, 2)"
+            database.execute(f"CREATE TABLE {self.schema}.dec ({key}, sex text)")
+            database.execute(f"CREATE TABLE {self.schema}.out ({key}, hired int)")
+
+        def add(self, day: tuple) -> None:
+            insert = f"INSERT INTO {self.schema}"
+            database.cursor().executemany(f"{insert}.dec (id, sex) VALUES (%s, %s)", day[0])
+            database.cursor().executemany(f"{insert}.out (id, hired) VALUES (%s, %s)", day[1])
+
+        def sources(self) -> tuple[PostgresTable, PostgresTable]:
+            names = (("dec", DECISIONS), ("out", OUTCOMES))
+            one, two = (PostgresTable(postgres, None, f"{self.schema}.{name}", "k", what, "id") for name, what in names)
+            opened.extend((one, two))
+            return one, two
+
+    with psycopg.connect(postgres, autocommit=True) as database:
+        assert_backlog_equals_days(Tables, tmp_path)
+    for source in opened:
+        if source._connection is not None:
+            source._connection.close()
 
 
 def test_errors_of_postgres_show_no_password(postgres: str, tmp_path: Path) -> None:

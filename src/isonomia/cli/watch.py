@@ -215,6 +215,8 @@ class _Rounds:
         """Say in one line how things stand."""
         judged, now = self.monitor.watch, [alarm for alarm in self.monitor.store.alarms() if not alarm.acknowledged]
         late = f", {judged.pending:,} pending, {judged.missing:,} left out" if judged.pending or judged.missing else ""
+        unmatched = self.monitor.store.unmatched()
+        late += f", {plural(unmatched, 'outcome')} without a decision" if unmatched else ""
         files = (("page", self.page), ("evidence", self.evidence))
         where = "".join(f"; {what}: {path}" for what, path in files if path is not None)
         state = f"{plural(len(now), 'alarm')} open" if now else "no alarm open"

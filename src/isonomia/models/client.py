@@ -24,7 +24,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from isonomia.errors import ModelError, UnreliableModelError, UsageError
 from isonomia.models.files import needed
-from isonomia.models.payloads import brief
+from isonomia.models.payloads import brief, json_value
 from isonomia.wording import ended
 
 __all__ = ["Pace", "Sender", "Token", "shown_address"]
@@ -83,7 +83,7 @@ class Sender:
         UnreliableModelError
             When the service cannot be reached or refuses to serve, whatever the rows.
         """
-        return self._sent(body, lambda text: read(_json(text)), who, stop)
+        return self._sent(body, lambda text: read(json_value(text)), who, stop)
 
     def tell(self, body: bytes, who: str, stop: Event) -> None:
         """Send a body to a service whose answer does not matter, as long as its status says that the body arrived."""
@@ -203,17 +203,6 @@ def _made(
     url: str, headers: dict[str, str], token: Token | None, timeout: float, retries: int, pace: tuple[Any, float]
 ) -> Sender:
     return Sender(url, headers, token, timeout, retries, Pace(*pace))
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"expected JSON, but {error}.") from None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _late(timeout: float) -> str:

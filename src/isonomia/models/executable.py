@@ -18,7 +18,16 @@ from typing import Any
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import check_choice, checked_features, checked_score_range, option_error
 from isonomia.models.files import digest_of
-from isonomia.models.payloads import PlainAnswer, PlainRows, answer_of, check_classes, labels, plain_rows, scores
+from isonomia.models.payloads import (
+    PlainAnswer,
+    PlainRows,
+    answer_of,
+    check_classes,
+    json_value,
+    labels,
+    plain_rows,
+    scores,
+)
 from isonomia.models.process import Command, Conversation, ended_with, resolved, tail
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of
@@ -283,8 +292,8 @@ def _from_json(lines: Sequence[str], rows: int, classes: tuple[Value, ...]) -> P
     values = []
     for number, line in enumerate(lines):
         try:
-            values.append(json.loads(line))
-        except (ValueError, RecursionError) as error:
+            values.append(json_value(line))
+        except ModelError as error:
             raise ModelError(f"expected JSON on every line, but line {number} is {line[:80]!r}: {error}") from None
     objects = [item if isinstance(item, dict) else {"prediction": item} for item in values]
     named = {name for item in objects for name in item} & {"prediction", "score"}

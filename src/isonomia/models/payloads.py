@@ -32,6 +32,7 @@ __all__ = [
     "answer_of",
     "brief",
     "check_classes",
+    "json_value",
     "labels",
     "likely_path",
     "plain_rows",
@@ -296,6 +297,27 @@ def brief(value: Any, max_length: int = 120) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=repr)
     text = " ".join(text.split())
     return shortened(text, max_length)
+
+
+def json_value(text: str) -> Any:
+    """Read JSON from outside. Two equal keys in an object are an error, since readers differ in which one they take."""
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct_keys)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"expected JSON, but {error}.") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in content if keys.count(key) > 1)
+        raise ValueError(f"the key {shortened(twice, 80)!r} comes twice in an object")
+    return content
 
 
 @dataclass(frozen=True, slots=True)

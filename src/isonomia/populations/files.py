@@ -18,7 +18,18 @@ from isonomia.errors import DataError, nearest, refuse_no_path
 from isonomia.populations.streaming import LongTable, long_lazy, long_relation
 from isonomia.populations.table import Table, check_columns
 
-__all__ = ["HELD", "Rows", "files_in", "is_many", "long_files", "read_rows", "read_table", "rows_from", "table_of"]
+__all__ = [
+    "HELD",
+    "Rows",
+    "cells_of",
+    "files_in",
+    "is_many",
+    "long_files",
+    "read_rows",
+    "read_table",
+    "rows_from",
+    "table_of",
+]
 
 Rows: TypeAlias = Table | LongTable
 
@@ -81,6 +92,14 @@ def read_rows(file: Path) -> Table | None:
     """Read a table from a file as :func:`read_table` does; ``None`` if it has columns but no rows."""
     found, remarks = _read(file, _ending(file))
     return _named_table(file, found, remarks) if found.num_rows else None
+
+
+def cells_of(file: Path, column: str) -> list[str | None] | None:
+    """The cells of a column of a separated file as they are written; ``None`` for other files, or without it."""
+    from isonomia.populations.text_files import cells_of
+
+    separator = _SEPARATORS.get(_ending(file))
+    return None if separator is None else cells_of(file, separator, column)
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], what: str) -> Table:

@@ -41,7 +41,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 from isonomia.wording import plural
 
-__all__ = ["inferred", "open_bytes", "read_json", "read_json_lines", "read_separated", "text_files"]
+__all__ = ["cells_of", "open_bytes", "read_json", "read_json_lines", "read_separated", "text_files"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BLOCK = 2**23  # bytes that are parsed at once; no line may be longer
@@ -59,6 +59,13 @@ def read_separated(file: Path, separator: str) -> tuple[pa.Table, tuple[str, ...
     remarks = _checked_quotes(file, separator, len(names))
     cells = pa.Table.from_batches(_cells(file, separator), pa.schema([(name, pa.string()) for name in names]))
     return pa.table({name: _inferred(cells[name]) for name in cells.column_names}), remarks
+
+
+def cells_of(file: Path, separator: str, column: str) -> list[str | None] | None:
+    """The cells of a column as they are written; ``None`` without such a column."""
+    if column not in _header(file, separator)[0]:
+        return None
+    return [cell for part in _cells(file, separator, [column]) for cell in part.column(column).to_pylist()]
 
 
 def read_json_lines(file: Path) -> pa.Table:
@@ -411,11 +418,6 @@ class _CellProfile:
         if not self.is_whole or (self.low < 0 and self.high >= 2**63):
             return pa.float64()
         return pa.int64() if self.high < 2**63 else pa.uint64()
-
-
-def inferred(cells: Sequence[str | None]) -> list[Any]:
-    """Cells of one column as values of the first type that all of them fit."""
-    return list(_inferred(pa.chunked_array([pa.array(cells, pa.string())])).to_pylist())
 
 
 def _inferred(cells: Any) -> Any:

@@ -24,7 +24,7 @@ from isonomia.spec.tree import Rate
 from isonomia.toml import toml_key, toml_value
 from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchTerms
 from isonomia.watch.claims import WatchedSide
-from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, OUTCOMES, StreamTally, window_start
+from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, LEFT_OUT, OUTCOMES, StreamTally, window_start
 from isonomia.wording import plural
 
 __all__ = [
@@ -331,7 +331,7 @@ def _other_log(watch: Mapping[str, Any], known: WatchStatistics) -> Iterator[str
         if (
             entry["rows"] < 0
             or (entry["position"] is None and not nothing)
-            or nothing != (entry["brings"] == ACKNOWLEDGED)
+            or nothing != (entry["brings"] in {ACKNOWLEDGED, LEFT_OUT})
         ):
             yield f"the log has {entry['rows']} rows of {entry['brings']} at {entry['position']!r:.80}"
     judged = known.samples + known.pending + known.missing

@@ -30,8 +30,9 @@ from isonomia.models.process import Command
 from isonomia.models.protocol import Model
 from isonomia.records.database import FOLDER
 from isonomia.toml import TomlText
+from isonomia.watch.databases import PostgresTable, SqliteTable
 from isonomia.watch.monitor import AlarmChannel, AlarmCommand, Webhook
-from isonomia.watch.source import Folder, Lines, PostgresTable, SqliteTable, StreamSource
+from isonomia.watch.source import Folder, Lines, StreamSource
 from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.watch.watch import Watch
 
@@ -271,32 +272,34 @@ def _source(entry: FileTable, permissions: Permissions, brings: str) -> StreamSo
             what = "the table of the database" if key == "table" else "the column with a whole number that grows"
             raise entry.error(f"expected {key}, {what}")
     value = str(entry.get(kind))
+    late = entry.file.content.get("outcomes", {})
+    id, time = late.get("id"), entry.content.get("time")  # noqa: A001  (the word for it)
     match kind:
         case "folder":
             inside = None if permissions.allow_code or permissions.allow_outside else entry.folder.resolve()
-            return Folder(entry.folder / value, value, brings, inside)
+            return Folder(entry.folder / value, value, brings, inside, id)
         case "lines":
             if value not in {"jsonl", "csv"}:
                 hint = nearest(value, ["jsonl", "csv"])
                 raise entry.error(f"expected 'jsonl' or 'csv', but got {value!r}.{hint}", kind)
-            late = entry.file.content.get("outcomes", {})
             columns = (late["id"], late["column"]) if {"id", "column"} <= set(late) else None
-            return Lines(value, bool(entry.get("again", False)), columns)
+            return Lines(value, bool(entry.get("again", False)), columns, time=time)
         case "sqlite":
-            return SqliteTable(entry.folder / value, value, entry.get("table"), entry.get("key"), brings)
+            return SqliteTable(entry.folder / value, value, entry.get("table"), entry.get("key"), brings, id, time)
         case _:
-            return _postgres(entry, kind, value, brings)
+            _check_address(entry, kind, value)
+            address, variable = (None, value) if kind == "postgres_env" else (value, None)
+            return PostgresTable(address, variable, entry.get("table"), entry.get("key"), brings, id, time)
 
 
-def _postgres(entry: FileTable, kind: str, value: str, brings: str) -> PostgresTable:
+def _check_address(entry: FileTable, kind: str, value: str) -> None:
     if kind == "postgres_env":
         if not value.isidentifier():
             raise entry.error("expected the name of an environment variable, not what it holds", kind)
-        return PostgresTable(None, value, entry.get("table"), entry.get("key"), brings)
+        return
     if "password" in value.lower() or ("://" in value and "@" in value and ":" in value.split("://")[1].split("@")[0]):
         raise entry.error(
             "expected no password in a file: put all of it into an environment variable and name that, "
             "postgres_env = 'DATABASE_URL', or keep the password where PostgreSQL looks for it, in ~/.pgpass",
             kind,
         )
-    return PostgresTable(value, None, entry.get("table"), entry.get("key"), brings)

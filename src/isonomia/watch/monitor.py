@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event
@@ -20,20 +20,23 @@ from isonomia.audits.audit_file.reader import AuditFile
 from isonomia.errors import DataError, IsonomiaError, ModelError
 from isonomia.models.client import Sender
 from isonomia.models.process import Command, ended_with, tail
+from isonomia.populations.columns import plain_value
 from isonomia.records.database import versions
 from isonomia.records.evidence import EvidenceFile
 from isonomia.toml import TomlText
 from isonomia.watch.answers import Alarm
 from isonomia.watch.evidence import StreamRecord, watch_evidence
-from isonomia.watch.source import Part, StreamSource
-from isonomia.watch.store import HistoryPoint, KeptAlarm, LogEntry, WatchStore
-from isonomia.watch.stream import OUTCOMES
+from isonomia.watch.source import Part, Position, StreamSource, day_of, ids_of
+from isonomia.watch.store import HistoryPoint, KeptAlarm, LogEntry, SeenSample, WatchStore
+from isonomia.watch.stream import DECISIONS, EARLY, LEFT_OUT, OUTCOMES, PARTS
 from isonomia.watch.watch import Watch
+from isonomia.wording import first_few, plural
 
 __all__ = ["AlarmChannel", "AlarmCommand", "AlarmLine", "Monitor", "Webhook", "brought_by", "judged"]
 
 SELDOM = 1.0
-"""Seconds between two points of the history, unless parts are separate, as files are."""
+"""Seconds between two points of the history, unless parts are separate, as files are, or a new day begins, or there was
+a part of a window in between."""
 
 
 # ------------------------------------------------------------------------------------------------ who is told of alarms
@@ -117,7 +120,7 @@ class Monitor:
     title: str = ""
     time: str | None = None
     warn: Callable[[str], None] = lambda _: None
-    _last_point: float = -SELDOM
+    _last_point: tuple[float, int, str] = (-SELDOM, 0, "")
 
     def resume(self) -> None:
         """Continue where the store ends, or begin."""
@@ -127,19 +130,61 @@ class Monitor:
             return
         self.watch.restore(state)
         log = self.store.log()
-        self.source.resume(_positions(log, brought_by(self.source)))
+        self.source.resume(_positions(log, None if self.outcomes is None else DECISIONS))
         if self.outcomes is not None:
-            self.outcomes.resume(_positions(log, brought_by(self.outcomes)))
+            self.outcomes.resume(_positions(log, OUTCOMES))
 
     def catch_up(self, stop: Event) -> int:
-        """Judge everything that has come, decisions first; returns how many rows there were."""
+        """Judge everything that has come; returns how many rows there were.
+
+        A sample is left out for want of an outcome only when all outcomes that are there have been read. So a backlog
+        gives the same results as many runs, if the outcomes came in time, and otherwise leaves out fewer samples.
+        """
         rows = 0
-        for source in (self.source, self.outcomes):
-            for part in () if source is None else source.new(stop):
-                self._take(part)
-                rows += part.rows
-                self.deliver()
+        for part in self.source.new(stop) if self.outcomes is None else self._both(self.outcomes, stop):
+            self._take(part)
+            rows += part.rows
+            self.deliver()
+        if self.outcomes is not None and not stop.is_set():
+            self._leave_out()
+            self.deliver()
         return rows
+
+    def _both(self, outcomes: StreamSource, stop: Event) -> Iterator[Part]:
+        """The parts of both sources: outcomes after the decisions that they belong to, as far as these have come."""
+        decisions = self.source.new(stop)
+        for part in outcomes.new(stop):
+            looked_again = False
+            while not stop.is_set() and self._has_unknown_ids(part):
+                decided = next(decisions, None)
+                if decided is not None:
+                    yield decided
+                elif looked_again or (self._reads_lines and self._can_be_early(part)):
+                    break
+                else:  # decisions that have come in the meantime; for lines of standard input, this waits
+                    decisions, looked_again = self.source.new(stop), not self._reads_lines
+            yield part
+        yield from decisions
+
+    @property
+    def _reads_lines(self) -> bool:
+        return brought_by(self.source) is None
+
+    def _can_be_early(self, part: Part) -> bool:
+        """Whether outcomes can be kept for samples that may still come through standard input."""
+        return self.source.ended or self.store.unmatched() + part.rows <= EARLY
+
+    def _leave_out(self) -> None:
+        before = self.watch.pending
+        alarms = self.watch.leave_out() if before else ()
+        if self.watch.pending < before:
+            label = f"{plural(before - self.watch.pending, 'sample')} that waited for outcomes"
+            self._save(
+                Part(None, None, label, LEFT_OUT, alone=True),
+                alarms,
+                self.watch.samples - len(self.watch.judged_ids),
+                (),
+            )
 
     def acknowledge(self) -> int:
         """Acknowledge the open alarms, and watch on; returns how many there were."""
@@ -152,7 +197,7 @@ class Monitor:
     def evidence(self, file: AuditFile) -> EvidenceFile:
         """The evidence of the watch in its present state; ``file`` is its watch file."""
         log = [
-            {"brings": each.brings, "position": each.position, "rows": each.rows, "digest": each.digest}
+            {"brings": each.brings, "position": _lasting(each.position), "rows": each.rows, "digest": each.digest}
             for each in self.store.log()
         ]
         alarms = [
@@ -210,12 +255,96 @@ class Monitor:
         return HistoryPoint(moment, label, self.watch.samples, claims, self.watch.pending, self.watch.missing)
 
     def _take(self, part: Part) -> None:
-        alarms = judged(self.watch, part)
-        began = [(alarm, self.store.label_of(alarm.onset.estimate) or part.label) for alarm in alarms]
+        days, seen, before = self._days(part), self._seen(part), self.watch.samples
+        self._save(part, judged(self.watch, part, leave_out=self.outcomes is None), before, seen, days)
+
+    def _save(
+        self,
+        part: Part,
+        alarms: Sequence[Alarm],
+        before: int,
+        seen: Sequence[SeenSample],
+        days: Mapping[str, int] | None = None,
+    ) -> None:
+        told = []
+        for alarm in alarms:
+            label = self._label(part, alarm.sample - before - 1)
+            told.append((alarm, label, self.store.label_of(alarm.onset.estimate) or label))
+        moment, samples, day = self._last_point
+        today = part.label[:10] if self.time is not None and part.names else day
+        enough = self.watch.samples - samples >= max(self.watch.window // PARTS, 1)
         point = None
-        if part.alone or alarms or monotonic() - self._last_point >= SELDOM:
-            point, self._last_point = self.point(part.label), monotonic()
-        self.store.save(self.watch.state, part, began, self._days(part), point)
+        if part.alone or alarms or enough or today != day or monotonic() - moment >= SELDOM:
+            point, self._last_point = self.point(part.label), (monotonic(), self.watch.samples, today)
+        self.store.save(self.watch.state, part, told, days or {}, point, seen)
+
+    def _label(self, part: Part, index: int) -> str:
+        """What to call a sample that a part let judge, given its index among those."""
+        late = self.watch.late_columns
+        if late is not None and index < len(self.watch.judged_ids):
+            return f"{late[1]} {self.watch.judged_ids[index]}, in {part.label}"
+        return part.names[index] if index < len(part.names) else part.label
+
+    def _has_unknown_ids(self, part: Part) -> bool:
+        ids = ids_in(self.watch, part)
+        return len(self.store.seen(ids)) < len(set(ids))
+
+    def _seen(self, part: Part) -> list[SeenSample]:
+        """The samples of a part, or the outcomes in it that are new; others are reported.
+
+        Raises
+        ------
+        DataError
+            If a sample came before, or all outcomes of a file belong to samples that never came.
+        """
+        late = self.watch.late_columns
+        if late is None or part.table is None or part.brings == LEFT_OUT:
+            return []
+        ids = ids_in(self.watch, part)
+        known = self.store.seen(ids)
+        given = part.table.column(late[0]) if late[0] in part.table.names else [None] * len(ids)
+        plain = map(plain_value, given)
+        outcomes = [None if each is None else json.dumps(each, default=str) for each in plain]
+        if part.brings != OUTCOMES:
+            twice = next((each for each in ids if each in known and known[each].decided), None)
+            if twice is not None:
+                raise DataError(
+                    f"{part.label}: expected every sample once, but got {late[1]} {twice!r} a second time. Nothing of "
+                    "it was counted"
+                )
+            early = (known[each].outcome if each in known else None for each in ids)
+            return [SeenSample(each, own or old, True) for each, own, old in zip(ids, outcomes, early, strict=True)]
+        return self._new_outcomes(part, ids, outcomes, known)
+
+    def _new_outcomes(
+        self, part: Part, ids: Sequence[str], outcomes: Sequence[str | None], known: Mapping[str, SeenSample]
+    ) -> list[SeenSample]:
+        new: dict[str, SeenSample] = {}
+        faults: dict[str, list[str]] = {}
+        matched = 0
+        for each, outcome in zip(ids, outcomes, strict=True):
+            before = new.get(each) or known.get(each) or SeenSample(each, None, False)
+            matched += before.decided
+            if before.outcome is None:
+                new[each] = SeenSample(each, outcome, before.decided)
+            if before.outcome is not None and outcome is not None:
+                same = json.loads(before.outcome) == json.loads(outcome)
+                fault = "the same as before" if same else "another than before, and the first counts"
+            elif not before.decided:
+                fault = "without a decision so far"
+            else:
+                fault = "" if self.watch.awaits(each) else "of a sample that was left out"
+            if fault:
+                faults.setdefault(fault, []).append(each)
+        if part.alone and not matched and (self.source.ended or not self._reads_lines):
+            raise DataError(
+                f"{part.label}: expected outcomes of samples that came before, but none of them has one of its "
+                f"{plural(len(set(ids)), 'id')}, such as {first_few(ids, 3)}. Nothing of it was counted. Ids are "
+                "compared as text: 7, 7.0 and '7' are the same, and 007 is another"
+            )
+        for fault, those in faults.items():
+            self.warn(f"{part.label}: {plural(len(those), 'outcome')} {fault}: {first_few(those, 3)}")
+        return list(new.values())
 
     def _days(self, part: Part) -> Mapping[str, int]:
         """How many rows each day has."""
@@ -224,7 +353,7 @@ class Monitor:
         if self.time is not None and part.brings != OUTCOMES:
             if self.time not in part.table.names:
                 raise DataError(f"{part.label}: expected the column {self.time!r}, the time of each decision")
-            return Counter(str(value)[:10] for value in part.table.column(self.time))
+            return Counter(day_of(plain_value(value), self.time) for value in part.table.column(self.time))
         return {part.label if part.alone else datetime.now(UTC).date().isoformat(): part.rows}
 
 
@@ -244,29 +373,53 @@ def _shareable(file: AuditFile) -> str:
     return text
 
 
+def _lasting(position: Position | None) -> Position | None:
+    """A position without what is found again when the source is read again, and the times and inodes of files."""
+    return (
+        None
+        if position is None
+        else {name: value for name, value in position.items() if name not in {"stamp", "kinds"}}
+    )
+
+
 def brought_by(source: StreamSource) -> str | None:
     """What a source brings; ``None`` for one that brings both samples and outcomes."""
     return getattr(source, "brings", None)
 
 
-def judged(watch: Watch, part: Part) -> tuple[Alarm, ...]:
-    """Let a watch judge a part, samples or outcomes of earlier ones; returns the alarms."""
+def judged(watch: Watch, part: Part, *, leave_out: bool) -> tuple[Alarm, ...]:
+    """Let a watch judge a part, samples or outcomes of earlier ones; returns the alarms.
+
+    ``leave_out`` says whether samples may be left out that have waited too long: only where outcomes come through the
+    same source, in order.
+    """
     if part.table is None:
         return ()
     try:
         if part.brings != OUTCOMES:
-            return watch.update(part.table)
-        outcome, key = watch.late_columns
-        missing = [name for name in (key, outcome) if name not in part.table.names]
-        if missing:
-            raise DataError(f"expected the column {missing[0]!r} beside outcomes that come late")
-        return watch.label(part.table.column(key), part.table.column(outcome))
+            return watch.take_in(part.table, ids=part.ids, leave_out=leave_out)
+        ids, (outcome, _) = ids_in(watch, part), watch.late_columns or ("", "")
+        if outcome not in part.table.names:
+            raise DataError(f"expected the column {outcome!r} in outcomes that come late")
+        return watch.label(ids, part.table.column(outcome))
     except DataError as error:
         raise DataError(f"{part.label}: {error}. Nothing of it was counted") from error
 
 
+def ids_in(watch: Watch, part: Part) -> Sequence[str]:
+    """The ids of a part, of samples or of outcomes."""
+    if part.table is None or watch.late_columns is None:
+        return ()
+    _, name = watch.late_columns
+    if name not in part.table.names:
+        raise DataError(f"{part.label}: expected the column {name!r}, which identifies samples, but there is none")
+    return part.ids if part.ids is not None else ids_of(part.table.column(name), name, part.label)
+
+
 def _positions(log: Sequence[LogEntry], brings: str | None) -> list[Mapping[str, Any]]:
-    """The positions of one source; ``None`` for one that brings both samples and outcomes."""
+    """The positions of one source, by what it brings; ``None`` if there is only one."""
     return [
-        entry.position for entry in log if entry.position is not None and (brings is None or entry.brings == brings)
+        {**entry.position, "digest": entry.digest}
+        for entry in log
+        if entry.position is not None and (brings is None or entry.brings == brings)
     ]

@@ -31,7 +31,7 @@ from isonomia.watch.file import described, outcomes_of, recorded_watch_file, sou
 from isonomia.watch.monitor import brought_by, judged
 from isonomia.watch.source import StreamSource
 from isonomia.watch.store import LogEntry, WatchStore
-from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
+from isonomia.watch.stream import ACKNOWLEDGED, LEFT_OUT, OUTCOMES
 from isonomia.watch.watch import Watch
 from isonomia.wording import visible
 
@@ -265,6 +265,9 @@ def _read_again(
     found, rows = [], 0
     before: dict[str | None, Mapping[str, Any]] = {}
     for entry in log:
+        if entry.brings == LEFT_OUT:
+            fresh.leave_out()
+            continue
         if entry.brings == ACKNOWLEDGED or entry.position is None:
             fresh.acknowledge()
             continue
@@ -274,7 +277,7 @@ def _read_again(
         for part in mine.again(before.get(place), entry.position, entry.rows):
             if entry.digest is not None and part.digest != entry.digest:
                 found.append(f"{part.label} is not the file that was read: its SHA-256 is {part.digest}")
-            judged(fresh, part)
+            judged(fresh, part, leave_out=outcomes is None)
             count += part.rows
         before[place] = entry.position
         rows += count

@@ -1,4 +1,4 @@
-"""Where decisions come from: a folder to which files are added, a table with a growing key, lines of standard input.
+"""Where decisions come from: a folder to which files are added, or lines of standard input.
 
 A source gives what has come since a position, in parts, each with the position after it. The position is stored in the
 same transaction as the results of the part, so every row counts once, whenever the process is killed.
@@ -7,45 +7,48 @@ same transaction as the results of the part, so every row counts once, whenever 
 from __future__ import annotations
 
 import csv
-import json
 import os
-import sqlite3
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
-from decimal import Decimal
 from hashlib import sha256
-from itertools import pairwise
+from math import nan
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
-from time import monotonic, sleep
 from typing import IO, Any, Protocol
 
-from isonomia.errors import DataError, UsageError
-from isonomia.models.files import needed
-from isonomia.populations.files import files_in, read_rows, table_of
+from isonomia.errors import DataError, ModelError, UsageError
+from isonomia.models.payloads import json_value
+from isonomia.populations.files import cells_of, files_in, read_rows, table_of
 from isonomia.populations.table import Table
-from isonomia.watch.stream import DECISIONS, OUTCOMES
-from isonomia.wording import excerpt, shortened
+from isonomia.spec.columns import EXACT
+from isonomia.watch.stream import DECISIONS, OUTCOMES, normal_id
+from isonomia.wording import shortened
 
 __all__ = [
+    "AT_ONCE",
     "Folder",
+    "Kinds",
     "Lines",
     "Part",
     "Position",
-    "PostgresTable",
-    "SqliteTable",
     "StreamSource",
+    "day_of",
+    "days_of",
+    "ids_of",
+    "pieces",
 ]
 
 Position = Mapping[str, Any]
 """How far a source was read, as values that JSON can hold."""
 
 AT_ONCE = 10_000
-"""The most rows of a table, or lines, that are taken at once."""
+"""The most rows of a table, or lines, that are fetched at once."""
+
+TOGETHER = 1_000
+"""The most of them that are counted together. Less gives a finer history of a backlog, and costs more transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,20 @@ class Part:
         Whether it has a log entry of its own, as a file does. Rows of a table are merged with the part before.
     digest
         The SHA-256 of a file.
+    ids
+        The ids of its rows, from their texts where it has texts, so that no type can change them.
+    names
+        What to call each row: its key, or the number of its line, and its day. Empty for a file.
     """
 
     table: Table | None
-    position: Position
+    position: Position | None
     label: str
     brings: str = DECISIONS
     alone: bool = False
     digest: str | None = None
+    ids: tuple[str, ...] | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -113,41 +122,47 @@ class Folder:
     """Files that are added to a folder, each a part, in the order of their names.
 
     A file is read once, as a whole. One that is still empty, or changes while it is read, is left for later. Writers
-    should move files there when they are complete, or give them a name that begins with a dot until then.
+    should move files there when they are complete, or give them a name that begins with a dot until then. A file with
+    another content than when it was read is an error: where size, times or inode differ, its SHA-256 is compared.
     """
 
     path: Path
     name: str
     brings: str = DECISIONS
     inside: Path | None = None  # links must not lead out of it
-    _read: dict[str, int] = field(default_factory=dict)
+    id: str | None = None  # the column that identifies samples
+    _read: dict[str, tuple[list[int] | None, str | None]] = field(default_factory=dict)  # stamp and digest
 
     ended = False
 
     def resume(self, positions: Sequence[Position]) -> None:
         """Skip files that were read."""
-        self._read = {str(each["file"]): int(each["bytes"]) for each in positions}
+        self._read = {str(each["file"]): (each.get("stamp"), each.get("digest")) for each in positions}
 
     def new(self, stop: Event) -> Iterator[Part]:
         """The files that have not been read yet."""
         if not self.path.is_dir():
-            raise DataError(f"expected a folder to which files are added, but {self.path} is none")
+            raise DataError(f"expected a folder to which files are added, but {self.path} is not a folder")
         for file in files_in(self.path):
             if stop.is_set():
                 return
-            name, size = file.relative_to(self.path).as_posix(), file.stat().st_size
+            name = file.relative_to(self.path).as_posix()
+            try:
+                found = file.stat()
+            except FileNotFoundError:  # moved away since it was listed
+                continue
             if name in self._read:
-                self._check_unchanged(file, name, size)
-            elif size and (part := self._part(file, name)) is not None:
+                self._check_unchanged(file, name, _stamp(found))
+            elif found.st_size and (part := self._part(file, name)) is not None:
                 yield part
-                self._read[name] = int(part.position["bytes"])
+                self._read[name] = (part.position or {}).get("stamp"), part.digest
 
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
         """Read a file again."""
         del before, rows
         name = Path(str(entry["file"]))
         if name.is_absolute() or ".." in name.parts:  # possible in a record from a stranger
-            raise DataError(f"expected the name of a file in {self.path}, but {str(name)!r} is none")
+            raise DataError(f"expected the name of a file in {self.path}, but got {str(name)!r}")
         file = self.path / name
         if not file.is_file():
             raise DataError(f"expected {file}, which was read before, but it is not there any more")
@@ -159,35 +174,156 @@ class Folder:
         """The folder as the watch file names it: a copy of it elsewhere counts as the same."""
         return f"folder {self.name}"
 
-    def _check_unchanged(self, file: Path, name: str, size: int) -> None:
-        if size != self._read[name]:
+    def _check_unchanged(self, file: Path, name: str, stamp: list[int]) -> None:
+        before, digest = self._read[name]
+        if stamp == before:
+            return
+        if digest is None or _digest(file) != digest:
             raise DataError(
-                f"{file} had {self._read[name]:,} bytes when it was read, and has {size:,} now. A file is read once, "
-                "as a whole: put new rows into a new file"
+                f"{file} has changed since it was read. A file is read once, as a whole: put new rows into a new file, "
+                "and restore this one"
             )
+        self._read[name] = stamp, digest  # touched, copied or renamed, with the same content
 
     def _part(self, file: Path, name: str) -> Part | None:
         if self.inside is not None and not file.resolve().is_relative_to(self.inside):
             raise DataError(f"{file} leads out of the folder of the watch file, to {file.resolve()}: --allow-outside")
-        before = file.stat()
+        try:
+            before = _stamp(file.stat())
+            digest, table = _digest(file), read_rows(file)
+            cells = None if self.id is None or table is None else cells_of(file, self.id)
+        except (FileNotFoundError, DataError):
+            if not file.exists() or _stamp(file.stat()) != before:
+                return None  # moved away, or half of a file that is still being written
+            raise
+        if not file.exists() or _stamp(file.stat()) != before:
+            return None
+        ids = None if cells is None else ids_of(cells, self.id, name)
+        position = {"file": name, "bytes": before[0], "stamp": before}
+        return Part(table, position, name, self.brings, alone=True, digest=digest, ids=ids)
+
+
+def _digest(file: Path) -> str:
+    digest = sha256()
+    try:
         with file.open("rb") as stream:
-            digest = sha256()
             while block := stream.read(2**20):
                 digest.update(block)
-        try:
-            table = read_rows(file)
-        except DataError:
-            if _stamp(file.stat()) != _stamp(before):
-                return None  # half of a file that is still being written
-            raise
-        if _stamp(file.stat()) != _stamp(before):
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DataError(f"expected a file that can be read, but {file}: {error.strerror}") from error
+    return digest.hexdigest()
+
+
+def _stamp(found: os.stat_result) -> list[int]:
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def ids_of(values: Iterable[Any], name: str | None, where: str) -> tuple[str, ...]:
+    """Ids in their normal form; none may be missing."""
+    ids = tuple(map(normal_id, values))
+    if None in ids:
+        raise DataError(f"{where}: expected {name!r} of every row, but it is missing in row {ids.index(None) + 1}")
+    return ids  # type: ignore[return-value]
+
+
+# ------------------------------------------------------------------------------------------------- types of rows, days
+
+
+_MISSING = frozenset({"NA", "N/A", "NaN", "nan", "NULL", "null"})
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*|(?=\.[0-9]))(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+
+
+@dataclass(slots=True)
+class Kinds:
+    """Whether each column has numbers, truth values or text: decided by its first value, for the whole stream.
+
+    So it does not depend on how rows are cut into parts, or on when they arrive. A later value of another kind is an
+    error. In CSV, a cell is a number, ``true`` or ``false``, or text; empty cells are missing, and so are words such as
+    ``NA`` outside of columns of text.
+    """
+
+    known: dict[str, str] = field(default_factory=dict)
+
+    def column(self, name: str, values: Sequence[Any], where: Sequence[str]) -> list[Any]:
+        """The values of a column that is not CSV; all of the same kind, or missing."""
+        for value, row in zip(values, where, strict=True):
+            kind = _kind(value)
+            if kind is not None and self.known.setdefault(name, kind) != kind:
+                raise self._other(name, value, row)
+        return self._without_gaps(name, values)
+
+    def cells(self, name: str, cells: Sequence[Any], where: Sequence[str]) -> list[Any]:
+        """The values of cells of CSV."""
+        return self._without_gaps(name, [self._cell(name, cell, row) for cell, row in zip(cells, where, strict=True)])
+
+    def _without_gaps(self, name: str, values: Sequence[Any]) -> list[Any]:
+        """A column of numbers has numbers also in a part where all of them are missing."""
+        absent = self.known.get(name) == "number" and all(value is None for value in values)
+        return [nan] * len(values) if absent else list(values)
+
+    def _cell(self, name: str, cell: str, row: str) -> Any:
+        text, known = cell.strip(), self.known.get(name)
+        if not cell or (known != "text" and (text in _MISSING or not text)):
             return None
-        position = {"file": name, "bytes": before.st_size}
-        return Part(table, position, name, self.brings, alone=True, digest=digest.hexdigest())
+        is_truth = text.lower() in {"true", "false"} and text in {text.lower(), text.upper(), text.capitalize()}
+        kind = "number" if _NUMBER.fullmatch(text) else "truth value" if is_truth else "text"
+        match self.known.setdefault(name, kind):
+            case "text":
+                return cell
+            case known if known != kind:
+                raise self._other(name, cell, row)
+            case "number":
+                return float(text)
+            case _:
+                return text.lower() == "true"
+
+    def _other(self, name: str, value: Any, row: str) -> DataError:
+        return DataError(
+            f"{row}: expected a {self.known[name]} in the column {name!r}, as in the first row that has a value there, "
+            f"but got {shortened(str(value), 80)!r}. Write all of them as numbers, or all as text; a code that begins "
+            "with zeros is text, which only JSON lines can show in the first row"
+        )
 
 
-def _stamp(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_size, found.st_mtime_ns, found.st_ino
+def _kind(value: Any) -> str | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return "truth value"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case _:
+            return type(value).__name__
+
+
+def day_of(value: Any, name: str) -> str:
+    """The day of a time, such as 2026-05-01 of 2026-05-01T10:00."""
+    text = str(value).strip()
+    if not _DAY.match(text):
+        raise DataError(f"expected times such as 2026-05-01T10:00 in the column {name!r}, but got {text[:40]!r}")
+    return text[:10]
+
+
+def pieces(days: Sequence[str] | None, rows: int) -> Iterator[tuple[int, int]]:
+    """Where to cut rows into parts: at each later day, and at a certain size."""
+    start, latest = 0, "" if not days else days[0]
+    for end in range(1, rows + 1):
+        if end == rows or end - start == TOGETHER or (days is not None and days[end] > latest):
+            yield start, end
+            start = end
+        if days is not None and end < rows:
+            latest = max(latest, days[end])
+
+
+def days_of(values: Sequence[Any] | None, name: str | None) -> list[str] | None:
+    """The days of times; ``None`` if there are none."""
+    return None if values is None or name is None else [day_of(value, name) for value in values]
 
 
 # ------------------------------------------------------------------------------------------------------ standard input
@@ -199,22 +335,25 @@ class Lines:
 
     All input is new: lines that the process had read but not counted when it was killed are lost. If the sender
     ``repeats`` everything from the first line at every start, lines that were counted are skipped. A JSON object that
-    has only the id and the outcome brings the outcome of an earlier sample.
+    has only the id and the outcome brings the outcome of an earlier sample. Numbers are floating-point numbers.
     """
 
     format: str
     repeats: bool = False
     late: tuple[str, str] | None = None  # the id and the outcome
     stream: IO[bytes] | None = None
+    time: str | None = None
     _line: int = 0
     _passed: int = 0
     _header: list[str] | None = None
     _queue: Queue[bytes | None] | None = None
+    _kinds: Kinds = field(default_factory=Kinds)
     _ended: bool = False
 
     def resume(self, positions: Sequence[Position]) -> None:
         """Continue counting lines."""
         self._line = int(positions[-1]["line"]) if positions else 0
+        self._kinds = Kinds(dict(positions[-1].get("kinds", {})) if positions else {})
         self._passed = self._line if self.repeats else 0
 
     @property
@@ -252,7 +391,8 @@ class Lines:
         """Wait for a line, and take all that have arrived with it, up to a limit."""
         if self._queue is None:
             self._queue = Queue(2 * AT_ONCE)
-            stream = self.stream or sys.stdin.buffer
+            # Not sys.stdin: at exit, Python locks it, and aborts if a thread is still reading.
+            stream = self.stream or os.fdopen(_open_input(), "rb")
             Thread(target=_read_all, args=(stream, self._queue), daemon=True).start()
         lines: list[bytes] = []
         while not self._ended and len(lines) < limit and not (stop.is_set() and not lines):
@@ -265,7 +405,7 @@ class Lines:
             if line is None:
                 self._ended = True
             elif self.format == "csv" and self._header is None:
-                self._header = next(csv.reader([_text(line, 1)]))
+                self._header = _header(_text(line, 1))
             elif self._passed:
                 self._passed -= 1
             else:
@@ -274,17 +414,36 @@ class Lines:
 
     def _parts(self, lines: Sequence[bytes]) -> Iterator[Part]:
         """Lines as parts, each of which brings only samples or only outcomes."""
-        rows = [self._row(line, self._line + k + 1) for k, line in enumerate(lines)]
+        rows = [(self._line + k, self._row(line, self._line + k)) for k, line in enumerate(lines, start=1)]
         start = 0
         while start < len(rows):
-            brings, end = self._brings(rows[start]), start + 1
-            while end < len(rows) and self._brings(rows[end]) == brings:
+            brings, end = self._brings(rows[start][1]), start + 1
+            while end < len(rows) and self._brings(rows[end][1]) == brings:
                 end += 1
-            chosen = [row for row in rows[start:end] if row]
-            self._line += end - start
-            label = f"line {self._line:,}"
-            yield Part(self._table(chosen, label), {"line": self._line}, label, brings)
+            chosen = [(number, row) for number, row in rows[start:end] if row]
+            timed = brings == DECISIONS and all(self.time in row for _, row in chosen)
+            days = days_of([row[str(self.time)] for _, row in chosen], self.time) if timed else None
+            for first, last in pieces(days, len(chosen)):
+                self._line = rows[end - 1][0] if last == len(chosen) else chosen[last - 1][0]
+                yield self._part(chosen[first:last], None if days is None else days[first:last], brings)
+            if not chosen:
+                self._line = rows[end - 1][0]
+                yield self._part([], None, brings)
             start = end
+
+    def _part(self, rows: Sequence[tuple[int, dict[str, Any]]], days: Sequence[str] | None, brings: str) -> Part:
+        table, ids, where = None, None, [f"line {number:,}" for number, _ in rows]
+        if rows:
+            names = dict.fromkeys(name for _, row in rows for name in row)
+            columns = {name: [row.get(name) for _, row in rows] for name in names}
+            if self.late is not None and self.late[0] in columns:
+                ids = ids_of(columns[self.late[0]], self.late[0], where[-1])
+            typed = self._kinds.cells if self.format == "csv" else self._kinds.column
+            content = {name: typed(name, values, where) for name, values in columns.items()}
+            table = table_of({name: _as_floats(values) for name, values in content.items()}, where[-1])
+        position = {"line": self._line, "kinds": dict(self._kinds.known)}
+        labels = tuple(where if days is None else [f"{day}, {line}" for day, line in zip(days, where, strict=True)])
+        return Part(table, position, labels[-1] if labels else f"line {self._line:,}", brings, ids=ids, names=labels)
 
     def _row(self, line: bytes, number: int) -> dict[str, Any]:
         text = _text(line, number)
@@ -299,8 +458,8 @@ class Lines:
                 )
             return dict(zip(self._header or (), cells, strict=True))
         try:
-            row = json.loads(text, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
+            row = json_value(text)
+        except ModelError as error:
             raise DataError(
                 f"line {number:,} of standard input: expected a JSON object, but got {shortened(text, 120)!r}: {error}"
             ) from None
@@ -311,16 +470,27 @@ class Lines:
     def _brings(self, row: Mapping[str, Any]) -> str:
         return OUTCOMES if self.late is not None and set(row) == set(self.late) else DECISIONS
 
-    def _table(self, rows: Sequence[Mapping[str, Any]], label: str) -> Table | None:
-        if not rows:
-            return None
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        if self.format == "csv":
-            from isonomia.populations.text_files import inferred
 
-            columns = {name: inferred([value or None for value in values]) for name, values in columns.items()}
-        return table_of(columns, f"standard input up to {label}")
+def _open_input() -> int:
+    try:
+        return os.dup(sys.stdin.fileno())
+    except (AttributeError, OSError, ValueError):
+        raise UsageError("expected lines on standard input, but it is closed") from None
+
+
+def _header(text: str) -> list[str]:
+    names = next(csv.reader([text]), [])
+    twice = next((name for name in names if not name.strip() or names.count(name) > 1), None)
+    if not names or twice is not None:
+        raise DataError(
+            f"expected different names of columns in the first line of standard input, but got {text[:200]!r}"
+        )
+    return names
+
+
+def _as_floats(values: Sequence[Any]) -> list[Any]:
+    """Whole numbers as floating-point numbers, as far as these are exact: a column has one type in all parts."""
+    return [float(each) if type(each) is int and abs(each) <= EXACT else each for each in values]
 
 
 def _read_all(stream: IO[bytes], lines: Queue[bytes | None]) -> None:
@@ -334,238 +504,3 @@ def _text(line: bytes, number: int) -> str:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise DataError(f"line {number:,} of standard input is not UTF-8: {error.reason}") from error
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number in JSON")
-
-
-# ------------------------------------------------------------------------------------------------------ database tables
-
-
-@dataclass(slots=True)
-class SqliteTable:
-    """A table in an SQLite file whose key, a whole number, grows with every row."""
-
-    path: Path
-    name: str
-    table: str
-    key: str
-    brings: str = DECISIONS
-    _key: int | None = None
-
-    ended = False
-
-    def resume(self, positions: Sequence[Position]) -> None:
-        """Go on after the last key."""
-        self._key = int(positions[-1]["key"]) if positions else None
-
-    def new(self, stop: Event) -> Iterator[Part]:
-        """The rows with greater keys. SQLite has one writer at a time, so keys become visible in their order."""
-        while not stop.is_set():
-            part = self._between(self._key, None)
-            if part is None:
-                return
-            yield part
-            self._key = int(part.position["key"])
-
-    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
-        """The rows between two keys once more."""
-        del rows
-        return _all_between(self._between, before, entry)
-
-    def describe(self) -> str:
-        """The file and the table."""
-        return f"sqlite {self.name}, table {self.table}, key {self.key}"
-
-    def _between(self, low: int | None, high: int | None) -> Part | None:
-        query, given = _query(_quoted(self.table), _quoted(self.key), "?", low, high)
-        try:
-            with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as database:
-                # A file may come from a stranger, and a view in it could have endless rows.
-                database.execute("PRAGMA trusted_schema = OFF")
-                kind = database.execute("SELECT type FROM sqlite_master WHERE name = ?", (self.table,)).fetchone()
-                if kind == ("view",):
-                    raise DataError(f"expected a table of {self.path}, but {self.table!r} is a view")
-                cursor = database.execute(query, given)
-                names = [column[0] for column in cursor.description]
-                rows = cursor.fetchall()
-        except sqlite3.Error as error:
-            raise DataError(f"expected to read the table {self.table!r} of {self.path}, but: {error}") from error
-        return _part(names, rows, self.key, self.table, self.brings)
-
-
-@dataclass(slots=True)
-class PostgresTable:
-    """A PostgreSQL table with a growing key, a whole number that the database assigns to every new row.
-
-    Concurrent transactions do not commit in the order of their keys, so a row may become visible after one with a
-    greater key was read. To lose none, the rows up to a key are read only after all transactions have ended that were
-    writing to the table when the key was seen: any that will insert a smaller key had locked the table by then. This
-    blocks no other transaction.
-    """
-
-    conninfo: str | None = field(repr=False)
-    variable: str | None
-    table: str
-    key: str
-    brings: str = DECISIONS
-    wait: float = 5.0  # seconds for transactions to end; after that the rows are left for later
-    _key: int | None = None
-    _barrier: tuple[int, frozenset[str]] | None = None
-    _connection: Any = field(default=None, repr=False)
-
-    ended = False
-
-    def resume(self, positions: Sequence[Position]) -> None:
-        """Go on after the last key."""
-        self._key = int(positions[-1]["key"]) if positions else None
-
-    def new(self, stop: Event) -> Iterator[Part]:
-        """The rows with greater keys, up to the greatest key before which no row is missing."""
-        with self._explained():
-            upto = self._settled(stop)
-        while upto is not None and not stop.is_set():
-            part = self._between(self._key, upto)
-            if part is None:
-                return
-            yield part
-            self._key = int(part.position["key"])
-
-    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
-        """The rows between two keys once more."""
-        del rows
-        return _all_between(self._between, before, entry)
-
-    def describe(self) -> str:
-        """The table; the address of the database is not part of it, and may change."""
-        return f"postgres table {self.table}, key {self.key}"
-
-    def _settled(self, stop: Event) -> int | None:
-        """The greatest key seen, once all transactions that were writing then have ended; ``None`` before."""
-        if self._barrier is None:
-            newest = self._one(f"SELECT max({_quoted(self.key)}) FROM {_dotted(self.table)}")
-            if newest is None or (self._key is not None and newest <= self._key):
-                return None
-            self._barrier = _whole(newest, self.key, self.table), self._writers()
-        upto, writers = self._barrier
-        until = monotonic() + self.wait
-        while writers := writers & self._writers():
-            if monotonic() > until or stop.is_set():
-                return None
-            sleep(0.02)
-        self._barrier = None
-        return upto
-
-    def _writers(self) -> frozenset[str]:
-        """The transactions that may be writing to the table, or to a partition of it."""
-        rows = self._connected().execute(
-            "SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND granted AND pid IS DISTINCT FROM "
-            "pg_backend_pid() AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND "
-            "relation IN (SELECT to_regclass(%s)::oid UNION SELECT relid::oid FROM pg_partition_tree(to_regclass(%s))) "
-            "AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')",
-            (_dotted(self.table), _dotted(self.table)),
-        )
-        return frozenset(row[0] for row in rows)
-
-    def _between(self, low: int | None, high: int | None) -> Part | None:
-        query, given = _query(_dotted(self.table), _quoted(self.key), "%s", low, high)
-        with self._explained():
-            cursor = self._connected().execute(query.replace("%", "%%").replace("%%s", "%s"), given)
-            names = [column.name for column in cursor.description]
-            rows = cursor.fetchall()
-        return _part(names, rows, self.key, self.table, self.brings)
-
-    def _one(self, query: str) -> Any:
-        return self._connected().execute(query.replace("%", "%%"), ()).fetchone()[0]
-
-    def _connected(self) -> Any:
-        if self._connection is None or self._connection.closed:
-            psycopg = needed("psycopg", "postgres", "a table of PostgreSQL")
-            address = self.conninfo
-            if self.variable is not None:
-                address = os.environ.get(self.variable, "").strip()
-                if not address:
-                    raise UsageError(
-                        f"expected how to connect to PostgreSQL in the environment variable {self.variable}, such as "
-                        "postgresql://name@host/database, but it is not set"
-                    )
-            self._connection = psycopg.connect(address, autocommit=True, application_name="isonomia watch")
-            self._connection.read_only = True
-            kind = self._one(f"SELECT relkind FROM pg_class WHERE oid = {_literal(_dotted(self.table))}::regclass")
-            if kind not in ("r", "p", b"r", b"p"):
-                raise DataError(f"expected a table of PostgreSQL, but {self.table!r} is a view or something else")
-        return self._connection
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn the driver's errors into ours, without the address, which may hold a password."""
-        psycopg = needed("psycopg", "postgres", "a table of PostgreSQL")
-        try:
-            yield
-            return
-        except psycopg.Error as error:
-            reason = excerpt(" ".join(str(error).split()), 300)
-        raise DataError(f"expected to read the table {self.table!r} of PostgreSQL, but: {reason}")
-
-
-def _all_between(between: Any, before: Position | None, entry: Position) -> Iterator[Part]:
-    low, high = None if before is None else int(before["key"]), int(entry["key"])
-    while (part := between(low, high)) is not None:
-        yield part
-        low = int(part.position["key"])
-
-
-def _query(table: str, key: str, mark: str, low: int | None, high: int | None) -> tuple[str, tuple[int, ...]]:
-    limits = [(f"{key} > {mark}", low), (f"{key} <= {mark}", high)]
-    chosen = [(text, value) for text, value in limits if value is not None]
-    where = f" WHERE {' AND '.join(text for text, _ in chosen)}" if chosen else ""
-    return f"SELECT * FROM {table}{where} ORDER BY {key} LIMIT {AT_ONCE}", tuple(value for _, value in chosen)
-
-
-def _part(names: Sequence[str], rows: Sequence[Sequence[Any]], key: str, table: str, brings: str) -> Part | None:
-    if not rows:
-        return None
-    if key not in names:
-        raise DataError(f"expected the key {key!r} among the columns of {table!r}, which are {', '.join(names)}")
-    place = names.index(key)
-    keys = [_whole(row[place], key, table) for row in rows]
-    twice = next((left for left, right in pairwise(keys) if left == right), None)
-    if twice is not None:
-        raise DataError(f"expected a key of its own for every row of {table!r}, but {key} {twice} comes twice")
-    columns = {name: [_plain(row[k]) for row in rows] for k, name in enumerate(names)}
-    return Part(table_of(columns, table), {"key": keys[-1]}, f"{key} {keys[-1]:,}", brings)
-
-
-def _whole(value: Any, key: str, table: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"expected a whole number that grows as the key {key!r} of {table!r}, but got {value!r}")
-    return value
-
-
-def _plain(value: Any) -> Any:
-    """A database value as a file would have it: a number, a truth value, or text."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case Decimal():
-            return float(value)
-        case datetime() | date() | time():
-            return value.isoformat()
-        case dict() | list():
-            return json.dumps(value, default=str)
-        case _:
-            return str(value)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _dotted(name: str) -> str:
-    """A table, perhaps with its schema before a dot."""
-    return ".".join(map(_quoted, name.split(".")))
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

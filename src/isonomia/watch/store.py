@@ -23,7 +23,7 @@ from isonomia.watch.answers import Alarm
 from isonomia.watch.source import Part, Position
 from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 
-__all__ = ["HistoryPoint", "KeptAlarm", "LogEntry", "WatchStore"]
+__all__ = ["HistoryPoint", "KeptAlarm", "LogEntry", "SeenSample", "WatchStore"]
 
 FORMAT = 1
 """The version of the tables."""
@@ -63,6 +63,11 @@ CREATE TABLE IF NOT EXISTS deliveries (
     channel TEXT NOT NULL,
     delivered TEXT NOT NULL,
     PRIMARY KEY (alarm, channel)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seen (
+    id TEXT PRIMARY KEY,
+    outcome TEXT,
+    decided INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS points (
     number INTEGER PRIMARY KEY,
@@ -113,6 +118,15 @@ class HistoryPoint:
     claims: tuple[tuple[float | None, float, float, str], ...]
     pending: int
     missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSample:
+    """The id of a sample, its outcome as JSON, if it has come, and whether the sample itself has come."""
+
+    id: str
+    outcome: str | None
+    decided: bool
 
 
 class WatchStore:
@@ -197,21 +211,24 @@ class WatchStore:
         self,
         state: bytes,
         part: Part,
-        alarms: Sequence[tuple[Alarm, str | None]],
+        alarms: Sequence[tuple[Alarm, str, str | None]],
         days: Mapping[str, int],
         point: HistoryPoint | None,
+        seen: Sequence[SeenSample] = (),
     ) -> None:
-        """Store the results of a part, all or nothing. ``alarms`` come with the part in which they began."""
+        """Store the results of a part, all or nothing. ``alarms`` come with where they were raised and began."""
         with self._transaction("keep the watch") as database:
             self._keep_state(database, state)
             self._keep_part(database, part)
-            for alarm, began in alarms:
+            rows = [(each.id, each.outcome, each.decided) for each in seen]
+            database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
+            for alarm, label, began in alarms:
                 content = json.dumps(asdict(alarm))
                 database.execute(
                     "INSERT INTO alarms (content, raised, label, began) VALUES (?, ?, ?, ?)",
-                    (content, _now(), part.label, began),
+                    (content, _now(), label, began),
                 )
-            column = "outcomes" if part.brings == OUTCOMES else "samples"
+            column = "outcomes" if part.brings == OUTCOMES else "samples"  # LEFT_OUT has no days
             for day, count in days.items():
                 database.execute("INSERT OR IGNORE INTO days VALUES (?, 0, 0)", (day,))
                 database.execute(f"UPDATE days SET {column} = {column} + ? WHERE day = ?", (count, day))
@@ -271,6 +288,25 @@ class WatchStore:
         """Record that an alarm was delivered through a channel."""
         with self._transaction("keep a delivery") as database:
             database.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alarm, channel, _now()))
+
+    # ------------------------------------------------------------------------------------------------- late outcomes
+
+    def seen(self, ids: Sequence[str]) -> dict[str, SeenSample]:
+        """Those of some ids that came before, with a sample or with an outcome."""
+        found = {}
+        with self._explained("read the samples"):
+            for start in range(0, len(ids), 500):
+                some = ids[start : start + 500]
+                query = f"SELECT id, outcome, decided FROM seen WHERE id IN ({', '.join('?' * len(some))})"
+                for key, outcome, decided in self._database.execute(query, tuple(some)):
+                    found[key] = SeenSample(key, outcome, bool(decided))
+        return found
+
+    def unmatched(self) -> int:
+        """How many outcomes belong to samples that have not come."""
+        with self._explained("read the samples"):
+            (count,) = self._database.execute("SELECT count(*) FROM seen WHERE NOT decided").fetchone()
+        return int(count)
 
     # -------------------------------------------------------------------------------------------------------- history
 

@@ -11,6 +11,7 @@ judged as outcomes come, a stream whose good outcomes come first would look good
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -20,16 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
+from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
+from isonomia.spec.columns import EXACT
 
 __all__ = [
     "ACKNOWLEDGED",
     "DECISIONS",
+    "EARLY",
+    "LEFT_OUT",
     "OUTCOMES",
+    "PARTS",
     "StreamTally",
     "Sums",
     "Waiting",
     "from_plain",
+    "normal_id",
     "to_plain",
     "window_start",
 ]
@@ -41,6 +48,12 @@ DECISIONS, OUTCOMES = "decisions", "outcomes"
 
 ACKNOWLEDGED = "acknowledged"
 """Marks in the log where alarms were acknowledged, so that a replayed watch does so at the same moment."""
+
+LEFT_OUT = "left out"
+"""Marks in the log where all outcomes had been read, and samples that had waited too long were left out."""
+
+EARLY = 100_000
+"""The most outcomes that are kept for samples that have not come yet; the oldest are dropped."""
 
 PARTS = 4
 """The number of parts of a window: it is at least as long as requested, and at most one part longer."""
@@ -132,20 +145,28 @@ class Waiting:
         self.outcome, self.id, self.patience = outcome, id, patience
         self.missing = 0
         self._came = 0
-        self._rows: dict[Any, tuple[int, dict[str, Any]]] = {}
+        self._rows: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._early: dict[str, Any] = {}
+        self._refused: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, people: Table, names: Sequence[str]) -> list[Any]:
-        """Let samples wait, and return their ids; one that already has an outcome waits only for those before it."""
-        ids = [_key(value) for value in people.column(self.id)] if self.id in people.names else None
-        if ids is None:
-            raise DataError(f"expected the column {self.id!r}, which tells samples apart, but this update has none")
-        for key in ids:
-            if key is None:
-                raise DataError(f"expected {self.id!r} of every sample, but one has none")
-        seen: set[Any] = set()
+    def __contains__(self, key: object) -> bool:
+        return key in self._rows
+
+    def ids(self, people: Table) -> list[str]:
+        """The ids of samples, in their normal form."""
+        if self.id not in people.names:
+            raise DataError(f"expected the column {self.id!r}, which identifies samples, but this update has none")
+        ids = [normal_id(value) for value in people.column(self.id)]
+        if None in ids:
+            raise DataError(f"expected {self.id!r} of every sample, but it is missing in row {ids.index(None) + 1}")
+        return ids  # type: ignore[return-value]
+
+    def add(self, people: Table, names: Sequence[str], ids: Sequence[str]) -> None:
+        """Let samples wait; one that already has an outcome waits only for those before it."""
+        seen: set[str] = set()
         twice = next((key for key in ids if key in self._rows or key in seen or seen.add(key)), None)  # type: ignore[func-returns-value]
         if twice is not None:
             raise DataError(f"expected every sample once, but got {self.id} {twice!r} a second time")
@@ -153,79 +174,113 @@ class Waiting:
         columns = {name: people.column(name) for name in kept}
         outcomes = people.column(self.outcome) if self.outcome in people.names else None
         for k, key in enumerate(ids):
-            row = {name: _value(column[k]) for name, column in columns.items()}
-            value = None if outcomes is None else _value(outcomes[k])
+            row = {name: plain_value(column[k]) for name, column in columns.items()}
+            own = None if outcomes is None else plain_value(outcomes[k])
+            value = self._early.get(key) if own is None else own
             if value is not None:
                 row[self.outcome] = value
             self._rows[key] = self._came, row
             self._came += 1
-        return ids
 
-    def take_back(self, ids: Sequence[Any]) -> None:
+    def take_back(self, ids: Sequence[str]) -> None:
         """Remove the samples that were added last."""
         for key in ids:
             del self._rows[key]
         self._came -= len(ids)
 
-    def label(self, ids: Any, outcomes: Any) -> None:
-        """Record outcomes. Ids that are unknown, or already judged or left out, are ignored."""
+    def label(self, ids: Any, outcomes: Any) -> list[str]:
+        """Record outcomes, and return their ids. The first outcome of a sample counts, whatever comes later.
+
+        An outcome whose sample is unknown is kept for it; if the sample was judged or left out, it has no effect.
+        """
         keys, values = ([ids], [outcomes]) if _is_one(ids) else (list(ids), list(outcomes))
         if len(keys) != len(values):
             raise DataError(f"expected an outcome for each id, but got {len(keys)} ids and {len(values)} outcomes")
-        for key, value in zip(map(_key, keys), map(_value, values), strict=True):
+        plain = list(zip(map(normal_id, keys), map(plain_value, values), strict=True))
+        for number, (key, value) in enumerate(plain, start=1):
+            if key is None:
+                raise DataError(f"expected {self.id!r} of every outcome, but it is missing in row {number}")
             if value is None:
                 raise DataError(f"expected the outcome of {self.id} {key!r}, but it is missing")
+        for key, value in plain:
             if key in self._rows:
-                self._rows[key][1][self.outcome] = value
+                row = self._rows[key][1]
+                if self.outcome not in row or key in self._refused:
+                    row[self.outcome] = value
+            elif key is not None:
+                self._early.setdefault(key, value)
+        for key in list(islice(self._early, max(len(self._early) - EARLY, 0))):
+            del self._early[key]
+        return [str(key) for key, _ in plain]
 
-    def ready(self) -> tuple[dict[str, list[Any]], int]:
-        """The samples that can be judged now, as columns, and how many waiting samples to :meth:`settle` then.
+    def refuse(self, ids: Sequence[str]) -> None:
+        """Let the outcomes of samples be replaced, which the samples could not be judged with."""
+        self._refused = set(ids)
 
-        They are those before the first that still waits for its outcome. They stay here until :meth:`settle`.
+    def ready(self, *, leave_out: bool) -> tuple[list[str], dict[str, list[Any]], int]:
+        """The samples that can be judged now, as ids and columns, and how many samples to :meth:`settle` then.
+
+        They are those before the first that still waits for its outcome. They stay here until :meth:`settle`. Those
+        that have waited too long are skipped if they may be left out.
         """
-        found, done = [], 0
-        for number, row in self._rows.values():
-            late = self.patience is not None and self._came - number > self.patience
+        ids, found, done = [], [], 0
+        for key, (number, row) in self._rows.items():
+            late = leave_out and self.patience is not None and self._came - number > self.patience
             if self.outcome not in row and not late:
                 break
             done += 1
             if self.outcome in row:
+                ids.append(key)
                 found.append(row)
         names = dict.fromkeys(name for row in found for name in row)
-        return {name: [row.get(name) for row in found] for name in names}, done
+        return ids, {name: [row.get(name) for row in found] for name in names}, done
 
     def settle(self, done: int) -> None:
         """Remove the first samples: they were judged, or left out for lack of an outcome."""
         for key in list(islice(self._rows, done)):
             _, row = self._rows.pop(key)
+            self._early.pop(key, None)
             self.missing += self.outcome not in row
+        self._refused.clear()
 
     def state(self) -> dict[str, Any]:
         """Everything as plain values."""
         rows = [[key, number, row] for key, (number, row) in self._rows.items()]
-        return {"missing": self.missing, "came": self._came, "rows": rows}
+        early = [[key, value] for key, value in self._early.items()]
+        return {"missing": self.missing, "came": self._came, "rows": rows, "early": early}
 
     def restore(self, content: dict[str, Any]) -> None:
         """Continue from plain values."""
         self.missing, self._came = int(content["missing"]), int(content["came"])
-        self._rows = {key: (int(number), dict(row)) for key, number, row in content["rows"]}
+        self._rows = {str(key): (int(number), dict(row)) for key, number, row in content["rows"]}
+        self._early = {str(key): value for key, value in content["early"]}
 
 
 def _is_one(value: Any) -> bool:
     return isinstance(value, str | bytes) or not hasattr(value, "__len__")
 
 
-def _key(value: Any) -> Any:
-    """An id that survives a round trip through JSON: text or a whole number."""
-    plain = _value(value)
-    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+_WHOLE = re.compile(r"\+?(-?(?:0|[1-9][0-9]*))(?:\.0*)?")
+_MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T](?=[0-9]{2}:)")
 
 
-def _value(value: Any) -> Any:
-    """A value of a column as JSON can hold it; ``None`` if it is missing."""
-    if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
+def normal_id(value: Any) -> str | None:
+    """An id as text, the same whatever type a file or a table gives it; ``None`` if it is missing.
+
+    7, 7.0, ``"7"`` and ``" 7 "`` are the same id; ``"007"`` is another one, since codes such as postal codes may begin
+    with zeros. ``True`` is ``"true"``, ``"True"`` and ``"TRUE"``. A date is ISO 8601, and midnight is the date alone.
+    """
+    plain = plain_value(value)
+    if isinstance(plain, float) and abs(plain) >= EXACT:
+        raise DataError(f"expected ids that are exact, but got the floating-point number {plain!r}: write them as text")
+    text = str(plain).strip()
+    if plain is None or not text:
         return None
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or text in {"True", "TRUE", "False", "FALSE"}:
+        return text.lower()
+    if whole := _WHOLE.fullmatch(text):
+        return "0" if whole[1] == "-0" else whole[1]
+    return _MOMENT.sub(r"\1T", text, count=1).removesuffix("T00:00:00")
 
 
 def to_plain(item: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ __all__ = ["Watch"]
 
 Floats = NDArray[np.float64]
 
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 """The version of the stored state."""
 
 
@@ -155,6 +155,7 @@ class Watch:
         self._acknowledged: tuple[int, ...] = ()
         self._crossings: tuple[tuple[int, Crossing], ...] = ()
         self.samples = 0
+        self.judged_ids: tuple[str, ...] = ()  # of the samples that the last update judged, with late outcomes
         self.alarms: tuple[Alarm, ...] = ()
 
     # -------------------------------------------------------------------------------------------------------- updates
@@ -167,22 +168,40 @@ class Watch:
         """
         if isinstance(table, Mapping) and table and not any(_is_column(value) for value in table.values()):
             table = {name: [value] for name, value in table.items()}
-        people = Table.of(table)
+        return self.take_in(Table.of(table), leave_out=True)
+
+    def take_in(self, people: Table, *, ids: Sequence[str] | None = None, leave_out: bool) -> tuple[Alarm, ...]:
+        """Judge samples as :meth:`update` does.
+
+        ``ids`` are those of late outcomes, if the table's own may be inexact. Unless it may ``leave_out`` samples that
+        have waited too long for their outcomes, they wait for :meth:`leave_out`.
+        """
         if self._late is None:
             return self._judge(people)
-        ids = self._late.add(people, self._wanted(people, first=self._names is None))
+        ids = self._late.ids(people) if ids is None else ids
+        self._late.add(people, self._wanted(people, first=self._names is None), ids)
         try:
-            return self._judge_those_ready()
+            return self._judge_those_ready(leave_out=leave_out)
         except IsonomiaError:
             self._late.take_back(ids)
             raise
 
     def label(self, ids: Any, outcomes: Any) -> tuple[Alarm, ...]:
-        """Add outcomes that have become known, by the ids of their samples; returns the alarms that they raise."""
-        if self._late is None:
-            raise UsageError("expected a watch with late outcomes: Watch(..., outcome='column', id='column')")
-        self._late.label(ids, outcomes)
-        return self._judge_those_ready()
+        """Add outcomes that have become known, by the ids of their samples; returns the alarms that they raise.
+
+        Ids are compared as text, so that 7 and ``"7"`` are the same. The first outcome of a sample counts.
+        """
+        late = self._waiting
+        labelled = late.label(ids, outcomes)
+        try:
+            return self._judge_those_ready(leave_out=False)
+        except IsonomiaError:
+            late.refuse(labelled)
+            raise
+
+    def leave_out(self) -> tuple[Alarm, ...]:
+        """Leave out the samples that have waited too long, and judge those behind them; returns the alarms."""
+        return self._judge_those_ready(leave_out=True)
 
     @property
     def pending(self) -> int:
@@ -195,11 +214,19 @@ class Watch:
         return 0 if self._late is None else self._late.missing
 
     @property
-    def late_columns(self) -> tuple[str, str]:
-        """The column of the late outcome, and the column that identifies samples."""
+    def late_columns(self) -> tuple[str, str] | None:
+        """The column of the late outcome, and the column that identifies samples; ``None`` without late outcomes."""
+        return None if self._late is None else (self._late.outcome, self._late.id)
+
+    def awaits(self, id: str) -> bool:  # noqa: A002
+        """Whether a sample waits to be judged, given its id in normal form."""
+        return self._late is not None and id in self._late
+
+    @property
+    def _waiting(self) -> Waiting:
         if self._late is None:
             raise UsageError("expected a watch with late outcomes: Watch(..., outcome='column', id='column')")
-        return self._late.outcome, self._late.id
+        return self._late
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -213,12 +240,12 @@ class Watch:
             found[to_text(leaf)] = low + (high - low) * float(ends[0]), low + (high - low) * float(ends[1])
         return found
 
-    def _judge_those_ready(self) -> tuple[Alarm, ...]:
-        if self._late is None:
-            raise AssertionError("only a watch with late outcomes has samples that wait")
-        columns, done = self._late.ready()
+    def _judge_those_ready(self, *, leave_out: bool) -> tuple[Alarm, ...]:
+        late = self._waiting
+        ids, columns, done = late.ready(leave_out=leave_out)
         alarms = self._judge(Table.of(columns)) if columns else ()
-        self._late.settle(done)
+        late.settle(done)
+        self.judged_ids = tuple(ids)
         return alarms
 
     def _judge(self, people: Table) -> tuple[Alarm, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,12 +13,20 @@ from threading import Event
 import pytest
 
 from isonomia.errors import DataError, UsageError
-from isonomia.watch.source import Folder, Lines, SqliteTable
+from isonomia.watch.databases import SqliteTable
+from isonomia.watch.source import Folder, Lines
 from isonomia.watch.stream import DECISIONS, OUTCOMES
 
 
 def _taken(source) -> list:
     return list(source.new(Event()))
+
+
+def _rest(source: Lines) -> list:
+    parts: list = []
+    while not source.ended:
+        parts += _taken(source)
+    return parts
 
 
 def test_files_are_read_once_each_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -43,6 +53,71 @@ def test_a_file_that_grew_after_it_was_read_is_an_error(tmp_path: Path) -> None:
     file.write_text("x\n1\n2\n")
     with pytest.raises(DataError, match="put new rows into a new file"):
         _taken(source)
+
+
+def test_a_file_that_was_rewritten_with_the_same_size_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "today.csv"
+    file.write_text("x\n1\n")
+    (part,) = _taken(Folder(tmp_path, "days"))
+    times = file.stat()
+
+    def resumed() -> Folder:
+        source = Folder(tmp_path, "days")
+        source.resume([{**part.position, "digest": part.digest}])
+        return source
+
+    file.touch()
+    assert _taken(resumed()) == []  # the same content
+    file.write_text("x\n2\n")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(DataError, match="has changed since it was read"):
+        _taken(resumed())
+    other = tmp_path / ".other"
+    other.write_text("x\n3\n")
+    other.rename(file)
+    with pytest.raises(DataError, match="has changed since it was read"):
+        _taken(resumed())
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_types_of_lines_do_not_depend_on_how_they_arrive(form: str) -> None:
+    cells = ["7", "8.5", "", "NA", "9"], ["true", "false", "", "True", "true"], ["x", "7", "", "NA", "007"]
+    rows = list(zip(*cells, strict=True))
+    text = [b"n,t,s\n", *(",".join(row).encode() + b"\n" for row in rows)]
+    if form == "jsonl":
+        values = [(7, True, "x"), (8.5, False, "7"), (None, None, None), (None, True, "NA"), (9, True, "007")]
+        text = [json.dumps(dict(zip("nts", row, strict=True))).encode() + b"\n" for row in values]
+    found = []
+    for slow in (False, True):
+        read, write = os.pipe()
+        with os.fdopen(read, "rb") as stream:
+            source, parts = Lines(form, stream=stream), []
+            for line in text:
+                os.write(write, line)
+                if slow and line != b"n,t,s\n":
+                    parts += _taken(source)
+            os.close(write)
+            parts += _rest(source)
+        table = {name: [value for part in parts for value in part.table.column(name).tolist()] for name in "nts"}
+        found.append((repr(table), parts[-1].position))
+    assert found[0] == found[1]
+    assert "[7.0, 8.5, nan, nan, 9.0]" in found[0][0]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_value_of_another_kind_is_an_error_however_it_arrives(form: str) -> None:
+    for pause in (False, True):
+        read, write = os.pipe()
+        rows = [b"n\n7\n", b"x\n"] if form == "csv" else [b'{"n": 7}\n', b'{"n": "x"}\n']
+        with os.fdopen(read, "rb") as stream:
+            source = Lines(form, stream=stream)
+            os.write(write, rows[0])
+            if pause:
+                assert len(_taken(source)) == 1
+            os.write(write, rows[1])
+            os.close(write)
+            with pytest.raises(DataError, match="line 2: expected a number in the column 'n'"):
+                _rest(source)
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
@@ -75,7 +150,7 @@ def test_a_sender_that_repeats_itself_is_heard_once() -> None:
     (part,) = _taken(source)
     assert part.table.column("x").tolist() == [2, 3]
     assert part.table.column("name").tolist() == ["b", None]
-    assert part.position == {"line": 3}
+    assert part.position == {"line": 3, "kinds": {"x": "number", "name": "text"}}
     with pytest.raises(UsageError, match="again = true"):
         list(Lines("jsonl").again(None, {"line": 3}, 3))
 
@@ -96,14 +171,14 @@ def test_rows_of_sqlite_come_once_each(tmp_path: Path) -> None:
         database.commit()
         source = SqliteTable(path, "a.sqlite", "the rows", "the key")
         parts = _taken(source)
-        assert [part.rows for part in parts] == [10_000, 10_000, 5_000]
+        assert [part.rows for part in parts] == [1_000] * 25
         assert _taken(source) == []
         database.execute('INSERT INTO "the rows" VALUES (30000, 1)')
         database.commit()
     (last,) = _taken(source)
-    assert last.position == {"key": 30_000}
+    assert last.position == {"key": 30_000, "kinds": {"the key": "number", "x": "number"}}
     again = list(SqliteTable(path, "a", "the rows", "the key").again({"key": 10}, {"key": 20_011}, 0))
-    assert [part.rows for part in again] == [10_000, 10_000, 1]
+    assert [part.rows for part in again] == [*[1_000] * 20, 1]
 
 
 def test_a_key_that_is_no_whole_number_or_comes_twice_is_an_error(tmp_path: Path) -> None:
