@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from io import BufferedReader, FileIO
 from math import nan
 from pathlib import Path
 from queue import Empty, Queue
@@ -392,7 +393,7 @@ class Lines:
         if self._queue is None:
             self._queue = Queue(2 * AT_ONCE)
             # Not sys.stdin: at exit, Python locks it, and aborts if a thread is still reading.
-            stream = self.stream or os.fdopen(_open_input(), "rb")
+            stream = self.stream or BufferedReader(FileIO(_open_input()))
             Thread(target=_read_all, args=(stream, self._queue), daemon=True).start()
         lines: list[bytes] = []
         while not self._ended and len(lines) < limit and not (stop.is_set() and not lines):
