@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
+import isonomia as iso
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
 from isonomia.evidence.confidence_sequences import anytime_interval, log_wealth_above, log_wealth_below
+from isonomia.interventions import Feature, Interventions
 
 Wealth = Callable[[ArrayLike, ArrayLike, float], NDArray[np.float64]]
 
@@ -124,3 +127,43 @@ def test_the_power_test_can_fail() -> None:
     nothing = PersonCounts.empty(10, np.ones(10, dtype=bool))
     assert nothing.decided(rule).undecided.all()
     assert replace(nothing, below=np.full(10, 50.0)).decided(rule).unresponsive.all()
+
+
+def _two_people(ways: int) -> tuple[Interventions, iso.Census]:
+    """Somebody with these ways among a million points, and somebody with half a million."""
+    features = (Feature("x", "integer", 0, 999_999), Feature("g", "integer", 0, 1_000_000, actionable=False))
+    return Interventions(features), iso.Census({"x": [999_999] * 2, "g": [ways, 500_000]})
+
+
+def test_nobody_is_called_precluded_for_whom_the_check_itself_has_found_a_way() -> None:
+    """The ways lie amid the range, where only draws find them; with 1,000 in a million, about 4 in 10 checks do."""
+    changes, people = _two_people(1000)
+
+    def middle(rows: Any) -> Any:
+        return (np.abs(np.asarray(rows["x"]) - 444_444) < np.asarray(rows["g"]) / 2).astype(int)
+
+    holds = 0
+    for run in range(100):
+        verdict = iso.check(iso.responsiveness.preclusion(changes, 1), middle, people, delta=0.1, seed=run)
+        assert verdict.answer in {"holds", "violated"}
+        assert all(item["point"] is None for item in verdict.counterexamples)
+        holds += verdict.answer == "holds"
+    assert holds > 30
+    assert ">= 0.01 where points are drawn" in verdict.text
+
+
+def test_a_way_at_the_end_of_a_range_is_found_however_small_its_share() -> None:
+    changes, people = _two_people(1000)
+
+    def least(rows: Any) -> Any:
+        return (np.asarray(rows["x"]) < np.asarray(rows["g"])).astype(int)
+
+    for run in range(100):
+        assert iso.check(iso.responsiveness.preclusion(changes, 1), least, people, delta=0.1, seed=run).holds
+
+
+def test_a_share_at_the_tested_threshold_is_called_precluded_with_probability_at_most_delta() -> None:
+    """The threshold that the text states: a share of exactly 0.01."""
+    rule, runs = DecisionRule(0.01, False, 0.1, "family", False, one_is_enough=True), 1000
+    wrong = sum(bool(rounds(rule, np.asarray([0.01]), seed).unresponsive[0]) for seed in range(runs))
+    assert wrong <= most_errors(runs, 0.1)

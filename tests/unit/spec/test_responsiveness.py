@@ -69,11 +69,13 @@ def test_interventions_must_be_interventions() -> None:
 
 def test_named_tests_say_what_they_claim() -> None:
     named = iso.responsiveness
-    assert str(named.preclusion(RULES, 1)).endswith("prediction == 1 > 0, for everybody")
+    assert str(named.preclusion(RULES, 1)).endswith(
+        "prediction == 1 > 0 (>= 0.01 where points are drawn), for everybody"
+    )
     assert str(named.preclusion(RULES, 1, below=0.02)).endswith("prediction == 1 >= 0.02, for everybody")
     assert named.preclusion(RULES, 1).explain() == (
-        "Everybody reaches prediction == 1 at one or more of the points that they can reach; by draws alone, who has "
-        "none is told by a share below 0.01."
+        "Everybody reaches prediction == 1 at one or more of the points that they can reach. Where points are drawn "
+        "and no draw reaches it, a share below 0.01 counts as none."
     )
     with pytest.raises(iso.UsageError, match="leave one_is_enough out"):
         iso.Responsiveness(RULES, 1, at_most=0.1, one_is_enough=True)

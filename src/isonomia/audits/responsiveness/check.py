@@ -70,7 +70,11 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
         doubt = target_doubt(setup, outcome.state)
     if doubt:
         outcome, answer, risk = replace(outcome, state=outcome.state.without_decisions()), None, 0.0
-    counts, shown = outcome.state, _counterexamples(setup, outcome)
+    shown, cleared = _counterexamples(setup, outcome)
+    if len(cleared):
+        outcome = replace(outcome, state=outcome.state.cleared(cleared))
+        answer, risk = _answer(check, outcome.state, rule)
+    counts = outcome.state
     details = details_of(prop, counts, rule, setup.members)
     return _verdict(
         check,
@@ -81,7 +85,7 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
         expressions=_expressions(details),
         stopped=TARGET_UNKNOWN if doubt else why_stopped(prop, outcome, answer),
         assumptions=assumptions(check, counts, setup.reach.approximate),
-        remarks=remarks(check, counts, rule, sampler.distinct, sampled, shown, doubt),
+        remarks=remarks(check, counts, rule, sampler.distinct, sampled, shown, doubt, len(cleared)),
         counterexamples=shown,
         seconds=monotonic() - began,
         details={**details, "points": sampler.points, "distinct": sampler.distinct},
@@ -136,20 +140,29 @@ def _method(counts: PersonCounts, rule: DecisionRule) -> str:
     return "binomial" if rule.fixed else "bets"
 
 
-def _counterexamples(setup: ResponsivenessSetup, outcome: Outcome[PersonCounts]) -> tuple[dict[str, Any], ...]:
-    """The nearest points of those who break the claim: facts about the model, which only the model can confirm."""
+def _counterexamples(
+    setup: ResponsivenessSetup, outcome: Outcome[PersonCounts]
+) -> tuple[tuple[dict[str, Any], ...], NDArray[np.intp]]:
+    """The nearest points of those who break the claim: facts about the model, which only the model can confirm.
+
+    Where one point is enough, also the people for whom the search has found one: they do not break it.
+    """
     check, counts = setup.check, outcome.state
     who = _breaking(setup, counts)
     if not len(who):
-        return ()
+        return (), who
     few = setup.reach.listable(check.prop.most_listed)
 
     def measure() -> Entry:
-        return {"counterexamples": counterexamples(setup.sets, setup.target, who, few, counts, check.seed)}
+        items, cleared = counterexamples(
+            setup.sets, setup.target, who, few, counts, check.seed, one_is_enough=check.prop.one_is_enough
+        )
+        return {"counterexamples": items, **({"cleared": cleared} if cleared else {})}
 
     # A check that was interrupted may be resumed, and end with others.
     journal: Journal = Blank() if outcome.reason == "interrupted" else check.journal
-    return tuple(once(journal, "nearest", measure)["counterexamples"])
+    entry = once(journal, "nearest", measure)
+    return tuple(entry["counterexamples"]), np.asarray(entry.get("cleared", ()), dtype=np.intp)
 
 
 def _expressions(details: dict[str, Any]) -> tuple[Expression, ...]:

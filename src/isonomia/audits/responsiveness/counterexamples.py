@@ -38,23 +38,42 @@ _NEAREST_BATCH = 2**31
 
 
 def counterexamples(
-    sets: ReachableSets, target: TargetTest, who: Indices, few: NDArray[np.bool_], counts: PersonCounts, seed: int
-) -> list[dict[str, Any]]:
+    sets: ReachableSets,
+    target: TargetTest,
+    who: Indices,
+    few: NDArray[np.bool_],
+    counts: PersonCounts,
+    seed: int,
+    *,
+    one_is_enough: bool = False,
+) -> tuple[list[dict[str, Any]], list[int]]:
     """The nearest points with the target prediction, for the first people who break the claim, the clearest first.
 
     ``few`` says whose points are all looked at; for others, the nearest of some fresh draws are given. For each person,
-    the nearest point comes first; a person without a known point with the target has an entry without a point.
+    the nearest point comes first; a person without a known point with the target has an entry without a point. Where
+    ``one_is_enough``, people for whom a draw, or a change of one feature, finds a point do not break the claim: they
+    are returned apart, and others take their place.
     """
-    shown = who[:_PEOPLE]
-    by_person: dict[int, list[dict[str, Any]]] = {}
-    listed, drawn = shown[few[shown]], shown[~few[shown]]
-    if len(listed):
-        by_person |= _of_people(sets.points(listed), target, every=True)
-    if len(drawn):
-        rng = batch_rng(seed, _NEAREST_BATCH, 0)
-        by_person |= _of_people(sets.sample(FURTHER_DRAWS, rng, drawn.tolist()), target, every=False)
-        by_person |= {person: _with_earlier(by_person[person], person, counts) for person in drawn.tolist()}
-    return [item for person in shown.tolist() for item in by_person[person]]
+    rng, cleared, kept = batch_rng(seed, _NEAREST_BATCH, 0), list[int](), dict[int, list[dict[str, Any]]]()
+    for start in range(0, len(who), _PEOPLE):
+        shown = who[start : start + _PEOPLE]
+        listed, drawn = shown[few[shown]], shown[~few[shown]]
+        by_person = _of_people(sets.points(listed), target, every=True) if len(listed) else {}
+        found = set[int]()
+        if len(drawn):
+            points = sets.sample(FURTHER_DRAWS, rng, drawn.tolist())
+            by_person |= _of_people(points, target, every=False)
+            if one_is_enough:
+                found |= {person for person in drawn.tolist() if by_person[person][0]["point"] is not None}
+            if one_is_enough and not sets.by_chance:
+                single = single_changes(sets, points, drawn)
+                found |= set(single.owner[target(single)].tolist())
+            by_person |= {person: _with_earlier(by_person[person], person, counts) for person in drawn.tolist()}
+        cleared += sorted(found)
+        kept |= {person: by_person[person] for person in shown.tolist() if person not in found}
+        if len(kept) >= _PEOPLE:
+            break
+    return [item for person in [*kept][:_PEOPLE] for item in kept[person]], cleared
 
 
 AT_ONCE = 100_000

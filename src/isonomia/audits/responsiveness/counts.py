@@ -140,6 +140,12 @@ class PersonCounts:
             decided |= rejected & before & ~other
         return replace(self, responsive=yes, unresponsive=no)
 
+    def cleared(self, who: NDArray[np.intp]) -> PersonCounts:
+        """The same with some people responsive after all: a further draw has found a point with the target."""
+        yes, no = self.responsive.copy(), self.unresponsive.copy()
+        yes[who], no[who] = True, False
+        return replace(self, responsive=yes, unresponsive=no)
+
     def without_decisions(self) -> PersonCounts:
         """The same with nobody decided: the counts are about a target that may not exist."""
         nobody = np.zeros(len(self.n), dtype=bool)
@@ -150,7 +156,7 @@ class PersonCounts:
 
         A wrong "everybody" needs a wrong answer about one person who is fixed beforehand, so delta is not split.
         """
-        alone = self.successes > 0 if rule.one_is_enough else evidence >= np.log(1.0 / rule.delta)
+        alone = decided if rule.one_is_enough else evidence >= np.log(1.0 / rule.delta)
         return bool(np.where(self.exact, decided, alone).all())
 
     def interval(self, rule: DecisionRule) -> tuple[Floats, Floats]:

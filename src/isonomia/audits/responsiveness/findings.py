@@ -177,6 +177,7 @@ def remarks(
     sampled: int,
     shown: Sequence[Mapping[str, Any]] = (),
     doubt: str = "",
+    cleared: int = 0,
 ) -> tuple[str, ...]:
     """What a reader should know about how the answer was reached, in words."""
     result = [doubt] if doubt else []
@@ -189,10 +190,21 @@ def remarks(
         find = least_draws if rule.fixed else least_sequential_draws
         few = find(rule.delta / (sampled if rule.control == "family" else 1), rule.threshold)
         result.append(f"calling a person fixed by draws takes at least {few:,} draws")
+    if sampled and rule.one_is_enough:
+        result.append(
+            f"draws cannot show that a person has no way at all: with no way among them, a person is called fixed when "
+            f"the share is shown to be below {rule.threshold:g}"
+        )
+    if cleared:
+        result.append(
+            f"{_people(cleared)} responsive although the share is shown to be below {rule.threshold:g}: a further "
+            "search, of draws and of changes of one feature, found a way"
+        )
     if any(not item["every"] for item in shown):
+        decide = "clear a person if they find a way" if rule.one_is_enough else "decide nothing"
         result.append(
             f"where points are not listed, the nearest with the target are looked for among {FURTHER_DRAWS:,} further "
-            "draws for each person, which decide nothing"
+            f"draws for each person, which {decide}"
         )
     if not doubt and not counts.successes.any() and counts.n.any():
         target = to_text(check.prop.condition)

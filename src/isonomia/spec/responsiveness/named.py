@@ -23,7 +23,8 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
     One reachable point with the target is a way, however many other points there are. A person without one is
     precluded. Where a person's reachable points are listed, that is exact. Draws can only show that the share is
     *below* a threshold, never that no point at all reaches the target: a person whose points are drawn, with no draw
-    that reaches it, is called fixed when the share is shown to be below 0.01.
+    that reaches it, is called fixed when the share is shown to be below 0.01. A way that any draw of the check finds
+    clears the person, whatever the share.
 
     Parameters
     ----------
@@ -40,7 +41,8 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
     >>> from isonomia.interventions import Feature, Interventions
     >>> changes = Interventions([Feature("savings", "integer", 0, 12, direction="up", rise=2)])
     >>> preclusion(changes, "approved", who="age < 30")
-    Responsiveness("share of reachable points with prediction == 'approved' > 0, for everybody with age < 30")
+    Responsiveness("share of reachable points with prediction == 'approved' > 0 (>= 0.01 where points are drawn), for
+    everybody with age < 30")
     """
     line = _DRAWN_LINE if below is None else below
     return Responsiveness(

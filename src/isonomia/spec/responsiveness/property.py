@@ -183,7 +183,7 @@ class Responsiveness:
     def __str__(self) -> str:
         whom = f"for {_whom(self.rows)}" + ("" if self._who is None else f" with {to_text(self._who)}")
         bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
-        bound = "> 0" if self.one_is_enough else bound
+        bound = f"> 0 ({bound} where points are drawn)" if self.one_is_enough else bound
         free = "" if self.only is None else f", changing only {_listed(self.only)}"
         return f"share of reachable points with {to_text(self._target)} {bound}, {whom}{free}"
 
@@ -197,8 +197,8 @@ class Responsiveness:
         rest = "" if self._who is None else f" with {to_text(self._who)}"
         if self.one_is_enough:
             return (
-                f"{whom}{rest} reaches {to_text(self._target)} at one or more of the points that they can reach; by "
-                f"draws alone, who has none is told by a share below {self.at_least:.4g}."
+                f"{whom}{rest} reaches {to_text(self._target)} at one or more of the points that they can reach. Where "
+                f"points are drawn and no draw reaches it, a share below {self.at_least:.4g} counts as none."
             )
         size = f"at least {self.at_least:.4g}" if self.at_least is not None else f"more than {self.at_most:.4g}"
         return f"{whom}{rest} reaches {to_text(self._target)} by a share of {size} of the points that they can reach."
