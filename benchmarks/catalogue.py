@@ -88,6 +88,7 @@ ELSEWHERE = {
     **dict.fromkeys(("nomos_images", "nomos_sounds", "nomos_texts", "nomos_games"), "part of nomos_table"),
     "agreement": "a trial of pictures against their verdicts, which passes or fails",
     "crash": "a trial of the store, which passes or fails",
+    "growing": "a hundred thousand whole checks of growing tables, which take an hour",
     "guided": "twenty trainings of a policy, which take hours",
     "executors": "a trial of equality and of killed workers, with times for a machine of 16 cores",
     "fuzz": "a trial of everything that is read, which passes or fails",

@@ -12,7 +12,9 @@ from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
 from isonomia.models.wrappers import Cached, given_in_words, unwrap, watch
+from isonomia.populations.abducted import Abducted
 from isonomia.populations.devices import BatchSizes
+from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
@@ -26,12 +28,14 @@ __all__ = [
     "ANSWERS",
     "CACHE",
     "about_model",
+    "earlier_looks",
     "introduce",
     "new_verdict",
     "no_other_values",
     "recorded_model",
     "recorded_population",
     "same_answers",
+    "stated_looks",
     "stored_violations",
     "values_in",
     "watched",
@@ -109,7 +113,23 @@ def _population(population: Any) -> Entry:
         "fingerprint": population.fingerprint(),
         **drawn_on(population),
         **_batches(population),
+        **_growth(population),
     }
+
+
+def earlier_looks(population: Any) -> tuple[tuple[int, ...], str]:
+    """How many rows the table had at the earlier looks on record, and the order of rows; for others, none."""
+    rows = population.people if isinstance(population, Abducted) else population
+    return (rows.looks or (), rows.row_order) if isinstance(rows, Sample | RecordedPopulation) else ((), "random")
+
+
+def _growth(population: Any) -> Entry:
+    """What a replay needs to take the rows in the same order and batches; nothing for what is not a sample."""
+    rows = population.people if isinstance(population, Abducted) else population
+    if not isinstance(rows, Sample):
+        return {}
+    looks = {} if rows.looks is None else {"looks": list(rows.looks), "note": rows.note}
+    return {"order": rows.row_order, **looks}
 
 
 def _batches(population: Population) -> Entry:
@@ -145,6 +165,8 @@ _RANDOM = (
     "randomness too"
 )
 _FINITE = "for a finite population, the verdict is about the answers that the model happened to give this time"
+
+_ANEW = "the model answered the rows of earlier looks again, at random: the risk covers this look only"
 
 _ANY_TIME = (
     "looks={looks!r} has no method for this kind of property: it was decided by a method for any number of looks"
@@ -228,6 +250,8 @@ def new_verdict(
     if check.model is not None and check.random_model:
         finite = exact or (people.get("kind") == "census" and method != "tests")  # tests draw cases, which repeat
         assumptions = (*assumptions, _RANDOM, *((_FINITE,) if finite else ()))
+        if people.get("looks"):
+            remarks = (*remarks, _ANEW)
     return Verdict(
         text=str(check.prop).rstrip(),
         answer=ANSWERS[answer],
@@ -253,7 +277,13 @@ def new_verdict(
 
 def _stated(population: Population) -> dict[str, Any]:
     stated = {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
-    return {**stated, **drawn_on(population)}
+    return {**stated, **drawn_on(population), **stated_looks(population)}
+
+
+def stated_looks(population: Any) -> dict[str, list[int]]:
+    """The earlier looks at a table, where there were any."""
+    looks, _ = earlier_looks(population)
+    return {"looks": list(looks)} if looks else {}
 
 
 def drawn_on(population: Population) -> dict[str, str]:

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -102,7 +103,7 @@ def run(
     """
     from isonomia.audits.audit_file.planner import Wrapping, plan_audit
     from isonomia.audits.audit_file.reader import read_audit_file
-    from isonomia.audits.audit_file.runner import Started, begin_run, complete, resume_run, unfinished
+    from isonomia.audits.audit_file.runner import EarlierLooks, Started, begin_run, complete, resume_run, unfinished
     from isonomia.audits.protocol import Permissions
     from isonomia.records.database import FOLDER
     from isonomia.records.store import Store
@@ -121,7 +122,8 @@ def run(
     store = Store(records or audit.folder / audit.content.get("records", FOLDER))
     ended = complete(store, audit) if resume else None
     earlier = ended or (unfinished(store, audit) if resume else None)
-    chosen = _seed(audit, earlier, seed)
+    looks = EarlierLooks.of(store, audit, earlier)
+    chosen = _seed(audit, earlier, seed, looks.seed)
     console = new_console()
     if ended is not None:
         # Nothing is left to check, and so neither the model nor the people are needed.
@@ -130,11 +132,12 @@ def run(
         console.print(f"run {ended.id} had ended: its verdicts are those of the store", markup=False, soft_wrap=True)
         _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache, executor)
-    planned = plan_audit(audit, chosen, permissions, wrapping, executor=executor)
+    looked_at = partial(looks.continued, chosen)
+    planned = plan_audit(audit, chosen, permissions, wrapping, executor=executor, looked_at=looked_at)
     if earlier:
         started = resume_run(store, audit, earlier, planned)
     else:
-        started = begin_run(store, audit, planned, chosen, _options_to_repeat(audit, permissions))
+        started = begin_run(store, audit, planned, chosen, _options_to_repeat(audit, permissions), looks.tables)
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
     for cached in wrapping.caches:
         console.print(cached.remark, markup=False, soft_wrap=True)
@@ -195,14 +198,15 @@ def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
     return None if wanted is None else int(wanted)
 
 
-def _seed(audit: AuditFile, earlier: RunRecord | None, seed: int | None) -> int:
+def _seed(audit: AuditFile, earlier: RunRecord | None, seed: int | None, before: int | None) -> int:
+    """The seed that is given, else the file's, else that of earlier looks at its tables, else a fresh one."""
     from isonomia.engine.seeds import fresh_seed, root
 
     if earlier is not None and seed is not None:
         raise RecordError("expected no --seed with --resume: the run goes on with its own")
     if seed is not None:
         root(seed)  # refuses what is not a seed; later, a property of the file would be blamed
-    wanted = [earlier.request["seed"] if earlier else seed, audit.content.get("seed")]
+    wanted = [earlier.request["seed"] if earlier else seed, audit.content.get("seed"), before]
     chosen = next((each for each in wanted if each is not None), None)
     return fresh_seed() if chosen is None else int(chosen)
 

@@ -7,7 +7,7 @@ from how far the evidence has come. An audit that does not work in batches plans
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isinf
@@ -57,6 +57,12 @@ class Schedule:
     ends
         Totals at which a batch must end, in increasing order; sampling stops at the last. If there are any, batches are
         as large as they allow, whatever was seen.
+    borders
+        Totals at which a batch must end besides, in increasing order: where the table ended at earlier looks. Then the
+        batches of every earlier look are the first ones of this.
+    whole
+        Whether a batch that the end of the table or of the budget would cut short is left out. Then no batch depends on
+        how many rows there are, and with more rows the same batches come first.
     """
 
     first: int = 8
@@ -64,6 +70,8 @@ class Schedule:
     early: float = 1.08
     most: int = 2**18
     ends: tuple[int, ...] = ()
+    borders: tuple[int, ...] = ()
+    whole: bool = False
 
     def size(self, total: int, share: float) -> int:
         """The size of the next batch.
@@ -81,7 +89,16 @@ class Schedule:
         missing = total * (1.0 - share) / share if share > 0 else float("inf")
         least, largest = (self.growth - 1.0) * total, (max(self.early, self.growth) - 1.0) * total
         wanted = min(max(missing / CAUTION, least), largest)
-        return min(max(self.first, int(wanted)), self.most)
+        border = next((border for border in self.borders if border > total), None)
+        room = self.most if border is None else min(self.most, border - total)
+        return min(max(self.first, int(wanted)), room)
+
+    def along(self, looks: Sequence[int], *, whole: bool = False) -> Schedule:
+        """The schedule for a table that had so many rows at earlier looks, or whose earlier looks are not on record.
+
+        Whole batches grow by ``growth`` from the start, so that at the end of a table few rows are left over.
+        """
+        return replace(self, borders=tuple(looks), whole=whole, early=self.growth if whole else self.early)
 
     def of_sizes(self, sizes: BatchSizes) -> Schedule:
         """A schedule for a device, on which small batches take as long as large ones."""
@@ -335,8 +352,9 @@ def _batches(
     index, start, reconsider = 0, 0, 0
     shares: tuple[float, ...] = ()
     while True:
-        n = int(min(schedule.size(start, work.share(state)), min(budget.samples, available) - start))
-        if n <= 0:
+        wanted = schedule.size(start, work.share(state))
+        n = int(min(wanted, min(budget.samples, available) - start))
+        if n <= 0 or (schedule.whole and n < wanted):
             return "exhausted" if available <= budget.samples else "budget"
         if start >= reconsider:
             shares, reconsider = work.shares(state), max(int(RECONSIDER * start), 64)
@@ -364,7 +382,9 @@ def _coming(schedule: Schedule, share: float, total: int, limit: float, reconsid
         expected = share * start / total if total else share
         sizes = {schedule.size(start, guess) for guess in (share, min(SURE * expected, 1.0))}
         n = int(min(*sizes, limit - start))
-        if len(sizes) > 1 or n <= 0 or expected >= 1.0 or (len(plan.shares) > 1 and start >= reconsider):
+        cut_short = schedule.whole and n not in sizes
+        again = len(plan.shares) > 1 and start >= reconsider
+        if len(sizes) > 1 or n <= 0 or cut_short or expected >= 1.0 or again:
             return
         plan = Plan(plan.index + 1, start, n, plan.shares)
         yield plan

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import declared_values, distinct
 from isonomia.populations.files import Rows, rows_from
-from isonomia.populations.fingerprint import fingerprint_of, table_fingerprint
+from isonomia.populations.fingerprint import TableDigest, fingerprint_of, table_fingerprint
 from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table, check_known, joined
@@ -28,6 +28,9 @@ __all__ = ["Census", "RowSource", "Sample", "WithReplacement", "random_order"]
 
 ROW_ORDERS = ("random", "file")
 """How the rows of a sample can be ordered."""
+
+ONE_TABLE = "the table is not checked again after rows are added (order='file' allows that)"
+"""The assumption of a random order that depends on the number of rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -71,7 +74,8 @@ class Sample:
 
     rows: Rows
     row_order: str
-    looks: tuple[int, ...]  # how many rows the table had at earlier looks, ascending, where they are on record
+    looks: tuple[int, ...] | None  # the numbers of rows at earlier looks, ascending; None where no record is kept
+    note: str  # about earlier looks that the risk does not cover; empty if there are none
     declared: dict[str, tuple[Value, ...]]
     _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
 
@@ -88,7 +92,8 @@ class Sample:
         object.__setattr__(self, "declared", _declared(values, rows))
         object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and order == "random" else rows)
         object.__setattr__(self, "row_order", order)
-        object.__setattr__(self, "looks", ())
+        object.__setattr__(self, "looks", None)
+        object.__setattr__(self, "note", "")
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
     @property
@@ -125,19 +130,37 @@ class Sample:
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
         order = "" if self.row_order == "random" else ", in the order in which they are given"
-        return (f"the {self.size:,} rows are independent draws from the population{order}",)
+        alone = self.row_order == "random" and self.looks is None
+        return (
+            f"the {self.size:,} rows are independent draws from the population{order}",
+            *((ONE_TABLE,) if alone else ()),
+            *((self.note,) if self.note else ()),
+        )
 
-    def continuing(self, looks: Sequence[int]) -> Sample:
-        """The same table after earlier looks, at which it had its first so many rows: their order is kept.
+    def continuing(self, looks: Sequence[int], note: str = "") -> Sample:
+        """The same table after the earlier looks on record, at which it had its first so many rows.
 
         Each increment is shuffled by its own child of the seed and comes after the rows before it. So the rows of an
         earlier look come first and in the same order, and with independent rows the whole order is fixed without
-        regard to their values.
+        regard to their values. ``note`` says which earlier looks are not covered.
         """
-        sizes = tuple(sorted({size for size in looks if 0 < size < self.size}))
         grown = copy(self)
-        object.__setattr__(grown, "looks", sizes)
+        object.__setattr__(grown, "looks", tuple(sorted({size for size in looks if 0 < size < self.size})))
+        object.__setattr__(grown, "note", note)
         return grown
+
+    def first(self, rows: int) -> str:
+        """The fingerprint of the first so many rows: that of the table at a time when it had no others."""
+        if rows == self.size:
+            return _fingerprint(self.rows, self._fingerprints)
+        if not isinstance(self.rows, LongTable):
+            return table_fingerprint(self.rows.slice(0, rows))
+        digest = TableDigest(self.names)
+        for part in self.rows.batches(self.names, plain=True):
+            digest.add(part.slice(0, min(part.rows, rows - digest.rows)))
+            if digest.rows == rows:
+                break
+        return digest.value()
 
     def order(self, column: str) -> tuple[str, ...]:
         """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
@@ -155,7 +178,7 @@ class Sample:
         """The row that comes first, second, and so on; ``None`` for the order of the table."""
         if self.row_order == "file":
             return None
-        edges = [0, *self.looks, self.size]
+        edges = [0, *(self.looks or ()), self.size]
         parts = [start + random_order(stop - start, seed, start) for start, stop in pairwise(edges)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

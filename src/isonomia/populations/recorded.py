@@ -45,6 +45,8 @@ class RecordedPopulation:
     name: str | None = None  # what a domain is called; None for people
     drawn_on: str | None = None  # the kind of device that draws were made on; None for NumPy
     batch_sizes: BatchSizes | None = None  # how large its batches should be, if it said so
+    looks: tuple[int, ...] = ()  # the numbers of rows at earlier looks
+    row_order: str = "random"  # of a sample
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
@@ -64,6 +66,8 @@ class RecordedPopulation:
             name=entry.get("name"),
             drawn_on=entry.get("device"),
             batch_sizes=BatchSizes(**entry["batches"]) if "batches" in entry else None,
+            looks=tuple(entry.get("looks", ())),
+            row_order=entry.get("order", "random"),
         )
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -111,6 +115,9 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
             return f"a value of {column!r:.60} comes twice"
     if not isinstance(entry.get("device"), str | None):
         return f"its device is {entry['device']!r:.60}"
+    looks = entry.get("looks", [])
+    if not isinstance(looks, list) or not all(type(rows) is int and 0 < rows <= _MAX_SIZE for rows in looks):
+        return f"its earlier looks are {looks!r:.60}"
     if "batches" in entry and not _are_sizes(entry["batches"]):
         return f"the sizes of its batches are {entry['batches']!r:.60}"
     return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is not text"

@@ -5,6 +5,7 @@ import pytest
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations import Sample
+from isonomia.populations.finite import ONE_TABLE
 
 RNG = np.random.default_rng(0)
 
@@ -23,7 +24,9 @@ def test_without_shuffling_rows_come_as_given():
 
 def test_a_sample_says_what_it_assumes():
     rows = {"a": np.arange(1000)}
-    assert Sample(rows).assumptions == ("the 1,000 rows are independent draws from the population",)
+    draws = "the 1,000 rows are independent draws from the population"
+    assert Sample(rows).assumptions == (draws, ONE_TABLE)
+    assert Sample(rows).continuing(()).assumptions == (draws,)
     assert Sample(rows, order="file").assumptions[0].endswith("in the order in which they are given")
 
 

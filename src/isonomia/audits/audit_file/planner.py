@@ -87,17 +87,22 @@ def plan_audit(
     *,
     given: Mapping[str, Model] | None = None,
     executor: str | None = None,
+    looked_at: Callable[[str, Sample], Sample] = lambda _, sample: sample,
 ) -> list[PlannedCheck]:
     """Open models and populations, and prepare every check.
 
     The file's risk is divided equally over the properties that state none of their own: then the probability that any
     of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
     ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
-    file, replace those that it names, which are not opened; likewise an ``executor``.
+    file, replace those that it names, which are not opened; likewise an ``executor``. ``looked_at`` tells a sample,
+    given its name in the file, which earlier looks there were.
     """
     where = executor or file.content.get("executor")
     models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
-    populations = populations_of(file)
+    populations = {
+        name: looked_at(name, people) if isinstance(people, Sample) else people
+        for name, people in populations_of(file).items()
+    }
     planned = []
     stated = stated_in(file, seed, permissions)
     outcomes = _outcomes(stated)

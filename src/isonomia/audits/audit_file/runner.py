@@ -3,14 +3,18 @@
 A run is resumed only with the models and the people that it began with. A check that was begun refuses others itself.
 But a run is one record, and those of its checks that have a verdict, or were not begun, would not notice: then its
 verdicts would be about different models or different people.
+
+A new run of a file whose tables have grown continues the last one (:class:`EarlierLooks`): it has the same seed, and
+the rows of the last one come first, in the same order. So both are looks at the same bets.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from isonomia.audits.audit_file.execution import INTERRUPTED, CheckRunner, Outcome, lanes, run_in_lanes, run_in_order
@@ -19,11 +23,12 @@ from isonomia.audits.audit_file.planner import PlannedCheck
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.engine.observer import Observer
 from isonomia.errors import RecordError
+from isonomia.populations import Sample
 from isonomia.populations.protocol import Directable
 from isonomia.records.store import RunRecord, Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["Started", "begin_run", "complete", "cut_off", "resume_run", "run_checks", "unfinished"]
+__all__ = ["EarlierLooks", "Started", "begin_run", "complete", "cut_off", "resume_run", "run_checks", "unfinished"]
 
 
 def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> None:
@@ -60,12 +65,80 @@ class Started:
     verdicts: tuple[Verdict | None, ...]
 
 
+@dataclass(slots=True)
+class EarlierLooks:
+    """The looks at the tables of an audit file that the store has on record, up to the last run of the file.
+
+    Guarantee: where rows are independent draws and a table's rows stay in place, only followed by more, the answer to a
+    property is wrong *at any of these looks* with probability at most its ``delta``. What breaks the chain, such as
+    changed rows, is said in the verdict's assumptions. Proof: ``docs/theory/growth.md``.
+
+    Attributes
+    ----------
+    run
+        The last run; ``None`` where there is none.
+    resumed
+        Whether that run is resumed, and this is no new look.
+    tables
+        The tables of this run, by name, as they are recorded: filled by :meth:`continued`.
+    """
+
+    run: RunRecord | None = None
+    resumed: bool = False
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: Store, file: AuditFile, resumed: RunRecord | None = None) -> EarlierLooks:
+        """The looks of the runs of a file, which is known by its name: its text may change."""
+        if resumed is not None:
+            return cls(resumed, resumed=True)
+        runs = (run for run in store.runs() if Path(run.request.get("file", "")).name == file.path.name)
+        return cls(next((run for run in runs if run.request.get("tables")), None))
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the first look, which every later one keeps; ``None`` where there was none."""
+        return None if self.run is None else int(self.run.request["seed"])
+
+    def continued(self, seed: int, name: str, sample: Sample) -> Sample:
+        """A sample of the file that knows the earlier looks at it, given the seed of this run."""
+        before = {} if self.run is None else self.run.request.get("tables", {}).get(name, {})
+        if self.resumed:
+            return sample.continuing(before.get("looks", ()), before.get("note", ""))
+        looks, note = [*before.get("looks", ()), *([before["rows"]] if before else [])], before.get("note", "")
+        broken = self._broken(before, seed, sample) if before else None
+        if self.run is not None and broken is not None:
+            looks = []
+            note = f"the risk covers no look up to run {self.run.id}: after it, {broken}"
+        grown = sample.continuing(looks, note)
+        rows = {"rows": grown.size, "fingerprint": grown.first(grown.size), "order": grown.row_order}
+        self.tables[name] = rows | {"looks": list(grown.looks or ()), "note": note}
+        return grown
+
+    def _broken(self, before: Mapping[str, Any], seed: int, sample: Sample) -> str | None:
+        """Why a table is not the one of the last run with rows added, in words; ``None`` if it is."""
+        if seed != self.seed:
+            return "the seed has changed"
+        if before["order"] != sample.row_order:
+            return "the order of the rows has changed"
+        if before["rows"] > sample.size:
+            return f"rows were removed, of which there were {before['rows']:,}"
+        if before["fingerprint"] != sample.first(before["rows"]):
+            return f"the first {before['rows']:,} rows have changed"
+        return None
+
+
 def begin_run(
-    store: Store, file: AuditFile, planned: Sequence[PlannedCheck], seed: int, options: Sequence[str] = ()
+    store: Store,
+    file: AuditFile,
+    planned: Sequence[PlannedCheck],
+    seed: int,
+    options: Sequence[str] = (),
+    tables: Mapping[str, Any] | None = None,
 ) -> Started:
-    """Record a new run; ``options`` are the command's options that are needed again to resume it."""
+    """Record a new run: the command's ``options`` that are needed again to resume it, and the sampled ``tables``."""
     request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed, "files": file.files}
-    request |= {"code": code_digest(file), "options": list(options)}
+    request |= {"code": code_digest(file), "options": list(options), "tables": dict(tables or {})}
     checks = [(each.name, each.definition, _options(each)) for each in planned]
     run = store.begin(file.content.get("title") or file.path.stem, request, checks)
     return Started(run, (None,) * len(planned))

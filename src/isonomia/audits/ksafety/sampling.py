@@ -417,7 +417,9 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
     if not setup.finished:
         setup.prepare()
     keeping: Keeping[SampledBatch] = Keeping(setup.journal, SampledBatch.pack, work.unpack)
-    available = setup.subject.cases(len(setup.program.spec.inputs)) if setup.subject.sample else inf
+    inputs = len(setup.program.spec.inputs)
+    available = setup.subject.cases(inputs) if setup.subject.sample else inf
+    schedule = schedule.along([rows // inputs for rows in setup.subject.population.get("looks", ())])
     workers = None if setup.finished else setup.runner.workers
     return run(
         work,

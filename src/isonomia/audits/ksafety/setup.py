@@ -27,6 +27,7 @@ from isonomia.audits.ksafety.imports import ignored_functions, is_domain, offere
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
 from isonomia.audits.ksafety.workers import CaseWorkers, FreshDraw, SpreadState, ToldCases
 from isonomia.audits.protocol import Check
+from isonomia.audits.verdicts import stated_looks
 from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import root
@@ -308,7 +309,8 @@ class Subject:
 
 def _stated(population: Any, domain: Domain) -> dict[str, Any]:
     if not is_domain(population):
-        return {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
+        stated = {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
+        return stated | stated_looks(population)
     stated = {"kind": "domain", "size": domain.size, "name": domain.name, "what": getattr(domain, "what", "input")}
     return stated | ({"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {})
 

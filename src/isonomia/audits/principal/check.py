@@ -19,7 +19,7 @@ from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, pro
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import census_of
 from isonomia.audits.rates.sampling import UNLIMITED
-from isonomia.audits.verdicts import introduce, new_verdict, why_stopped
+from isonomia.audits.verdicts import earlier_looks, introduce, new_verdict, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping, once
 from isonomia.engine.loop import Outcome, run
@@ -149,7 +149,8 @@ def _sampled(
     first = max(check.schedule.first, min(8 * len(work.listed), 256))
     observer.begin(str(check.prop))
     try:
-        schedule = replace(check.schedule, first=first)
+        looks, order = earlier_looks(check.population)
+        schedule = replace(check.schedule, first=first).along(looks, whole=order == "file")
         keeping = Keeping(check.journal, work.pack, work.unpack)
         outcome = run(work, schedule, budget, observer, available=available, keeping=keeping, ahead=work.ahead)
     finally:

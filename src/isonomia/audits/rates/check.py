@@ -231,6 +231,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
             *why,
             *remarks_on_draws(check, work, outcome, leaves),
             *_estimates_outside((*expressions, *leaves), work),
+            *_left_over(prepared, outcome),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
         stopped=why_stopped(outcome.reason) if method != "exact" else EVERYBODY,
@@ -259,6 +260,12 @@ def _drawn(
         observer.end()
         if work.asker is not None:
             work.asker.close()
+
+
+def _left_over(prepared: Prepared, outcome: Outcome[SamplingState[Any]]) -> tuple[str, ...]:
+    """What happens to rows at the end of a table that do not make a whole batch."""
+    left = 0 if outcome.reason != "exhausted" else round(prepared.available) - outcome.samples
+    return (f"the last {left:,} {prepared.work.question.counted} are used when more rows follow",) if left else ()
 
 
 def _planned(

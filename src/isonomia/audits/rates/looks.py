@@ -1,29 +1,33 @@
-"""Planned looks in a check of rates: after how many people, what is known then, and how large a next table must be."""
+"""When a check of rates looks: after batches that grow, or at planned numbers of people; and what a look finds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite
+from typing import Any
 
 import numpy as np
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Question
+from isonomia.audits.verdicts import earlier_looks
 from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
-from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.intervals import Interval, enclose
 from isonomia.evidence.looks import Findings, LookEvidence, NoLookError, looks_for
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import people_for
+from isonomia.evidence.protocol import Evidence
 from isonomia.evidence.region import LeafTally
+from isonomia.populations.devices import BatchSizes
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Formula, Leaf, Mean, Quantity
+from isonomia.spec.tree import Formula, Leaf, Mean, Other, Quantity
 
-__all__ = ["LookKnowledge", "NoLookError", "looks_of", "next_table", "no_look_remark", "people_at_once"]
+__all__ = ["LookKnowledge", "NoLookError", "looks_of", "next_table", "no_look_remark", "people_at_once", "schedule_of"]
 
 MEAN_BATCHES = 128
 """The batches of a check about a mean: the stakes for each depend on those before it. Changes power and cost only."""
@@ -72,6 +76,48 @@ def looks_of(check: Check[Property], question: Question, people: float) -> tuple
         reached, batches = reached + schedule.size(reached, 0.0), batches + 1
         after += [batches] if reached in ends else []
     return looks_for(question.formula, question.ranges, check.population.streams, check.delta, after), schedule
+
+
+def schedule_of(check: Check[Property], question: Question, evidence: Evidence[Any]) -> Schedule:
+    """The requested schedule, with smaller batches where they cost nothing or where VeriFair's rule needs them.
+
+    Where every draw informs every channel, the first batches may be as small as possible. VeriFair's rule looks after
+    every draw; batches that grow by half a percent stop within half a percent of it. Where more rows may come, the
+    batches of an earlier look are the first ones of a later.
+    """
+    schedule = check.schedule
+    sizes: BatchSizes | None = getattr(check.population, "batch_sizes", None)
+    sizes = sizes if sizes is None or check.model is None else sizes.asked()
+    if sizes is not None and check.method != "verifair":
+        return schedule.of_sizes(sizes)
+    if evidence.decision(evidence.begin()) is None:
+        schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
+    if check.method == "verifair":
+        growth = min(schedule.growth, 1.005)
+        schedule = replace(check.schedule, growth=growth, early=growth)
+    groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
+    streams = {stream for stream, _, _ in groups}
+    if 0 < len(groups) == len(streams):
+        schedule = replace(schedule, first=len(streams))
+    looks, order = earlier_looks(check.population)
+    each = 2 if Other() in question.asked else 1
+    whole = order == "file" and not _bets_row_by_row(check, question, evidence)
+    return schedule.along([rows // each for rows in looks], whole=whole)
+
+
+def _bets_row_by_row(check: Check[Property], question: Question, evidence: Evidence[Any]) -> bool:
+    """Whether the wealth within a batch is that of bets on one row after the other, wherever the batch ends.
+
+    Stakes on several groups depend on how many rows of the batch each group has, and tickets and causal models draw
+    for a batch as a whole. With one channel, and rows as they are, stakes depend on earlier batches alone.
+    """
+    alone = len(evidence.channels) == 1 and evidence.channels[0].ticket is None
+    return isinstance(evidence, BetEvidence) and alone and set(question.asked) == {None} and not check.random_model
+
+
+def _soonest(delta: float) -> int:
+    """A draw seldom yields more than half a nat, so hardly anything is decided by fewer draws than this."""
+    return int(np.ceil(2.0 * np.log(1.0 / delta)))
 
 
 def no_look_remark(looks: str | int, reason: str) -> str:

@@ -16,7 +16,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart, refuse_known_outside
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
-from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark
+from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark, schedule_of
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
@@ -34,7 +34,6 @@ from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import LeafTally, RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.abducted import Abducted, AbductedSource
-from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Census, WithReplacement
 from isonomia.populations.protocol import People, Population, Source, Wanted, people_in_parts
 from isonomia.records.verdict import Expression
@@ -105,7 +104,7 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         if check.stop == "all":
             raise UsageError("stop='all' counts everybody, but the population has no end: give a budget too")
         budget = Budget(samples=UNLIMITED)
-    return Prepared(work, budget, _schedule(check, evidence), available)
+    return Prepared(work, budget, schedule_of(check, question, evidence), available)
 
 
 def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
@@ -205,35 +204,6 @@ def _bets(
     check: Check[Property], question: Question, formula: Formula, sizes: dict[Leaf, float] | None
 ) -> BetEvidence | None:
     return bets_for(formula, question.ranges, check.population.streams, check.delta, sizes)
-
-
-def _schedule(check: Check[Property], evidence: AnyEvidence) -> Schedule:
-    """The requested schedule, with smaller batches where they cost nothing or where VeriFair's rule needs them.
-
-    Where every draw informs every channel, the first batches may be as small as possible. VeriFair's rule looks after
-    every draw; batches that grow by half a percent stop within half a percent of it.
-    """
-    schedule = check.schedule
-    sizes: BatchSizes | None = getattr(check.population, "batch_sizes", None)
-    sizes = sizes if sizes is None or check.model is None else sizes.asked()
-    if sizes is not None and check.method != "verifair":
-        return schedule.of_sizes(sizes)
-    fresh: Evidence[Any] = evidence
-    if fresh.decision(fresh.begin()) is None:
-        schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
-    if check.method == "verifair":
-        growth = min(schedule.growth, 1.005)
-        schedule = replace(check.schedule, growth=growth, early=growth)
-    groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
-    streams = {stream for stream, _, _ in groups}
-    if 0 < len(groups) == len(streams):
-        return replace(schedule, first=len(streams))
-    return schedule
-
-
-def _soonest(delta: float) -> int:
-    """A draw seldom yields more than half a nat, so hardly anything is decided by fewer draws than this."""
-    return int(np.ceil(2.0 * np.log(1.0 / delta)))
 
 
 S = TypeVar("S")

@@ -13,7 +13,7 @@ from typing import Any
 
 from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.planner import PlannedCheck, StatedProperty, plan_audit
-from isonomia.audits.audit_file.reader import AuditFile, FileTable, recorded_audit_file
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable, recorded_audit_file
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import audit_for
@@ -23,6 +23,7 @@ from isonomia.engine.observer import Observer
 from isonomia.errors import IsonomiaError, UsageError
 from isonomia.models.loader import Kind, kind_of, load_model
 from isonomia.models.protocol import Model
+from isonomia.populations import Sample
 from isonomia.records.compare import ValueDifference
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
@@ -94,9 +95,16 @@ def rerun(
     audit = evidence.audit
     file = recorded_audit_file(folder / audit["name"], audit["text"], audit["files"])
     check_allowed(file, permissions, _ADVICE, given=models)
-    for planned, check in zip(
-        plan_audit(file, evidence.run["seed"], permissions, given=models), evidence.checks, strict=True
-    ):
+    stated = {
+        check.definition.get("population", DEFAULT): check.entries.get("population", {}) for check in evidence.checks
+    }
+
+    def looked_at(name: str, sample: Sample) -> Sample:
+        entry = stated.get(name, {})
+        return sample.continuing(entry["looks"], entry.get("note", "")) if "looks" in entry else sample
+
+    again = plan_audit(file, evidence.run["seed"], permissions, given=models, looked_at=looked_at)
+    for planned, check in zip(again, evidence.checks, strict=True):
         yield _rerun_one(evidence, check, _with_known(planned, check), observe)
 
 
