@@ -7,8 +7,10 @@ answers of the model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from isonomia.audits.ksafety.setup import Setup
 from isonomia.audits.protocol import Check
 from isonomia.engine.loop import Plan
 from isonomia.models import adapt
+from isonomia.populations import Table
 
 Floats = NDArray[np.float64]
 RUNS = 2_000
@@ -146,3 +149,34 @@ def test_a_model_that_seldom_errs_is_cleared_as_soon_as_one_that_never_does() ->
         assert verdict.answer == "holds"
         tested.append(verdict.details["cases"]["tested"])
     assert tested[1] <= 1.5 * tested[0]
+
+
+# ------------------------------------------------------------------------------------------------ caches
+
+
+def test_boundary_claims_about_a_cached_coin_are_decided_with_at_most_the_risk(tmp_path: Path) -> None:
+    """Four different rows, asked about 64 times in all: one stored answer for each would decide most runs."""
+    runs, rows = 1_000, Table.of({"x": np.arange(64) % 4})
+    rng, answers = np.random.default_rng(2), []
+    cached = iso.Cached(lambda table: rng.random(len(table["x"])) < 0.5, tmp_path / "answers.sqlite", "coin")
+    for run in range(runs):
+        check = replace(cached, key=f"coin {run}").at_random()
+        asked = [rows.slice(0, 32), rows.slice(32, 64)]
+        told = [check.answer(part, want_score=False, want_prediction=True).prediction for part in asked]
+        answers.append(np.concatenate([part for part in told if part is not None]))
+    drawn = np.stack(answers)
+    bets = rate_evidence([0.5], 0.001, 0.05).bets
+    assert bets is not None
+    taken = 0
+
+    def draw_stored(_: np.random.Generator, size: int, __: int) -> Floats:
+        nonlocal taken
+        yes = drawn[:, taken : taken + size].sum(axis=1)
+        taken += size
+        return np.stack([size - yes, yes], axis=-1).astype(float)[:, None, :]
+
+    processes = [test.unsliced for test in (*bets.against, *bets.in_favour)]
+    sizes = [8] * 8
+    for process in processes:
+        taken = 0
+        assert_calibrated(peaks([process], draw_stored, sizes, rng, runs)[0])

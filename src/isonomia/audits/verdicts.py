@@ -11,7 +11,7 @@ from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
-from isonomia.models.wrappers import Cached, given_in_words, unwrap, watch
+from isonomia.models.wrappers import Cached, bypass_cache, given_in_words, unwatched, unwrap, watch
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Sample
@@ -62,6 +62,8 @@ def introduce(population: Population | Any, model: Model | None, journal: Journa
     """
     if isinstance(journal, Blank):  # a fingerprint reads all rows: not for a journal that keeps nothing
         return
+    if journal.recall("model") is not None:
+        bypass_cache(model)
     for what, entry in (("population", _population(population)), ("model", about_model(model, population))):
         before = once(journal, what, lambda entry=entry: entry)  # type: ignore[misc]
         if before.get("device") != entry.get("device"):
@@ -189,9 +191,7 @@ _REASONS = {
 
 def watched(model: Model, random_model: bool) -> Model:
     """Watch a model for changing its answers, unless it may do so."""
-    if not random_model:
-        return watch(model)
-    return model.around(model.model) if isinstance(model, Cached) else model
+    return unwatched(model) if random_model else watch(model)
 
 
 def why_stopped(reason: str) -> str:

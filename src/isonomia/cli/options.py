@@ -356,8 +356,6 @@ class ModelReading:
             return model
         if model is None:
             raise UsageError("expected --model with --cache, but got none: there are no answers to keep")
-        if self.random_model:
-            raise UsageError("expected --cache or --random-model, but got both: answers at random are not to be kept")
         from isonomia.models.wrappers import Cached
 
         try:

@@ -24,8 +24,10 @@ pass; checks that draw the same people share ``SharedDraws`` of them and their a
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -59,7 +61,18 @@ from isonomia.spec.tensors import host, is_tensor
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few, listed, plural
 
-__all__ = ["Cached", "Steady", "WithoutOutcome", "given_in_words", "spread", "unwrap", "watch", "without_outcome"]
+__all__ = [
+    "Cached",
+    "Steady",
+    "WithoutOutcome",
+    "bypass_cache",
+    "given_in_words",
+    "spread",
+    "unwatched",
+    "unwrap",
+    "watch",
+    "without_outcome",
+]
 
 
 def watch(model: Model) -> Model:
@@ -69,6 +82,20 @@ def watch(model: Model) -> Model:
     if isinstance(model, Cached):
         return model.around(watch(model.model))
     return Steady(model)
+
+
+def unwatched(model: Model) -> Model:
+    """A model that may answer at random: not watched, and with a cache that gives each stored answer once a check."""
+    if isinstance(model, Cached):
+        return model.at_random()
+    return replace(model, model=unwatched(model.model)) if isinstance(model, Guarded) else model
+
+
+def bypass_cache(model: Model | None) -> None:
+    """Let a check that resumes ask a model that may answer at random: which stored answers it has used is not known."""
+    for layer in [] if model is None else _layers(model):
+        if isinstance(layer, Cached) and layer.turns is not None:
+            layer.turns.resumed = True
 
 
 def unwrap(model: Model) -> Model:
@@ -328,6 +355,14 @@ class CacheCounts:
     spot_checked: int = 0  # rows whose stored answers were compared with the model's
 
 
+@dataclass(slots=True, eq=False)
+class Turns:
+    """How often a check asked about each row; and whether it resumes, so that this is not known."""
+
+    asked: Counter[bytes] = field(default_factory=Counter)
+    resumed: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cached:
     """A model with its answers on disk.
@@ -335,6 +370,10 @@ class Cached:
     Predictions and scores are stored bit by bit, by the model's fingerprint and the row; the answers with and without a
     cache are the same. Only checked answers are stored. The fingerprint is taken when the object is made and when a
     check begins. Several processes may share the file, and it may be deleted at any time.
+
+    For a model that may answer at random, the n-th time that a check asks about a row, it gets the n-th answer that is
+    stored for it. So within a check no answer is used twice, and answers stay independent draws. A check that resumes
+    does not know which answers it has used before: it asks the model itself.
 
     Attributes
     ----------
@@ -348,6 +387,8 @@ class Cached:
         only a promise, up to 8 stored answers per check are compared with the model's.
     spot
         Whether to do that without a key, too: for a file that somebody else may have written.
+    turns
+        For a model that may answer at random, how often each row was asked about by the check; else ``None``.
     counts, store
         How often the cache was used, and the open file; made here, not to be passed.
     """
@@ -356,6 +397,7 @@ class Cached:
     path: str | PathLike[str]
     key: str | None = None
     spot: bool = False
+    turns: Turns | None = field(default=None, repr=False)
     counts: CacheCounts = field(default_factory=CacheCounts, repr=False)
     store: AnswerStore = field(default=None, repr=False)  # type: ignore[assignment]  # set below
     _under: str = field(default="", repr=False)
@@ -403,6 +445,10 @@ class Cached:
         self.counts.spot_checked = 0
         return replace(self, model=model, _earlier=self.counts.hits)
 
+    def at_random(self) -> Cached:
+        """The same cache for one check of a model that may answer at random."""
+        return replace(self.around(self.model), turns=Turns())
+
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Answer from the cache where possible, and ask the model about each other row once."""
         wanted = [what for what, asked in (("prediction", want_prediction), ("score", want_score)) if asked]
@@ -410,6 +456,10 @@ class Cached:
             digests = row_digests(table)
         except UndigestibleError:  # such a row cannot be looked up
             return self._ask(table, wanted)
+        if self.turns is not None:
+            if self.turns.resumed:
+                return self._ask(table, wanted)
+            digests = [_nth(digest, self.turns.asked) for digest in digests]
         spaces = self._spaces(table)
         first: dict[bytes, int] = {}
         for row, digest in enumerate(digests):
@@ -447,7 +497,7 @@ class Cached:
     def _spot_check(self, table: Table, first: dict[bytes, int], stored: dict[str, dict[bytes, StoredValue]]) -> None:
         """Check the promise that a key makes: a few stored answers must still be the model's."""
         left = _SPOT - self.counts.spot_checked  # batches may have only one row each
-        if (self.key is None and not self.spot) or left <= 0:
+        if (self.key is None and not self.spot) or left <= 0 or self.turns is not None:
             return
         complete = [digest for digest in first if all(digest in part for part in stored.values())][:left]
         if not complete:
@@ -466,6 +516,12 @@ class Cached:
                 f"{self.name} is not what it was: {change.before} is stored in {self.store.path}{under}, but now it "
                 f"gives {change.after} for the same row, {rows.row(change.row)!r}. {advice}"
             )
+
+
+def _nth(digest: bytes, asked: Counter[bytes]) -> bytes:
+    """The digest of a row for the n-th time that it is asked about."""
+    turn, asked[digest] = asked[digest], asked[digest] + 1
+    return digest if turn == 0 else blake2b(digest + turn.to_bytes(8, "little"), digest_size=len(digest)).digest()
 
 
 def _assembled(digests: Sequence[bytes], stored: dict[str, dict[bytes, StoredValue]]) -> Answer | None:

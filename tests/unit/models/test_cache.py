@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
 import isonomia as iso
 from isonomia.audits.audit_file.planner import Wrapping
-from isonomia.audits.audit_file.reader import read_audit_file
+from isonomia.audits.audit_file.reader import DEFAULT, read_audit_file
 from isonomia.errors import ChangingModelError, UnreliableModelError, UsageError
 from isonomia.models import Answer, adapt, ask
 from isonomia.models.answer_store import CacheWarning, row_digests, signature
@@ -413,3 +414,85 @@ def test_a_cache_that_the_audit_file_names_may_be_anybodys_and_one_that_was_type
         wrapping = Wrapping(file, typed)
         wrapping("default", adapt(CLASSIFIER))
         assert [cached.spot for cached in wrapping.caches] == [spot]
+
+
+# ------------------------------------------------------------------------------------------- models that answer at random
+
+
+class Tossing:
+    """Tosses a coin for every row, and counts them."""
+
+    def __init__(self, seed):
+        self.rng, self.rows = np.random.default_rng(seed), 0
+
+    def __call__(self, table):
+        self.rows += len(table["x"])
+        return (self.rng.random(len(table["x"])) < 0.5).astype(int)
+
+
+def toss(path, model, **options):
+    people = iso.Sample({"x": np.arange(200) % 4})
+    cached = iso.Cached(model, path, "coin")
+    return iso.check("P[prediction == 1] >= 0.5", cached, people, seed=1, random_model=True, **options)
+
+
+def test_each_answer_of_a_coin_is_used_once_in_a_check_and_again_in_the_next(path):
+    model = Tossing(0)
+    first = toss(path, model, stop="all")
+    assert model.rows == 200, "rows that repeat are answers of their own"
+    again = toss(path, model, stop="all")
+    assert model.rows == 200
+    assert again.leaves == first.leaves
+    assert 0.4 < first.leaves[0].estimate < 0.6
+
+
+def test_boundary_checks_of_a_cached_coin_are_decided_with_at_most_the_risk(path):
+    # Four different rows: with one stored answer for each, most runs were decided.
+    runs, delta = 40, 0.05  # a thousand runs are in tests/calibration/test_noise.py
+    answers = []
+    for run in range(runs):
+        cached = iso.Cached(Tossing(run), path, f"coin {run}")
+        people = iso.Sample({"x": np.arange(64) % 4})
+        claim = "P[prediction == 1] >= 0.5"
+        answers.append(iso.check(claim, cached, people, delta=delta, seed=run, random_model=True, growth=4.0).answer)
+    for side in ("holds", "violated"):
+        assert answers.count(side) <= binom.ppf(0.99, runs, delta)
+
+
+def test_a_check_that_resumes_asks_a_coin_and_not_its_cache(path):
+    from isonomia.audits.check import new_check, run_check
+    from isonomia.engine.observer import Silent
+
+    class Notebook(dict):
+        def recall(self, key):
+            return self.get(key)
+
+        def keep(self, key, make):
+            self[key] = make()
+
+    model, kept = Tossing(0), Notebook()
+    people = iso.Sample({"x": np.arange(200) % 4})
+
+    def run(entries):
+        cached = iso.Cached(model, path, "coin")
+        check = new_check("P[prediction == 1] >= 0.5", cached, people, seed=1, random_model=True, stop="all")
+        run_check(check.with_journal(entries), Silent())
+
+    run(kept)
+    before = model.rows
+    batches = [key for key in kept if key.startswith("batch")]
+    cut = Notebook({key: entry for key, entry in kept.items() if key not in batches[len(batches) // 2 :]})
+    run(cut)
+    assert model.rows > before, "answers that the first half has used must not come a second time"
+
+
+def test_a_cache_on_the_command_line_may_hold_the_answers_of_a_coin(path):
+    file = read_audit_file_text(path.parent, "random = true")
+    assert isinstance(Wrapping(file, path)(DEFAULT, adapt(Tossing(0))).model, Cached)
+    assert not isinstance(Wrapping(file)(DEFAULT, adapt(Tossing(0))).model, Cached)
+
+
+def read_audit_file_text(folder, more):
+    text = f'cache = "c.sqlite"\n[model]\nload = "m:f"\ncache_key = "1"\n{more}\n[population]\nsample = "p.csv"\n'
+    (folder / "audit.toml").write_text(text + '[[property]]\nname = "p"\ncheck = "P[prediction == 1] >= 0.5"\n')
+    return read_audit_file(folder / "audit.toml")

@@ -242,8 +242,9 @@ class Wrapping:
     file says that it can take more. In other processes each worker has a model of its own. Models from one Python
     module share their gate, since they may share the module's state.
 
-    With a cache, answers are kept on disk, except those of models that may answer at random. The model behind the cache
-    is watched for changing its answers. Verdicts do not mention the cache: they are the same with and without.
+    With a cache, answers are kept on disk. The model behind the cache is watched for changing its answers, unless it
+    may answer at random; its answers are not kept where the audit file names the cache, since nothing shows whether
+    those in the file are the model's. Verdicts do not mention the cache: they are the same with and without.
     """
 
     file: AuditFile  # the audit file
@@ -259,11 +260,12 @@ class Wrapping:
         workers = 1 if pool is None else pool.workers
         gate = self._gates.setdefault(_origin(str(entry.get("load"))), BoundedSemaphore(workers))
         place = self._place()
-        if place is None or entry.get("random", False):
+        at_random = entry.get("random", False)
+        if place is None or (at_random and self.cache is None):
             return Guarded(model, gate)
         try:
             # A cache that the audit file names may hold anybody's answers.
-            cached = Cached(watch(model), place, entry.get("cache_key"), spot=self.cache is None)
+            cached = Cached(model if at_random else watch(model), place, entry.get("cache_key"), spot=self.cache is None)
         except UsageError as error:
             key = "cache_key = 'credit 2024-05'"
             raise entry.error(f"{error} In an audit file it is a key of the model: {key}") from error
