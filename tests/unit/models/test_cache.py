@@ -416,7 +416,7 @@ def test_a_cache_that_the_audit_file_names_may_be_anybodys_and_one_that_was_type
         assert [cached.spot for cached in wrapping.caches] == [spot]
 
 
-# ------------------------------------------------------------------------------------------- models that answer at random
+# ----------------------------------------------------------------------------------------- models that answer at random
 
 
 class Tossing:

@@ -265,7 +265,9 @@ class Wrapping:
             return Guarded(model, gate)
         try:
             # A cache that the audit file names may hold anybody's answers.
-            cached = Cached(model if at_random else watch(model), place, entry.get("cache_key"), spot=self.cache is None)
+            cached = Cached(
+                model if at_random else watch(model), place, entry.get("cache_key"), spot=self.cache is None
+            )
         except UsageError as error:
             key = "cache_key = 'credit 2024-05'"
             raise entry.error(f"{error} In an audit file it is a key of the model: {key}") from error

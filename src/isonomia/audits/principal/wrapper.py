@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from hashlib import blake2b
+from math import nan
+from struct import pack
 from typing import Any
 
 import numpy as np
@@ -72,8 +76,10 @@ class PrincipalRepair:
         decisions about people the classifier was not fitted on, ``None`` for decisions about those it was, ``"prefit"``
         where the classifier is already fitted and is left as it is.
     random_state
-        The seed of the changes. With a number, the same people in the same order get the same decisions at every call;
-        with ``None``, different ones each time.
+        The seed of the changes. With a number, a person's decision depends on the seed and on the person's values in
+        the columns of ``fit`` alone, however people are put together in a call: those with equal values are decided
+        alike, so some column should tell people apart. With ``None``, decisions differ from call to call, and a check
+        needs ``random_model=True``.
 
     Attributes
     ----------
@@ -87,6 +93,8 @@ class PrincipalRepair:
         The repair of each subgroup, by its values of ``given``; the key is ``()`` where there is none.
     moved_outcomes_
         How far the outcomes of each subgroup had to be moved to agree with the assumptions: 0 where they did already.
+    feature_names_in_
+        The columns of ``fit``, where they have names.
     """
 
     _estimator_type = "classifier"
@@ -152,15 +160,36 @@ class PrincipalRepair:
         self.classes_ = np.asarray(coding.values)
         self.attribute_values_ = np.asarray(attribute.values)
         self.n_features_in_ = len(table.names)
+        if table.kind != "array":
+            self.feature_names_in_ = np.asarray(table.names, dtype=object)
+        different = table.rows if self.random_state is None else len(set(_row_bytes(table)))
+        if different < table.rows / 2:
+            warnings.warn(
+                f"only {different:,} of {table.rows:,} rows are different: with random_state={self.random_state}, "
+                "people with equal values get the same repaired decision. Add a column that tells them apart, or leave "
+                "out random_state",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Call the classifier, and change its decisions at random as the repair says."""
         before, values, places = self._codes(X)
-        rng, after = np.random.default_rng(self.random_state), before.copy()
+        drawn, after = self._drawn(Table.of(X)), before.copy()
         for key, rows in places:
-            after[rows] = self.repairs_[key].apply(before[rows], values[rows], rng)
+            after[rows] = self.repairs_[key].apply(before[rows], values[rows], drawn[rows])
         return np.asarray(self.classes_[after])
+
+    def _drawn(self, table: Table) -> NDArray[np.float64]:
+        """A uniform number for each row: with a seed, computed from the seed and the row's values alone."""
+        if self.random_state is None:
+            return np.random.default_rng().random(table.rows)
+        names = [name for name in getattr(self, "feature_names_in_", ()) if name in table.names]
+        key = str(self.random_state).encode()
+        hashes = (blake2b(row, digest_size=8, key=key) for row in _row_bytes(table.select(names) if names else table))
+        # 53 bits, as many as a float has between 1/2 and 1: the result is below 1.
+        return np.fromiter((int.from_bytes(each.digest(), "little") >> 11 for each in hashes), np.float64) * 2.0**-53
 
     def decision_probabilities(self, X: Any) -> NDArray[np.float64]:
         """The probability with which each person gets each decision, in the order of ``classes_``."""
@@ -251,6 +280,18 @@ def _name(table: Table, column: str | int) -> str:
     if not 0 <= column < len(table.names):
         raise UsageError(f"expected a column's name or its number below {len(table.names)}, but got {column!r}")
     return table.names[column]
+
+
+def _row_bytes(table: Table) -> list[bytes]:
+    """The values of each row as bytes: the same for a number of any type, and for any kind of table."""
+    columns = [[_value_bytes(value) for value in table.column(name).tolist()] for name in table.names]
+    return [b"".join(row) for row in zip(*columns, strict=True)]
+
+
+def _value_bytes(value: Any) -> bytes:
+    if isinstance(value, bool | int | float):
+        return pack("<d", nan if value != value else float(value) + 0.0)
+    return blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def _rows_of(table: Table, given: Sequence[str | int]) -> list[tuple[Key, NDArray[np.intp]]]:

@@ -83,7 +83,7 @@ class Repair:
             raise UsageError(f"expected two decisions for epsilons, but there are {self.change.shape[1]}: use `change`")
         return np.stack([self.change[:, 1, 0], self.change[:, 0, 1]], axis=-1)
 
-    def apply(self, decisions: ArrayLike, attributes: ArrayLike, rng: np.random.Generator) -> Integers:
+    def apply(self, decisions: ArrayLike, attributes: ArrayLike, rng: np.random.Generator | ArrayLike) -> Integers:
         """Change decisions at random, each person independently.
 
         Parameters
@@ -92,7 +92,7 @@ class Repair:
             Numbers from 0, one decision and one attribute value for every person.
         rng
             One uniform number is drawn for every person, whether or not the decision can change, so that a person's
-            number does not depend on the others' decisions.
+            number does not depend on the others' decisions. Or these numbers themselves.
         """
         limits = self.change.shape[1:]
         before, values = _codes("decisions", decisions, limits[0]), _codes("attributes", attributes, len(self.change))
@@ -100,7 +100,8 @@ class Repair:
             raise DataError(f"expected one attribute value a decision, but got {values.size} and {before.size}")
         steps = np.cumsum(self.change, axis=-1)[values, before]
         steps[..., -1] = np.inf
-        return np.asarray((rng.random(before.shape)[..., None] >= steps).sum(-1), dtype=np.intp)
+        drawn = rng.random(before.shape) if isinstance(rng, np.random.Generator) else np.asarray(rng)
+        return np.asarray((drawn[..., None] >= steps).sum(-1), dtype=np.intp)
 
 
 def repair(

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 
+import isonomia as iso
 from isonomia.audits.principal.wrapper import PrincipalRepair
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.strata.assumptions import assume
@@ -52,7 +53,7 @@ def people(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     sex, town = rng.integers(0, 2, n), rng.integers(0, 2, n)
     outcome = (rng.random(n) < 0.92).astype(int)
     said = np.where(rng.random(n) < np.where(town == 1, 0.97, 0.75), sex, rng.integers(0, 2, n))
-    frame = pd.DataFrame({"sex": np.where(sex == 1, "M", "F"), "town": town, "said": said})
+    frame = pd.DataFrame({"sex": np.where(sex == 1, "M", "F"), "town": town, "said": said, "points": rng.random(n)})
     return frame, outcome
 
 
@@ -106,6 +107,37 @@ def test_a_seed_repeats_itself_and_none_does_not() -> None:
     assert not np.array_equal(fitted.predict(frame), fitted.predict(frame))
 
 
+def test_a_seeded_repair_decides_each_person_alike_in_any_company() -> None:
+    frame, outcome = people(600, seed=8)
+    fitted = PrincipalRepair(Said(), attribute="sex", cv="prefit", random_state=1).fit(frame, outcome)
+    whole = fitted.predict(frame)
+    assert np.array_equal(whole, np.concatenate([fitted.predict(frame.iloc[[k]]) for k in range(len(frame))]))
+    assert np.array_equal(whole[::-1], fitted.predict(frame.iloc[::-1]))
+    assert np.array_equal(whole, fitted.predict(frame.assign(more=3, town=frame["town"].astype(float))))
+    open_to_chance = fitted.decision_probabilities(frame).max(axis=1) < 0.95
+    changed = whole != frame["said"].to_numpy()
+    assert 0 < changed[open_to_chance].mean() < 1, "neither all nor none"
+    fitted.set_params(random_state=2)
+    assert not np.array_equal(whole, fitted.predict(frame))
+
+
+def test_a_seeded_repair_warns_where_people_cannot_be_told_apart() -> None:
+    frame, outcome = people(600, seed=8)
+    with pytest.warns(UserWarning, match="equal values"):
+        PrincipalRepair(Said(), attribute="sex", cv="prefit", random_state=1).fit(frame[["sex", "said"]], outcome)
+
+
+@pytest.mark.parametrize("given", [iso.Sample, iso.Census])
+@pytest.mark.parametrize("seed", [1, None])
+def test_a_repair_is_a_model_that_can_be_checked(given: Any, seed: int | None) -> None:
+    frame, outcome = people(4_000, seed=8)
+    fitted = PrincipalRepair(Said(), attribute="sex", cv="prefit", random_state=seed).fit(frame, outcome)
+    audited = given({**{name: frame[name].to_numpy() for name in frame}, "outcome": outcome})
+    claim = "P[prediction == 1 | sex == 'F'] >= 0.5 * P[prediction == 1 | sex == 'M']"
+    verdict = iso.check(claim, fitted, audited, seed=1, random_model=seed is None)
+    assert verdict.answer == "holds"
+
+
 def test_a_fair_classifier_is_left_alone() -> None:
     frame, outcome = people(5000, seed=9)
     constant = DummyClassifier(strategy="constant", constant=1)
@@ -143,7 +175,7 @@ def test_it_learns_from_people_that_the_classifier_was_not_fitted_on() -> None:
 
 def test_scikit_learn_can_clone_search_and_score_it() -> None:
     frame, outcome = people(1500, seed=12)
-    X = pd.DataFrame({"sex": (frame["sex"] == "M").astype(int), "town": frame["town"], "said": frame["said"]})
+    X = pd.DataFrame({"sex": (frame["sex"] == "M").astype(int), "town": frame["town"], "points": frame["points"]})
     wrapped = PrincipalRepair(LogisticRegression(), attribute="sex", cv=2, random_state=0)
     assert is_classifier(wrapped)
     assert clone(wrapped).get_params(deep=False).keys() == wrapped.get_params(deep=False).keys()
@@ -221,8 +253,8 @@ def test_other_calls_that_make_no_sense_are_refused() -> None:
     frame, outcome = people(100, seed=18)
     with pytest.raises(DataError, match="got 99 outcomes for 100 rows"):
         wrapped().fit(frame, outcome[:-1])
-    with pytest.raises(UsageError, match="its number below 3, but got 3"):
-        wrapped(attribute=3).fit(frame, outcome)
+    with pytest.raises(UsageError, match="its number below 4, but got 4"):
+        wrapped(attribute=4).fit(frame, outcome)
     with pytest.raises(UsageError, match="cv as a number of folds"):
         wrapped(cv="fitted").fit(frame, outcome)
 
