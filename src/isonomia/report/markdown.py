@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, rows
+from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, levels, rows
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened
@@ -35,7 +35,8 @@ def summary(audit: Audit) -> str:
         f"| {SIGNS[entry.verdict.answer]} | {escaped(entry.name)} | {entry.verdict.answer} | {_known(entry.verdict)} |"
         for entry in audit.entries
     ]
-    return "\n".join(lines) + "\n"
+    told = levels(entry.verdict for entry in audit.entries)
+    return "\n".join([*lines, *(["", told] if told else [])]) + "\n"
 
 
 def as_markdown(audit: Audit) -> str:

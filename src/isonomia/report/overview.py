@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.records.display.view import view_of
-from isonomia.records.display.words import cost, risk
+from isonomia.records.display.words import cost, levels, risk
 from isonomia.report.entries import FAILED, ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
 from isonomia.report.status import OPEN, STYLES, finding_of, sign_of
 from isonomia.report.terminal import show
@@ -50,6 +50,9 @@ def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
     for item in items:
         table.add_row(*_cells(item, console, wide))
     console.print(table)
+    told = levels(item.verdict for item in items if isinstance(item, Entry))
+    if told:
+        console.print(Text(told, style="dim"))
 
 
 def show_trouble(audit: Audit, console: Console) -> None:

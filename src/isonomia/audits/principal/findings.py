@@ -339,7 +339,8 @@ class Finding:
         reach = self.table.reaches[number] if self.table is not None and self.table.reaches else None
         found["plug_in"] = None if reach is None else _listed(reach.unnormalised)
         found["plug_in_within_stratum"] = None if reach is None else _listed(reach.normalised)
-        found["direction"] = None if reach is None else direction(question, effect, reach.unnormalised)
+        known = self.intervals[number]
+        found["direction"] = None if known is None else direction(question, effect, known)
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, log10
 
 from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
 from isonomia.audits.principal.question import PrincipalQuestion
@@ -47,7 +48,7 @@ def sampled_remarks(
     """The remarks on a check by sampling."""
     words = [
         *_refuted(refuted),
-        *_directions(question, answer, findings, " in the sample"),
+        *_directions(question, answer, findings),
         *_unnamed(answer, findings),
     ]
     words += _covering(answer, findings, question)
@@ -68,7 +69,7 @@ def sampled_remarks(
 def exact_remarks(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
     """The remarks on a census, or on a program."""
     broken = [finding for finding in findings if finding.table and finding.table.contradicts]
-    words = [*_refuted(bool(broken)), *_directions(question, answer, findings, "")]
+    words = [*_refuted(bool(broken)), *_directions(question, answer, findings)]
     words += [
         f"{subgroup(question, finding.key)}: no fair world produces this table; the proof (multipliers of a linear "
         f"program, checked apart from the solver) shows it off by at least {finding.table.proof.violation:.3g}"
@@ -84,37 +85,37 @@ def _refuted(refuted: bool) -> list[str]:
     return ["the data contradict the assumptions that you made, so that no answer would mean anything: drop one"]
 
 
-def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding], where: str) -> list[str]:
-    """Which way it goes in the subgroups that violate; where none is named, in those that violate in the sample."""
-    if answer is not False:
-        return []
-    chosen = [each for each in findings if each.holds is False]
-    chosen = chosen or [each for each in findings if each.table is not None and each.table.holds is False]
-    return [words for finding in chosen[:MOST_TOLD] for words in _ways(question, finding, where)]
+def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> list[str]:
+    """Which way it goes in the subgroups that violate."""
+    chosen = [each for each in findings if each.holds is False] if answer is False else []
+    return [words for finding in chosen[:MOST_TOLD] for words in _ways(question, finding)]
 
 
-def _ways(question: PrincipalQuestion, finding: Finding, where: str) -> list[str]:
-    """Which way it goes in one subgroup.
-
-    Shares of a sample that contradict the assumptions, even by chance, have no bounds: then the confidence intervals
-    are used.
-    """
+def _ways(question: PrincipalQuestion, finding: Finding) -> list[str]:
+    """Which way it goes in one subgroup, by the intervals that are guaranteed; never by the shares of a sample."""
     head = f"{subgroup(question, finding.key)}: " if question.given else ""
-    lost = finding.table is not None and finding.table.contradicts
-    bounds = [(reach.effect, reach.unnormalised) for reach in (finding.table.reaches if finding.table else ())]
-    if lost:
-        known = zip(question.effects, finding.intervals, strict=True)
-        bounds, where = [(effect, ends) for effect, ends in known if ends is not None], ""
+    known = zip(question.effects, finding.intervals, strict=True)
     whom = "subgroup" if question.given else "population"
     clear = [
-        f"{head}{direction(question, effect, ends)}: the gap is at least {100 * _least(ends):.3g} percentage points of "
-        f"the {whom}{where} ({effect_name(question, effect, normalised=False)})"
-        for effect, ends in bounds
-        if _least(ends) > question.prop.within
+        f"{head}{direction(question, effect, ends)}: the gap is at least {_floored(100 * _least(ends))} percentage "
+        f"points of the {whom} ({effect_name(question, effect, normalised=False)})"
+        for effect, ends in known
+        if ends is not None and _least(ends) > question.prop.within
     ]
-    if lost and not clear:
+    if clear:
+        return clear
+    if finding.table is not None and finding.table.contradicts:
         return [f"{head}no fair world that meets the assumptions produces data like these"]
-    return clear or [f"{head}the effects cannot all be fair at once{where}"]
+    if len(question.effects) > 1:
+        return [f"{head}the effects cannot all be fair at once; which one is unfair is not known"]
+    name = effect_name(question, question.effects[0], normalised=False)
+    return [f"{head}{name} is not fair, but at this risk its interval does not show which way it goes, or how far"]
+
+
+def _floored(points: float) -> str:
+    """A lower limit with three digits, rounded down: what is printed is guaranteed as well."""
+    unit = 10.0 ** (floor(log10(points)) - 2)
+    return f"{floor(points / unit + 1e-9) * unit:.3g}"
 
 
 def _least(ends: tuple[float, float]) -> float:

@@ -22,6 +22,7 @@ __all__ = [
     "guarantee",
     "interval",
     "level",
+    "levels",
     "looks",
     "must_be",
     "quantities",
@@ -115,6 +116,13 @@ def level(verdict: Verdict) -> str:
     groups = "; the intervals of the groups hold for all groups at once" if verdict.groups else ""
     one = f"Each limit of an interval is wrong with probability at most {chance(verdict.delta)}"
     return f"{one}{both}, {looks(verdict)}{groups}."
+
+
+def levels(verdicts: Iterable[Verdict]) -> str:
+    """The level of the intervals in a table of verdicts, in one sentence; empty where it has none."""
+    if not any(map(level, verdicts)):
+        return ""
+    return "Each limit of an interval is wrong with probability at most the risk chosen for its property."
 
 
 def looks(verdict: Verdict) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
-from isonomia.records.display.words import early, looks, risk
+from isonomia.records.display.words import early, level, looks, risk
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
 from isonomia.report.packs.protocol import PackContent, PackTable
+from isonomia.wording import chance
 
 __all__ = ["SealedAudit", "audit_content"]
 
@@ -112,8 +113,12 @@ def _known(verdict: Verdict) -> str:
 def _risk(verdict: Verdict) -> str:
     """The risk of a wrong answer, and at which looks it applies."""
     if verdict.answer == "undecided":
-        return "nothing is claimed"
-    return "none: exact" if verdict.risk == 0 else f"{risk(verdict)}, {looks(verdict)}"
+        each = f"; each limit of the interval is wrong with probability at most {chance(verdict.delta)}"
+        return f"nothing is claimed{each if level(verdict) else ''}"
+    if verdict.risk == 0:
+        return "none: exact"
+    each = "; each limit of the interval has the same risk" if level(verdict) else ""
+    return f"{risk(verdict)}, {looks(verdict)}{each}"
 
 
 def _data(audit: Audit) -> PackTable:

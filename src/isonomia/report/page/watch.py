@@ -16,7 +16,7 @@ from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
 from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.store import HistoryPoint, KeptAlarm, WatchStore
-from isonomia.wording import capitalised, listed, number, plural
+from isonomia.wording import capitalised, chance, listed, number, plural
 
 __all__ = ["watch_page"]
 
@@ -57,6 +57,7 @@ def watch_page(
             open=any(alarm.acknowledged is None for alarm in alarms),
             acknowledge=f"isonomia watch {watch_file} --acknowledge",
             sections=list(_sections(watch, now, points, alarms, why)),
+            level=f"The probability that any interval ever shown here misses is at most {chance(watch.delta)}.",
             counts=counts,
             bounds=[(text, number(low), number(high)) for text, (low, high) in watch.bounds.items()],
             late=watch.pending + watch.missing > 0,

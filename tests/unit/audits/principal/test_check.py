@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -256,7 +257,25 @@ def test_the_direction_is_told_from_the_intervals_where_the_shares_contradict_an
     assert found.table.contradicts
     told = sampled_remarks(question, False, [found], 0.05, False)[0]
     assert "prediction=1 is more frequent with sex='M' than with sex='F'" in told
-    assert "in the sample" not in told
+    assert "the gap is at least" in told
+
+
+@pytest.mark.parametrize("given", [[], ["school"]])
+def test_the_size_of_a_gap_is_told_from_guaranteed_limits_and_never_from_shares(
+    given: list[str],
+) -> None:
+    for seed in range(4):
+        people = {**rows(UNFAIR, 100 + 200 * seed)}
+        people["school"] = np.arange(len(people["sex"])) % 2
+        verdict = iso.check(fairness(given=given), population=iso.Sample(people), seed=seed)
+        effects = [effect for item in verdict.details["subgroups"] for effect in item["effects"]]
+        proved = max(max(effect["interval"][0], -effect["interval"][1]) for effect in effects)
+        for remark in verdict.remarks:
+            size = re.search(r"gap is at least ([0-9.e-]+) percentage", remark)
+            assert size is None or float(size.group(1)) <= 100 * proved + 1e-9
+        for effect in effects:
+            if effect["interval"][0] <= 0 <= effect["interval"][1]:
+                assert "may go either way" in effect["direction"]
 
 
 def test_the_plug_in_verdict_without_assumptions_is_as_it_was() -> None:
