@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +14,7 @@ from typer.core import TyperCommand
 
 from isonomia.cli.check import check
 from isonomia.cli.compare import compare
-from isonomia.cli.console import new_console
+from isonomia.cli.console import guard_streams, new_console, output_error
 from isonomia.cli.demo import demo
 from isonomia.cli.file import file
 from isonomia.cli.init import init
@@ -129,20 +127,22 @@ def _front(
 def main() -> None:
     """Run the command; an error that Isonomia raised on purpose is a message and exit code 2.
 
-    So is anything unforeseen, with its traceback, and a reader who has gone away: exit code 1 is kept for a violated
-    property.
+    So is anything unforeseen, with its traceback, and output that could not be written: exit code 1 is kept for a
+    violated property. A reader who has left, as ``head`` does, changes nothing.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an audit
+    guard_streams()
     try:
-        _carry_out()
+        app(prog_name="isonomia")
+    except SystemExit:
+        sys.stdout.flush()
+        failed = output_error()
+        if failed is None:
+            raise
+        print(f"error: standard output could not be written: {failed.strerror}", file=sys.stderr)
+        raise SystemExit(2) from None
     except IsonomiaError as error:
         console = new_console(stderr=True, wrap=False)
         console.print(Text.assemble(("error: ", "bold red"), str(error)))
-        raise SystemExit(2) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(2) from None
     except Exception:
         print(visible(traceback.format_exc()), end="", file=sys.stderr)
@@ -151,14 +151,3 @@ def main() -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
-
-
-def _carry_out() -> None:
-    """Run the command, and find out here whether somebody still reads: Rich and Typer would end with 1 where not."""
-    try:
-        app(prog_name="isonomia")
-    except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):
-            raise ended.__context__ from None
-        sys.stdout.flush()
-        raise

@@ -4,20 +4,27 @@ Names of properties, titles of runs, values of tables and texts of errors come f
 written. An escape sequence in one of them could clear the screen or change a verdict that is printed above it, and a
 character that turns the direction of writing could make a line say something else. In a job of GitHub a line that
 begins with two colons is an order to what runs the job: to hide words, or to stop listening.
+
+Output that cannot be written does not end a command (:func:`guard_streams`): an audit of hours goes on and writes its
+files when the reader of a pipe has left.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 from collections.abc import Iterable
+from io import BufferedWriter, RawIOBase, TextIOWrapper
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from isonomia.wording import visible
 
-__all__ = ["new_console"]
+__all__ = ["guard_streams", "new_console", "output_error", "reader_left"]
 
 
 def new_console(*, stderr: bool = False, wrap: bool = True) -> Console:
@@ -48,3 +55,89 @@ def _harmless(text: str) -> str:
     if "GITHUB_ACTIONS" not in os.environ or not _ORDER.search(shown):
         return shown
     return _ORDER.sub(lambda match: f"{match[1]}\N{MODIFIER LETTER COLON}" if match[1] is not None else "# #", shown)
+
+
+class _Guarded(RawIOBase):
+    """A stream whose errors are remembered instead of raised; after the first one, nothing more is written to it."""
+
+    def __init__(self, raw: Any, error: OSError | None) -> None:
+        self._raw, self.error = raw, None
+        self._closed_before = error
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def isatty(self) -> bool:
+        return bool(self._raw.isatty())
+
+    def write(self, data: Any) -> int | None:
+        try:
+            if self._closed_before is not None:
+                raise self._closed_before
+            if self.error is None:
+                written: int | None = self._raw.write(data)
+                return written
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise
+            self.error = error
+        return len(data)
+
+    error: OSError | None
+
+
+def guard_streams() -> None:
+    """Let output that cannot be written change nothing but :func:`output_error`.
+
+    A stream that is closed is replaced by the null device, so that no file can get its number and be written to.
+    """
+    shut = [number for number in range(3) if not _is_open(number)]
+    for _ in shut:
+        os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    sys.stdout = _guarded(sys.stdout, sys.__stdout__, 1)
+    sys.stderr = _guarded(sys.stderr, sys.__stderr__, 2)
+
+
+def output_error() -> OSError | None:
+    """Why standard output could not be written; ``None`` if it could, or if its reader has left."""
+    raw = _raw(sys.stdout)
+    error = raw.error if isinstance(raw, _Guarded) else None
+    return None if isinstance(error, BrokenPipeError) else error
+
+
+def reader_left() -> bool:
+    """Whether standard output is a pipe whose reader has left."""
+    raw = _raw(sys.stdout)
+    return isinstance(raw, _Guarded) and isinstance(raw.error, BrokenPipeError)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _raw(stream: Any) -> Any:
+    buffer = getattr(stream, "buffer", None)
+    return getattr(buffer, "raw", buffer)  # with PYTHONUNBUFFERED there is no buffer
+
+
+def _guarded(stream: Any, original: Any, number: int) -> Any:
+    if stream is not original or isinstance(_raw(stream), _Guarded):
+        return stream  # somebody else's, such as a test's, or guarded before
+    shut = OSError(errno.EBADF, "it is closed") if stream is None else None
+    raw: IO[bytes] | Any = open(number, "wb", buffering=0, closefd=False) if stream is None else _raw(stream)  # noqa: SIM115
+    if raw is None:
+        return stream
+    guard = BufferedWriter(_Guarded(raw, shut))
+    encoding = "utf-8" if stream is None else stream.encoding
+    # A character that the terminal lacks must not end an audit.
+    direct = stream is not None and stream.write_through
+    return TextIOWrapper(guard, encoding, "replace", line_buffering=number == 2 or raw.isatty() or direct)

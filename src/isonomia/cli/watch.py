@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from isonomia.cli.console import new_console
+from isonomia.cli.console import new_console, output_error, reader_left
 from isonomia.cli.options import FLAG, AllowAudit, AllowOutside, Key, Remember, TrustPickle
 from isonomia.cli.records import read_key
 from isonomia.cli.run import allowed
-from isonomia.errors import UsageError
+from isonomia.errors import ModelError, UsageError
 from isonomia.wording import plural
 
 if TYPE_CHECKING:
@@ -133,6 +133,9 @@ def _channels(file: AuditFile) -> list[AlarmChannel]:
     def write(line: str) -> None:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+        failed = output_error()
+        if failed is not None or reader_left():
+            raise ModelError(f"standard output: {failed.strerror if failed else 'its reader has left'}")
 
     return [AlarmLine(write), *channels_of(file)]
 

@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from time import sleep
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import DataError, IsonomiaError, ModelError, UsageError, nearest
+from isonomia.errors import DataError, IsonomiaError, ModelError, UnreliableModelError, UsageError, nearest
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import TENSORS, Table, is_tensor_like
@@ -36,9 +37,12 @@ __all__ = [
     "checked_score_range",
     "checked_threads",
     "first_change",
+    "kept_trying",
     "option_error",
     "score_from",
 ]
+
+T = TypeVar("T")
 
 # How far rounding may carry a score out of its range: up to that it is clipped, beyond that it is an error.
 _ROUNDING = 1e-6
@@ -93,6 +97,48 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
             f"{', '.join(map(repr, table.names[:_MAX_NAMES]))}"
             f"{', ...' if len(table.names) > _MAX_NAMES else ''}: {words_of(error)}"
         ) from error
+
+
+WAITS = (0.5, 1.0, 2.0)
+"""Seconds before each further call of a model in Python that lost a connection; they cannot change an answer."""
+
+
+def kept_trying(call: Callable[[], T], who: str) -> T:
+    """Call a model in Python, and again if a connection broke or timed out inside it, as for a service.
+
+    It is recognized by a ``ConnectionError`` or ``TimeoutError`` that was raised, or that led to what was raised.
+
+    Raises
+    ------
+    UnreliableModelError
+        When it still happens at the last call: it says nothing about the rows.
+    """
+    for wait in (*WAITS, None):
+        try:
+            return call()
+        except Exception as error:
+            if not _lost_connection(error):
+                raise
+            if wait is None:
+                raise UnreliableModelError(
+                    f"{who} lost its connection in {len(WAITS) + 1} attempts; the last time, it raised "
+                    f"{type(error).__name__}: {words_of(error)}"
+                ) from error
+        sleep(wait)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _lost_connection(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, is a connection that broke."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, IsonomiaError):
+            return False  # our own clients have tried again themselves
+        if isinstance(error, ConnectionError | TimeoutError):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 SMALL = 10_000

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from html import escape
 from logging import LogRecord, getLogger
 from random import Random
-from threading import Event, Lock
+from threading import Event, Lock, local
 from time import monotonic
 from typing import Any, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
@@ -62,8 +62,8 @@ class Sender:
     """Sends bodies to one address.
 
     Repeating a request does a scoring service no harm, so it is repeated after a lost connection, a timeout, 429, 5xx,
-    and, fewer times, after an unreadable answer. Other statuses are errors at once. ``timeout`` limits connecting,
-    silence, and an answer as a whole; ``retries`` are further attempts.
+    and, fewer times, after an unreadable answer. Other statuses are errors at once. ``timeout`` limits an attempt as a
+    whole, from connecting to the last byte of the answer; ``retries`` are further attempts.
     """
 
     url: str = field(repr=False)
@@ -145,6 +145,7 @@ class Sender:
         headers |= {} if self.token is None else self.token.headers()
         # Not compressed: a few kilobytes, compressed twice, unpack to gigabytes before anything can count them.
         headers["Accept-Encoding"] = "identity"
+        _deadline.until = until
         with client.stream("POST", self.url, content=body, headers=headers) as response:
             encoding = response.headers.get("content-encoding", "").strip()
             if encoding.lower() not in {"", "identity"}:
@@ -174,6 +175,9 @@ class Sender:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
             # A redirect could carry the token to another host.
             self._client = httpx.Client(timeout=self.timeout, limits=limits, follow_redirects=False)
+            for transport in (self._client._transport, *self._client._mounts.values()):
+                if transport is not None:  # of addresses that need no proxy
+                    transport._pool._network_backend = _Limited(transport._pool._network_backend)
             self._process = os.getpid()
             if self.token is not None:
                 self.token.keep_out_of_logs()
@@ -189,6 +193,48 @@ class Sender:
     def __reduce__(self) -> tuple[Any, ...]:
         pace = (self.pace.rate, self.pace.first_wait)
         return _made, (self.url, dict(self.headers), self.token, self.timeout, self.retries, pace)
+
+
+_deadline = local()
+"""When the exchange of this thread must be over."""
+
+_AT_ONCE = 2**14  # bytes; a peer that takes them slowly is noticed after each
+
+
+class _Limited:
+    """The network as httpcore sees it, with one deadline for an exchange.
+
+    httpx limits the wait for each single read. An answer of one byte a second would be read for ever, its headers
+    before anything else could look at a clock.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def connect_tcp(self, *args: Any, timeout: float | None = None, **others: Any) -> _Limited:
+        return _Limited(self._inner.connect_tcp(*args, timeout=_left(timeout, "Connect"), **others))
+
+    def start_tls(self, *args: Any, timeout: float | None = None, **others: Any) -> _Limited:
+        return _Limited(self._inner.start_tls(*args, timeout=_left(timeout, "Connect"), **others))
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        content: bytes = self._inner.read(max_bytes, _left(timeout, "Read"))
+        return content
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), _AT_ONCE):
+            self._inner.write(buffer[start : start + _AT_ONCE], _left(timeout, "Write"))
+
+
+def _left(timeout: float | None, what: str) -> float | None:
+    """The time that is left for one step of an exchange."""
+    left = getattr(_deadline, "until", monotonic()) - monotonic()
+    if left <= 0:
+        raise getattr(needed("httpcore", "http", "a model behind HTTP"), f"{what}Timeout")("the time is over")
+    return left if timeout is None else min(timeout, left)
 
 
 def _is_text(content: bytearray) -> bool:

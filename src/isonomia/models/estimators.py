@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
-from isonomia.models.checked import array_from, score_from
+from isonomia.models.checked import array_from, kept_trying, score_from
 from isonomia.models.decoder import classes_from
 from isonomia.models.inputs import choose_features, fitted_names, input_for, quiet_about_names
 from isonomia.models.protocol import Answer
@@ -52,7 +52,8 @@ class CallableModel:
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Call the callable once, and use what it returns for whatever is wanted."""
         chosen = table if self.features is None else table.select(self.features)
-        array = array_from(self.function(chosen.copy().native), on_device=table.kind == TENSORS)
+        raw = kept_trying(lambda: self.function(chosen.copy().native), self.name)
+        array = array_from(raw, on_device=table.kind == TENSORS)
         by_class = array.ndim == 2 and score_from(array[:1]) is not None
         return Answer(
             prediction=array if want_prediction and not by_class else None,
@@ -130,6 +131,9 @@ class EstimatorModel:
 
         It gets a copy: a pipeline that transforms in place must not change the population.
         """
+        return kept_trying(lambda: self._answer(table, want_score, want_prediction), self.name)
+
+    def _answer(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         given = input_for(self.estimator, choose_features(self.estimator, table, self.features).copy())
         with quiet_about_names(given):
             score = self._score(given) if want_score else None

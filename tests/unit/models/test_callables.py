@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from isonomia.errors import DataError
+import isonomia as iso
+from isonomia.errors import DataError, ModelError, UnreliableModelError
+from isonomia.models import adapt, ask, checked
 from isonomia.models.estimators import CallableModel
 from isonomia.populations import Table
 
@@ -65,3 +69,41 @@ def test_a_callable_is_known_by_name_and_source():
     assert CallableModel(approve).fingerprint() == CallableModel(approve).fingerprint()
     assert CallableModel(approve).fingerprint() != CallableModel(approve, ("age",)).fingerprint()
     assert CallableModel(approve).score_range is None
+
+
+class _Breaking:
+    """Answers, but for some calls in which its connection breaks."""
+
+    def __init__(self, broken: set[int], error: Exception) -> None:
+        self.calls, self.broken, self.error = 0, broken, error
+
+    def __call__(self, table):
+        self.calls += 1
+        if self.calls in self.broken:
+            try:
+                raise self.error
+            except Exception as error:
+                raise RuntimeError("the library says") from error
+        return np.asarray(table["x"]) > 0.5
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError(104, "reset by peer"), TimeoutError("timed out")])
+def test_a_model_in_python_that_loses_a_connection_is_asked_again(error, monkeypatch):
+    monkeypatch.setattr(checked, "WAITS", (0.0, 0.0, 0.0))
+    table = {"x": np.linspace(0, 1, 2_000)}
+    models = _Breaking({3, 5, 6, 7}, error), _Breaking(set(), error)
+    verdicts = [
+        iso.check("P[prediction == 1] >= 0.4", model, iso.Sample(table), seed=1, delta=1e-6) for model in models
+    ]
+    assert replace(verdicts[0], seconds=0.0) == replace(verdicts[1], seconds=0.0)
+    assert models[0].calls == models[1].calls + 4
+    with pytest.raises(UnreliableModelError, match="lost its connection in 4 attempts"):
+        ask(adapt(_Breaking({1, 2, 3, 4}, error)), Table.of(table), False, True)
+
+
+def test_other_errors_of_a_model_are_reported_at_once(monkeypatch):
+    monkeypatch.setattr(checked, "WAITS", (0.0, 0.0, 0.0))
+    model = _Breaking({1}, FileNotFoundError("weights"))
+    with pytest.raises(ModelError, match="the library says"):
+        ask(adapt(model), Table.of({"x": [0.1]}), False, True)
+    assert model.calls == 1

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import pickle
+import socket
 import sys
 import threading
 import time
@@ -494,3 +495,81 @@ def test_a_wrong_label_is_no_question_of_where_it_is(service):
     with pytest.raises(ModelError) as raised:
         predicted(HttpModel(service.url, classes=["no", "maybe"], **QUICK))
     assert "Say where" not in str(raised.value)
+
+
+@pytest.mark.parametrize("what", ["headers", "body", "nothing"])
+def test_one_deadline_covers_a_whole_exchange_however_slowly_bytes_come(what):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        done = threading.Event()
+
+        def drip():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nX-Long: "
+                connection.sendall(head + b"\r\n\r\n" if what == "body" else head)
+                while what != "nothing" and not done.wait(0.05):
+                    try:
+                        connection.sendall(b"a")
+                    except OSError:
+                        return
+                done.wait(30)
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        model = HttpModel(f"http://127.0.0.1:{server.getsockname()[1]}/", timeout=0.5, retries=0)
+        with pytest.raises(UnreliableModelError, match=r"no complete answer within 0\.5 s"):
+            ask(model, TABLE, False, True)
+        done.set()
+        model.close()
+        thread.join(30)
+
+
+def test_a_connection_that_is_used_again_has_a_new_deadline(service):
+    model = HttpModel(service.url, batch_size=10, timeout=5.0)
+    assert predicted(model) == EXPECTED
+    assert predicted(model) == EXPECTED
+
+
+def test_equal_keys_in_an_answer_are_an_error():
+    with Service(labelled, raw=lambda _: b'{"predictions": ["yes"], "predictions": ["no"]}').running() as service:
+        model = HttpModel(service.url, **PATIENT)
+        with pytest.raises(ModelError, match="the key 'predictions' comes twice"):
+            ask(model, Table.of({"x": [1.0]}), False, True)
+        model.close()
+
+
+def _watched(model, rows):
+    watch = iso.Watch("P[prediction == repaid] >= 0.1", alpha=0.05, model=model, outcome="repaid", id="id")
+    watch.update({"id": range(40), **{name: column for name, column in rows.items() if name != "repaid"}})
+    watch.label(range(40), rows["repaid"])
+
+
+OUTCOME_USES = {
+    "accuracy": lambda model, rows: iso.check("P[prediction == repaid] >= 0.1", model, iso.Sample(rows)),
+    "census": lambda model, rows: iso.check("P[prediction != repaid] >= 0.1", model, iso.Census(rows)),
+    "opportunity": lambda model, rows: iso.check(
+        iso.fairness.equal_opportunity("sex", outcome="repaid", positive="yes", favourable="yes", ratio=0.1),
+        model,
+        iso.Sample(rows),
+    ),
+    "for each group": lambda model, rows: iso.check(
+        "for g in sex: P[prediction == repaid | sex == g] >= 0.1", model, iso.Sample(rows)
+    ),
+    "principal": lambda model, rows: iso.check(
+        iso.PrincipalFairness(attribute="sex", outcome="repaid"), model, iso.Census(rows)
+    ),
+    "measure": lambda model, rows: iso.measure(rows, model, by="sex", outcome="repaid", positive="yes"),
+    "watch": _watched,
+}
+
+
+@pytest.mark.parametrize("use", OUTCOME_USES)
+def test_no_audit_sends_an_outcome_to_a_service(service, use):
+    rows = {"x": np.arange(40) / 40.0, "sex": ["F", "M"] * 20, "repaid": ["yes", "yes", "no", "no"] * 10}
+    model = HttpModel(service.url, **PATIENT)
+    OUTCOME_USES[use](model, rows)
+    model.close()
+    assert service.requests
+    sent = [name for _, request, _ in service.requests for row in request["instances"] for name in row]
+    assert set(sent) - {"id"} == {"x", "sex"}
