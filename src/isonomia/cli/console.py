@@ -16,8 +16,8 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from io import BufferedWriter, RawIOBase, TextIOWrapper
-from typing import IO, Any
+from io import BufferedWriter, FileIO, RawIOBase, TextIOWrapper
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -133,7 +133,7 @@ def _guarded(stream: Any, original: Any, number: int) -> Any:
     if stream is not original or isinstance(_raw(stream), _Guarded):
         return stream  # somebody else's, such as a test's, or guarded before
     shut = OSError(errno.EBADF, "it is closed") if stream is None else None
-    raw: IO[bytes] | Any = open(number, "wb", buffering=0, closefd=False) if stream is None else _raw(stream)  # noqa: SIM115
+    raw = FileIO(number, "w", closefd=False) if stream is None else _raw(stream)
     if raw is None:
         return stream
     guard = BufferedWriter(_Guarded(raw, shut))
