@@ -2,10 +2,11 @@
 
 Run: python -m benchmarks.fuzz [--seconds 3600] [--inputs 1000000] [--only NAME ...] [--seed 1] [--keep FOLDER]
 
-Six languages: properties, ``.fr`` programs, ``.nom`` specifications, interventions, audit files and evidence; and the
-answers of services. What is accepted is used: properties are checked, programs drawn from, audits planned and run,
-evidence recomputed. Inputs come from grammars, from a small corpus, and from mutations of these and of every input that
-was told something new; with ``--guided``, atheris (``pip install atheris``) chooses texts by the lines that they reach.
+Seven languages: properties, CSV files, ``.fr`` programs, ``.nom`` specifications, interventions, audit files and
+evidence; and the answers of services. What is accepted is used: properties are checked, programs drawn from,
+audits planned and run, evidence recomputed. Inputs come from grammars, from a small corpus, and from mutations of these
+and of every input that was told something new; with ``--guided``, atheris (``pip install atheris``) chooses texts by
+the lines that they reach.
 Each language has a process of its own that may take 1 GB of memory.
 
 Must not happen: an error that is no ``IsonomiaError``, more than 2 seconds of computing to read an input, more than a
@@ -15,6 +16,8 @@ minute to use it, more than 1 GB. Exit code 1 where anything did; ``--keep`` wri
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import os
 import random
@@ -93,8 +96,31 @@ def _property(text: str, folder: Path) -> Use:  # noqa: ARG001
     prop = iso.parse(text)
     assert str(iso.parse(str(prop))) == str(prop), "what is written is read as the same"
     prop.explain()
-    people = iso.Census(PEOPLE)
-    return lambda: iso.check(prop, population=people, seed=1, budget=300).to_dict()
+    people = (iso.Census(PEOPLE), iso.Sample(PEOPLE), iso.Census(PEOPLE, exact=False), iso.Sample(PEOPLE))[
+        len(text) % 4
+    ]
+    looks = "once" if len(text) % 8 == 1 else "any"
+    return lambda: iso.check(prop, population=people, seed=1, budget=300, looks=looks).to_dict()
+
+
+def _csv(text: str, folder: Path) -> Use:
+    """What is accepted has the rows and the texts that Python's own reader finds."""
+    from isonomia.populations import read_table
+
+    content = text.encode("utf-8", "replace")
+    (folder / "table.csv").write_bytes(content)
+    table = read_table(folder / "table.csv")
+    lines = io.StringIO(content.decode("utf-8-sig"), newline="")
+    rows = [row for row in csv.reader(lines, strict=True) if row][1:]
+    assert table.rows == len(rows), "no row is lost or merged"
+
+    def use() -> None:
+        for index, name in enumerate(table.names):
+            for row, value in zip(rows, table.column(name).tolist(), strict=True):
+                same = not row[index] if value is None else row[index] == value or not isinstance(value, str)
+                assert same, f"{row[index]!r} was read as {value!r}"
+
+    return use
 
 
 def _fr(text: str, folder: Path) -> Use:  # noqa: ARG001
@@ -252,6 +278,7 @@ def _write_people(folder: Path) -> None:
 
 LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
     "property": (lambda: _texts("property", inputs.PROPERTY, "property"), _property),
+    "csv": (lambda: _texts("csv", inputs.CSV, "table", 0.2), _csv),
     "fr": (lambda: _texts("fr", inputs.FR, "program"), _fr),
     "nomos": (lambda: _texts("nomos", inputs.NOMOS, "spec"), _nomos),
     "interventions": (lambda: _texts("interventions", inputs.INTERVENTIONS, "changes"), _interventions),
@@ -262,8 +289,8 @@ LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
 
 
 SHARES = {
-    "property": 0.06, "fr": 0.28, "nomos": 0.05, "interventions": 0.28, "audit": 0.005, "evidence": 0.015,
-    "service": 0.31,
+    "property": 0.06, "csv": 0.2, "fr": 0.2, "nomos": 0.05, "interventions": 0.2, "audit": 0.005, "evidence": 0.015,
+    "service": 0.27,
 }  # fmt: skip
 """Of the inputs: about as much time for each, but an audit file takes as long as forty answers of a service."""
 

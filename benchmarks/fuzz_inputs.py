@@ -16,6 +16,7 @@ from typing import Any
 __all__ = [
     "AUDIT",
     "CORPUS",
+    "CSV",
     "FR",
     "INTERVENTIONS",
     "NOMOS",
@@ -56,10 +57,20 @@ PROPERTY: Grammar = {
         "<property> and <property>",
         "<property> or not (<property>)",
         "<property> ==> <property>",
+        "(<property>) or (<constants>)",
+        "(<constants>) and (<property>)",
+        "not (<property>)",
         "for g in sex: P[<event> | sex == g] <relation> <number>",
         "for g in sex, h in sex except g: P[<event> | sex == g] - P[<event> | sex == h] <= <number>",
         "<number> <= <quantity> <= <number>",
         "<quantity> <relation> <odd_number>",
+    ),
+    "constants": (
+        "<number> <relation> <number>",
+        "<number> <= <number> <= <number>",
+        "not (<constants>)",
+        "min(<number>, <number>) / 2 <relation> <number> - <number>",
+        "(<constants>) or (<constants>)",
     ),
     "quantity": (
         "P[<event>]",
@@ -93,6 +104,17 @@ PROPERTY: Grammar = {
         "min(<column>, <number>)",
         "<column> * <column>",
     ),
+}
+
+CSV: Grammar = {
+    "table": ("a,b<end><rows>", "a,b<end><rows>", '"a","b"<end><rows>', "\ufeffa,b<end><rows>", "a<end><ones>"),
+    "rows": ("<row>", "<row><rows>", "<row><rows>", "<row><row><rows>"),
+    "row": ("<cell>,<cell><end>", "<cell>,<cell><end>", "<cell>,<cell><end>", "<cell>,<cell>", "<end>"),
+    "ones": ("<cell><end>", "<cell><end><ones>", "<cell><end><ones>"),
+    "end": ("\n", "\n", "\n", "\r\n", "\r"),
+    "cell": ("<plain>", "<plain>", '"<inner>"', '"<inner>"', '"<inner>', '<plain>"<plain>', '"<inner>"<plain>', ""),
+    "plain": ("1", "2.5", "007", "x", "NA", "true", "-1e3", "5 ", " 5", "+7", "é", "18446744073709551616"),
+    "inner": ("<plain>", "<plain>", "<plain>,<inner>", '<plain>""<inner>', "<plain>\n<inner>", "\r\n", '""', ""),
 }
 
 FR: Grammar = {
@@ -207,7 +229,9 @@ CORPUS: Mapping[str, Sequence[str]] = {
         "E[income from 0 to 100 | age >= 30] <= 55 and not (P[priors > 2] > 0.5)",
         "P[do(sex = 'M').prediction == 1] >= 0.1",
         "P[age > other.age] <= 0.6",
+        "(P[sex == 'F'] >= 0.8) or (0.5 <= 0.5)",
     ),
+    "csv": ('a,b\n1,"x"\n', 'a,b\n1,"5 inch\n2,x\n', 'a,b\n"x\ny",2.5\n'),
     "fr": (
         "def popModel():\n    a = gaussian(0, 1)\n    sensitiveAttribute(a < 0)\n\n"
         "def F():\n    fairnessTarget(a > 1)\n",

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
 from textwrap import wrap
 from typing import Any, TypeAlias
 
@@ -46,7 +47,8 @@ class TomlText:
 
     @classmethod
     def parse(cls, text: str, file: str) -> TomlText:
-        """Read a text; a ``SpecError`` says where it is not TOML."""
+        """Read a text; a ``SpecError`` says where it is not TOML. A byte order mark, as Notepad writes, is dropped."""
+        text = text.removeprefix("\ufeff")
         try:
             content = tomllib.loads(text)
             long = _has_long_integer(content)
@@ -168,7 +170,7 @@ _WIDTH = 116
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML: a text, a number, a truth value, or a list or table of these.
+    """A value as TOML: a text, a number, a truth value, a date or time, or a list or table of these.
 
     Raises
     ------
@@ -181,7 +183,9 @@ def toml_value(value: Any) -> str:
         case str():
             return _quoted(value)
         case int() | float():
-            return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+            return repr(int(value)) if abs(value) < 1e15 and value == int(value) else repr(float(value))
+        case date() | time():  # a datetime is a date
+            return value.isoformat()
         case Mapping():
             return "{" + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
         case tuple() | list():

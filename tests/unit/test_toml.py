@@ -102,3 +102,15 @@ def test_a_table_within_a_line_reads_back() -> None:
 def test_keys_within_keys_without_end_are_an_error():
     with pytest.raises(SpecError, match="is not valid TOML"):
         TomlText.parse("a" + ".a" * 3000 + " = 1", "audit.toml")
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "nan", "1979-05-27", "07:32:00", "1979-05-27T07:32:00", "[inf, 1]"])
+def test_every_value_that_toml_reads_is_written(text):
+    value = tomllib.loads(f"value = {text}")["value"]
+    assert repr(tomllib.loads(f"value = {toml_value(value)}")["value"]) == repr(value)
+
+
+def test_a_byte_order_mark_is_dropped():
+    toml = TomlText.parse("\ufeffname = 1\n", "a.toml")
+    assert toml.content == {"name": 1}
+    assert toml.place("name").start == 0

@@ -342,14 +342,13 @@ def _process(polytope: Polytope, channels: tuple[Channel, ...], sizes: Mapping[L
         # Every value of the leaves lies in the polytope: a dummy channel that never pays keeps the shapes simple.
         return EProcess.of([[np.zeros(2)]], [0.0], [np.ones(2)])
     payoffs, bounds = [], []
+    # Numbers are counted from the low end of their range: a large offset would swallow the differences bet on.
+    lows = [np.asarray([nodes[0] for nodes in channel.grid.nodes]) for channel in channels]
+    above = [channel.grid.values() - low for channel, low in zip(channels, lows, strict=True)]
     for half_space in polytope.half_spaces:
         coefficients = dict(half_space.coefficients)
         factors = [np.asarray([coefficients.get(leaf, 0.0) for leaf in channel.leaves]) for channel in channels]
-        # Numbers are counted from the low end of their range: a large offset would swallow the differences bet on.
-        lows = [np.asarray([nodes[0] for nodes in channel.grid.nodes]) for channel in channels]
-        payoffs.append(
-            [(c.grid.values() - low) @ factor for c, low, factor in zip(channels, lows, factors, strict=True)]
-        )
+        payoffs.append([values @ factor for values, factor in zip(above, factors, strict=True)])
         bounds.append(half_space.bound - sum(float(low @ factor) for low, factor in zip(lows, factors, strict=True)))
     people = None if sizes is None else [sizes[channel.leaves[0]] for channel in channels]
     return EProcess.of(payoffs, bounds, [channel.grid.prior() for channel in channels], people)

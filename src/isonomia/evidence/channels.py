@@ -224,14 +224,21 @@ def crossed_channel(
 def independent_classes(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> tuple[tuple[Leaf, ...], ...]:
     """Partition leaves into classes whose evidence may be added: within a class no draw informs two leaves."""
     classes: list[list[Leaf]] = []
+    groups: list[list[tuple[int, Row | None]]] = []  # of each class
+    tried: dict[tuple[int, Row | None], int] = {}  # how many classes have no room for a group: classes only grow
     for leaf in leaves:
-        own = _stream(leaf, streams)
-        for members in classes:
-            if all(_stream(other, streams) != own or disjoint(other.given, leaf.given) for other in members):
-                members.append(leaf)
-                break
-        else:
-            classes.append([leaf])
+        own = (_stream(leaf, streams), leaf.given)
+        index = tried.get(own, 0)
+        while index < len(groups) and any(
+            group[0] == own[0] and not disjoint(group[1], own[1]) for group in groups[index]
+        ):
+            index += 1
+        if index == len(classes):
+            classes.append([])
+            groups.append([])
+        classes[index].append(leaf)
+        groups[index].append(own)
+        tried[own] = index + 1
     return tuple(tuple(members) for members in classes)
 
 

@@ -18,6 +18,8 @@ since ``exp(L_n)`` at the truth is at most a mixture of bets. So one may look af
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betaln, gammaln, rel_entr, xlog1py, xlogy
@@ -29,6 +31,7 @@ __all__ = [
     "END_TOLERANCE",
     "PSEUDO_COUNT",
     "anytime_interval",
+    "crossing",
     "divergence",
     "drifting_interval",
     "finite_interval",
@@ -81,6 +84,10 @@ risk by a factor of ``1 + N * 5e-15``."""
 
 MAX_HALVINGS = 60
 """Halvings for an interval's end, after which it is exact to rounding. The far side is returned, so it only widens."""
+
+MAX_STEPS = 120
+"""Steps of the search for an interval's end; about ten are usual. Every end is a refuted value, so stopping early only
+widens the interval."""
 
 
 def log_evidence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:
@@ -419,3 +426,28 @@ def _drifting_end(total: float, n: float, need: float) -> float:
         else:
             inside = middle
     return float(outside)
+
+
+def crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0) -> float:
+    """An upper bound on the step at which a growing function passes 1; infinite where it does not.
+
+    Precise to a millionth of ``scale``, or to rounding at the size of ``offset``: regula falsi, with bisection where
+    that is slow. Every step is checked by the function itself, so the constants below only change how many steps are
+    taken and how tight the bound is; they never move it inwards.
+    """
+    near, far, step, last, slow = 0.0, np.inf, 1e-2 * scale, (0.0, 0.0), 0
+    for _ in range(MAX_STEPS):
+        value, width = reach(step), far - near
+        near, far = (near, step) if value >= 1.0 else (step, far)
+        slow = slow + 1 if far - near > 0.5 * width else 0
+        tolerance = max(1e-6 * scale, 1e-15 * (offset + step))
+        if far - near <= tolerance or near > 1e15 * scale:
+            break
+        rise = value - last[1]
+        guess = step + (1.0 - value) * (step - last[0]) / rise if rise else np.inf
+        # Aim a little past the crossing, on the other side from the last value, so that both ends close in.
+        guess += 0.4 * tolerance if value < 1.0 else -0.4 * tolerance
+        if not near < guess < far or (slow >= 2 and far < np.inf):
+            guess, slow = 0.5 * (near + far), 0
+        last, step = (step, value), min(guess, 30.0 * step)
+    return far

@@ -14,7 +14,7 @@ proof is complete when no box is left; interval arithmetic with outward rounding
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,12 +26,13 @@ from isonomia.evidence.channels import Channel, independent_classes, leaf_channe
 from isonomia.evidence.confidence_sequences import (
     END_TOLERANCE,
     PSEUDO_COUNT,
+    crossing,
     divergence,
     interval_within,
     mean_interval,
     mixture_regret,
 )
-from isonomia.evidence.hypotheses import Hypothesis, Polytope, hypothesis_of, why_no_polytopes
+from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, Polytope, hypothesis_of, why_no_polytopes
 from isonomia.evidence.intervals import Interval, KleeneTruth, enclose, judge
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.stakes import best_stakes
@@ -59,10 +60,6 @@ MANY_LEAVES, ROUGH_TOLERANCE = 8, 1e-6
 """With more leaves than this the tables have fewer points and the ends of a box are found less precisely, so that a
 look stays within a second. Both only make regions larger."""
 
-MAX_STEPS = 120
-"""Steps of the search for an interval's end; about ten are usual. Every end is a refuted value, so stopping early only
-widens the interval."""
-
 MARGIN = 1e-6
 """Extra nats that a refutation needs, to cover rounding and the pseudo-counts. It *can* change a verdict. The
 pseudo-counts add at most about 3e-8 per leaf, and ``n`` draws round by about ``n * 1e-16`` nats, so it suffices for
@@ -78,8 +75,9 @@ formula is undecided until the next batch. It can delay a decision, but never ma
 ROUND_WORK = 100
 """The fixed cost of a round, in boxes: a few boxes take as long as none. It counts towards ``MAX_WORK``."""
 
-POLYTOPE_WORK = 4_000
-"""The cost of testing one polytope. It counts towards ``MAX_WORK``."""
+POLYTOPE_WORK = 500, 4_000
+"""The cost of testing a polytope: for each half-space, and at most. It counts towards ``MAX_WORK``, so that any number
+of single rates can be tested in one look."""
 
 MAX_ROUNDS = 60
 """How often boxes may be split: sixty halvings go below rounding. It can prevent a decision, never make one wrong."""
@@ -159,12 +157,18 @@ class Region:
     @cached_property
     def box(self) -> dict[Leaf, tuple[float, float]]:
         """The box around the region: each leaf alone may use up the whole allowance of its class."""
-        box, tolerance = {}, END_TOLERANCE if len(self.tallies) <= MANY_LEAVES else ROUGH_TOLERANCE
-        for members, allowance in self.allowance.items():
-            for leaf in members:
-                tally = self.tallies[leaf]
-                box[leaf] = interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), allowance, tolerance)
-        return box
+        return {leaf: self.side(leaf) for members in self.classes for leaf in members}
+
+    def side(self, leaf: Leaf) -> tuple[float, float]:
+        """One side of the box."""
+        tolerance = END_TOLERANCE if len(self.tallies) <= MANY_LEAVES else ROUGH_TOLERANCE
+        tally, allowance = self.tallies[leaf], self.allowance[self.class_of[leaf]]
+        return interval_within(np.asarray(tally.nodes), np.asarray(tally.weights), allowance, tolerance)
+
+    @cached_property
+    def class_of(self) -> dict[Leaf, tuple[Leaf, ...]]:
+        """The class of each leaf."""
+        return {leaf: members for members in self.classes for leaf in members}
 
     def about(self, leaves: AbstractSet[Leaf]) -> Region:
         """The same region for some of its leaves; the risk is split as before."""
@@ -200,7 +204,7 @@ class Region:
                 table[leaf] = (points, divergence(np.asarray(tally.nodes), rows, points))
         return table
 
-    @property
+    @cached_property
     def centre(self) -> dict[Leaf, float]:
         """The sample means."""
         return {leaf: tally.mean for leaf, tally in self.tallies.items()}
@@ -222,7 +226,8 @@ class Region:
         one class are tried first, class by class: the region is a product, so missing one factor is missing it.
         """
         effort = Effort() if effort is None else effort
-        if not polytope.half_spaces or not effort.spend(POLYTOPE_WORK):
+        each, most = POLYTOPE_WORK
+        if polytope.contains(self.centre) or not effort.spend(min(each * len(polytope.half_spaces), most)):
             return False
         if len(self.classes) == 1:
             return self._distance(polytope, self.classes[0]) >= self.allowance[self.classes[0]]
@@ -240,6 +245,8 @@ class Region:
         """
         if isinstance(quantity, Rate | Mean):
             return self.interval(quantity)
+        if not self.tallies:  # a quantity of constants, which draws say nothing about
+            return _value_over(quantity, {})
         low, high = self._end(quantity, "<="), self._end(quantity, ">=")
         if low is None or high is None:
             return enclose_over(quantity, self)
@@ -258,7 +265,7 @@ class Region:
         # Where the box leaves no room, take a step of a few roundings.
         room = max(inside - least if relation == "<=" else most - inside, 1e-12 * abs(inside), TINY)
         scale = min(room, 1.0 + abs(inside))
-        step = _crossing(
+        step = crossing(
             lambda step: self._relative_distance(quantity, relation, inside + sign * step), scale, abs(inside)
         )
         return inside + sign * step
@@ -283,15 +290,22 @@ class Region:
         return float(np.sqrt(nearest / self.allowance[members]))
 
     def _refutes_across(self, polytope: Polytope, effort: Effort) -> bool:
-        for members in self.classes:
-            own = tuple(half_space for half_space in polytope.half_spaces if set(half_space.leaves) <= set(members))
-            if own and self._distance(Polytope(own), members) >= self.allowance[members]:
+        own: dict[tuple[Leaf, ...], list[HalfSpace]] = {}
+        for half_space in polytope.half_spaces:
+            first, *others = (self.class_of[leaf] for leaf in half_space.leaves)
+            if all(members is first for members in others):
+                own.setdefault(first, []).append(half_space)
+        for members, half_spaces in own.items():
+            part = Polytope(tuple(half_spaces))
+            if not part.contains(self.centre) and self._distance(part, members) >= self.allowance[members]:
                 return True
+        if sum(map(len, own.values())) == len(polytope.half_spaces):
+            return False  # a product meets a product where every factor does
         return outside_polytope(polytope, self, effort)
 
     def _distance(self, polytope: Polytope, members: tuple[Leaf, ...]) -> float:
         """A lower bound on the evidence against every point of a polytope over the leaves of one class."""
-        leaves = tuple(leaf for leaf in polytope.leaves if leaf in members)
+        leaves = tuple(leaf for leaf in polytope.leaves if self.class_of[leaf] is members)
         if not leaves:
             return 0.0
         a, b = polytope.matrix(leaves)
@@ -311,31 +325,6 @@ class Region:
         logs = np.log(np.where(weights > 0, stakes.factors, 1.0))
         value = (weights * logs).sum() + (draws * (1.0 - stakes.intercepts)).sum() - total * (stakes.amounts[0] @ b)
         return max(float(value), 0.0)
-
-
-def _crossing(reach: Callable[[float], float], scale: float, offset: float = 0.0) -> float:
-    """An upper bound on the step at which a growing function passes 1; infinite where it does not.
-
-    Precise to a millionth of ``scale``, or to rounding at the size of ``offset``: regula falsi, with bisection where
-    that is slow. Every step is checked by the function itself, so the constants below only change how many steps are
-    taken and how tight the bound is; they never move it inwards.
-    """
-    near, far, step, last, slow = 0.0, np.inf, 1e-2 * scale, (0.0, 0.0), 0
-    for _ in range(MAX_STEPS):
-        value, width = reach(step), far - near
-        near, far = (near, step) if value >= 1.0 else (step, far)
-        slow = slow + 1 if far - near > 0.5 * width else 0
-        tolerance = max(1e-6 * scale, 1e-15 * (offset + step))
-        if far - near <= tolerance or near > 1e15 * scale:
-            break
-        rise = value - last[1]
-        guess = step + (1.0 - value) * (step - last[0]) / rise if rise else np.inf
-        # Aim a little past the crossing, on the other side from the last value, so that both ends close in.
-        guess += 0.4 * tolerance if value < 1.0 else -0.4 * tolerance
-        if not near < guess < far or (slow >= 2 and far < np.inf):
-            guess, slow = 0.5 * (near + far), 0
-        last, step = (step, value), min(guess, 30.0 * step)
-    return far
 
 
 def _regret(tally: LeafTally) -> float:
@@ -397,7 +386,7 @@ def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bo
     effort, size = Effort() if effort is None else effort, sum(1 for _ in nodes(formula))
     if not region.tallies or not effort.spend(2 * ROUND_WORK * size):
         return None
-    boxes = _first_box(region)
+    boxes = _first_box(region, tuple(region.tallies))
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     # Boxes may be dropped as true before it is known which answer is possible: the region is connected, so a formula
     # that is not true on all of it stays undecided on some box until the middle of a box shows the other answer.
@@ -424,7 +413,7 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
     A box whose enclosure lies between values that the quantity takes inside the region cannot move an end, so it is
     dropped. The search ends when less than a thousandth of the width is left to gain.
     """
-    boxes = _first_box(region)
+    boxes = _first_box(region, tuple(region.tallies))
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     taken_low, taken_high = np.inf, -np.inf
     low, high = -np.inf, np.inf
@@ -449,7 +438,7 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
 def outside_polytope(polytope: Polytope, region: Region, effort: Effort | None = None) -> bool:
     """Say whether no point of a polytope lies in a region of several classes; ``False`` too if the effort runs out."""
     effort = Effort() if effort is None else effort
-    boxes = _first_box(region)
+    boxes = _first_box(region, polytope.leaves)
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     a, b = polytope.matrix(boxes.leaves)
     for _ in range(MAX_ROUNDS):
@@ -469,22 +458,24 @@ def outside_polytope(polytope: Polytope, region: Region, effort: Effort | None =
     return False
 
 
-def _first_box(region: Region) -> _Boxes:
-    leaves = tuple(region.tallies)
-    low, high = np.asarray([region.box[leaf] for leaf in leaves]).T
+def _first_box(region: Region, leaves: tuple[Leaf, ...]) -> _Boxes:
+    low, high = np.asarray([region.side(leaf) for leaf in leaves]).T
     return _Boxes(leaves, low[None, :], high[None, :])
 
 
 def _touches(boxes: _Boxes, region: Region) -> NDArray[np.bool_]:
-    """Which boxes the region may meet: divergence is convex in each leaf, so it is least at the nearest point."""
+    """Which boxes the region may meet: divergence is convex in each leaf, so it is least at the nearest point.
+
+    A leaf that the boxes do not name may have its sample mean, which spends nothing.
+    """
+    spent: dict[tuple[Leaf, ...], Floats] = {}
+    for k, leaf in enumerate(boxes.leaves):
+        nearest = np.clip(region.tallies[leaf].mean, boxes.low[:, k], boxes.high[:, k])
+        members = region.class_of[leaf]
+        spent[members] = spent.get(members, 0.0) + region.spent(leaf, nearest)
     inside = np.ones(len(boxes), dtype=bool)
-    for members in region.classes:
-        spent = np.zeros(len(boxes))
-        for leaf in members:
-            k = boxes.leaves.index(leaf)
-            nearest = np.clip(region.tallies[leaf].mean, boxes.low[:, k], boxes.high[:, k])
-            spent += region.spent(leaf, nearest)
-        inside &= spent < region.allowance[members]
+    for members, amount in spent.items():
+        inside &= amount < region.allowance[members]
     return inside
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -67,10 +68,20 @@ def source_of(named: Any) -> str:
     """The source text of a function or a class; empty if it cannot be found."""
     try:
         if named not in _sources:
-            _sources[named] = inspect.getsource(named)
+            _sources[named] = _found_source(named)
         return _sources[named]
     except (OSError, TypeError):  # no source, or a C function, which has no weak references
         return ""
+
+
+def _found_source(named: Any) -> str:
+    try:
+        return inspect.getsource(named)
+    except (tokenize.TokenError, SyntaxError):  # it begins on the line where a text in triple quotation marks ends
+        lines, first = inspect.findsource(named)
+        code = getattr(named, "__code__", None)
+        last = len(lines) if code is None else max(line for _, _, line in code.co_lines() if line is not None)
+        return "".join(lines[first:last])
 
 
 def table_fingerprint(table: Table) -> str:

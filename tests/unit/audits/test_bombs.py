@@ -200,3 +200,22 @@ def test_an_archive_that_unpacks_to_a_thousandfold_is_not_opened(tmp_path, membe
                 file.write(bytes(1 << 20))
     with pytest.raises(ModelError, match=r"would unpack to 83,886,0[0-9]{2}, more than 100 times"):
         load_model(path)
+
+
+@pytest.mark.parametrize("looks", ["any", "once"])
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("(P[x >= 10] >= 0.99) or (0.5 <= 0.5)", "holds"),
+        ("(P[x >= 0] >= 0.3) and (0.5 <= 0.4)", "violated"),
+        ("(P[x >= 0] >= 0.3) and not (1 / 3 <= 0.4 - 0.2)", "holds"),
+        ("(1 <= 0) or (min(0.1, 0.2) <= 0.5 and P[x >= 0] >= 0.3)", "holds"),
+    ],
+)
+def test_comparisons_of_constants_inside_a_formula_are_decided(text, answer, looks):
+    people = iso.Sample({"x": np.tile(np.arange(20), 50)})
+    verdict = iso.check(text, population=people, seed=1, looks=looks)
+    assert verdict.answer == answer
+    constants = [each for each in verdict.expressions if "P[" not in each.text]
+    assert constants
+    assert all(each.low <= each.estimate <= each.high for each in constants)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence import hypotheses
+from isonomia.evidence import confidence_sequences, hypotheses
 from isonomia.evidence import region as boxes
 from isonomia.evidence import region as module
 from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import log_evidence, mean_interval
 from isonomia.evidence.hypotheses import HalfSpace, Polytope
 from isonomia.evidence.region import Effort, LeafTally, Region, decide, enclose_over, outside_polytope, region_for
+from isonomia.spec.analysis import disjoint
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Leaf, Mean, Quantity, Rate
 from isonomia.spec.walk import leaves_of
@@ -185,11 +187,11 @@ def test_a_search_for_an_end_that_is_cut_short_ends_where_it_was_checked(monkeyp
         seen.append(step)
         return step / 0.37
 
-    full = module._crossing(reach, 1.0)
+    full = confidence_sequences.crossing(reach, 1.0)
     assert 0.37 <= full <= 0.37 + 1e-6
-    monkeypatch.setattr(module, "MAX_STEPS", 3)
+    monkeypatch.setattr(confidence_sequences, "MAX_STEPS", 3)
     seen.clear()
-    short = module._crossing(reach, 1.0)
+    short = confidence_sequences.crossing(reach, 1.0)
     assert len(seen) == 3
     assert short == np.inf or (short in seen and short >= 0.37)
 
@@ -246,3 +248,39 @@ def test_a_formula_of_too_many_cases_says_so_and_not_that_it_is_not_linear() -> 
     product = parse_formula("P[x | a] * P[x | b] >= 0.2")
     (remark,) = region_for(product, leaves_of(product), ranges, (None,), 0.05).remarks[-1:]
     assert "not linear" in remark
+
+
+def test_a_quantity_of_constants_has_its_value_as_interval() -> None:
+    low, high = Region({}, (), 0.05).quantity_interval(quantity("1 / 3"))
+    assert low <= 1 / 3 <= high
+    assert high - low < 1e-15
+
+
+def test_many_rates_that_overlap_are_tested_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look costs as much as there are rates, not as there are pairs, and the effort suffices for all of them."""
+    many = 1_500
+    formula = parse_formula(" and ".join(f"P[x > {k}] >= 0.2" for k in range(many)))
+    leaves = leaves_of(formula)
+    evidence = region_for(formula, leaves, dict.fromkeys(leaves, (0.0, 1.0)), [None], 0.05)
+    assert len(evidence.classes) == many
+    calls = []
+    before = Region._distance
+    monkeypatch.setattr(Region, "_distance", lambda *given: calls.append(1) or before(*given))
+    state = evidence.begin()
+    assert evidence.step(state, {channel: np.asarray([5.0, 5.0]) for channel in evidence.channels}).answer is None
+    assert len(calls) <= 1
+    answer = evidence.step(state, {channel: np.asarray([500.0, 500.0]) for channel in evidence.channels}).answer
+    assert answer is True
+    assert len(calls) <= many + 1
+
+
+def test_classes_are_the_same_whichever_way_they_are_found() -> None:
+    """As by comparing every leaf with all members of every class."""
+    texts = ["x", "x | a", "x | not a", "y", "y | a", "x | a and b", "y | not b", "z | not a", "x | b"]
+    leaves = leaves_of(parse_formula(" and ".join(f"P[{text}] >= 0.5" for text in texts)))
+    classes: list[list[Leaf]] = []
+    for leaf in leaves:
+        room = (group for group in classes if all(disjoint(other.given, leaf.given) for other in group))
+        home = next(room, None)
+        classes.append([leaf]) if home is None else home.append(leaf)
+    assert independent_classes(leaves, [None]) == tuple(map(tuple, classes))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.populations import Census, Sample, Table
-from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, table_fingerprint
+from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, source_of, table_fingerprint
 
 
 def draw_one(n, rng):
@@ -73,3 +73,12 @@ def test_callables_are_named_as_a_person_would():
     assert callable_name(draw_one) == "draw_one"
     assert callable_name(partial(draw_one, 3)) == "draw_one"
     assert callable_name(Drawer()) == "Drawer"
+
+
+def test_a_lambda_on_the_line_where_a_long_text_ends_has_a_source():
+    first = """
+    """, lambda row: row + 1  # fmt: skip
+    second = """
+    """, lambda row: row + 2  # fmt: skip
+    assert "row + 1" in source_of(first[1])
+    assert source_of(first[1]) != source_of(second[1])
