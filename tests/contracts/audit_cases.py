@@ -62,8 +62,8 @@ class AuditCases:
     """A limit to lower, so that few people come in several steps."""
 
 
-BESIDE = {"seconds", "start", "index", "draws"}
-"""What says where a batch lies and how long it took is no statistic: nothing in the answer rests on it."""
+BESIDE = {"seconds", "queries", "start", "index", "draws"}
+"""What says where a batch lies and what it cost is no statistic: nothing in the answer rests on it."""
 
 
 def _beside_draws(name: str, path: Path) -> bool:  # noqa: ARG001

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
+from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +15,16 @@ from isonomia.audits.ksafety.imports import is_domain
 from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
-from isonomia.audits.verdicts import watched
+from isonomia.audits.verdicts import INTERRUPTED, new_verdict, watched, why_stopped
 from isonomia.engine.budget import Budget
+from isonomia.engine.journal import NothingMoreError, once, recall_if_any
 from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import fresh_seed, root
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
+from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.wrappers import spread, without_outcome
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population
@@ -41,6 +45,9 @@ METHODS = ("auto", "bets", "region", "verifair", "exact")
 
 CONTROLS = ("family", "discovery")
 """What is limited for single groups: the probability of any mistake, or the expected share of mistakes."""
+
+ENDED = "ended"
+"""The journal key of why the budget ended a check that has no answer."""
 
 _LEAST_DELTA = 1e-300
 """Much smaller values have no finite reciprocal in double precision."""
@@ -412,7 +419,29 @@ def new_check(
 def run_check(check: Check[Any], observer: Observer) -> Verdict:
     """Run a check whose arguments are in order."""
     fingerprint_by_workers(check.pool, check.population)
-    return audit_for(check.prop).run(check, observer)
+    budget, journal = check.budget, check.journal
+    meter = Meter(budget.queries, budget.seconds, budget.samples < inf)
+    ended = recall_if_any(journal, ENDED) if meter.limited or meter.seconds < inf else None
+    with metering(meter):
+        try:
+            verdict = audit_for(check.prop).run(check, observer)
+        except BudgetSpentError as spent:  # in a step that has nothing to show without the rest of its answers
+            reason = spent.reason
+            ended = once(journal, ENDED, lambda: {"reason": reason})
+        except NothingMoreError:
+            if ended is None:
+                raise
+        if ended is not None:
+            stopped = why_stopped(ended["reason"])
+            verdict = new_verdict(check, None, method="exact", stopped=stopped, assumptions=())
+    if check.model is None:
+        return verdict
+    if verdict.stopped == INTERRUPTED:
+        return replace(verdict, queries=meter.rows)
+    try:
+        return replace(verdict, queries=once(journal, "queries", lambda: {"rows": meter.rows})["rows"])
+    except NothingMoreError:
+        return verdict  # a record from before rows were counted
 
 
 def plan(

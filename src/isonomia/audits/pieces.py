@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from isonomia.audits.answers import Asker
 from isonomia.engine.journal import Entry, Journal, once
 from isonomia.executors import Pool, Shared, Tasks
+from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import watch
 from isonomia.populations.finite import Census
@@ -70,7 +71,7 @@ def by_workers(
     table = population.rows if isinstance(population, Census) else None
     if pool is None or not isinstance(table, LongTable) or not table.in_files:
         return None
-    if asker is not None and asker.workers is None:
+    if asker is not None and (asker.workers is None or current_meter().limited):
         return None
     model = None if asker is None or asker.workers is None else asker.workers.model
     watched = asker is not None and asker.model is not asker.workers
@@ -105,7 +106,7 @@ def _pieces(
     kept = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
     left = [piece for piece in edges if piece not in kept]
     tasks = pool.begin(_count_piece, shared, left, [stop - start for start, stop in left])
-    fresh = tasks.results()
+    fresh = _metered(tasks)
     try:
         for piece in edges:
             counts = counter.unpack(kept[piece]) if piece in kept else next(fresh)
@@ -115,7 +116,16 @@ def _pieces(
         tasks.drop()
 
 
-def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> Any:
-    """What a worker does with one piece."""
+def _metered(tasks: Tasks) -> Iterator[Any]:
+    """The counts of each piece; the check is charged for the rows that the worker sent."""
+    for counts, rows in tasks.results():
+        count(rows)
+        yield counts
+
+
+def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, int]:
+    """What a worker does with one piece: its counts, and how many rows it sent to the model."""
     model = None if told.model is None else watch(told.model) if told.watched else told.model
-    return told.count(told.context, None if model is None else Asker(model), Census(told.table), *piece)
+    with metering(None) as meter:
+        counts = told.count(told.context, None if model is None else Asker(model), Census(told.table), *piece)
+    return counts, meter.rows

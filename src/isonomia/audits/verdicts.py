@@ -183,6 +183,7 @@ ANSWERS: Mapping[bool | None, OneOf["holds", "violated", "undecided"]] = {
 _REASONS = {
     "decided": "decided",
     "budget": "the budget of samples is spent",
+    "queries": "the budget of queries is spent",
     "time": "the budget of time is spent",
     "exhausted": "every row is used up",
     "interrupted": INTERRUPTED,

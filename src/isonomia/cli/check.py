@@ -142,6 +142,15 @@ def check(
             rich_help_panel=PROGRAMS,
         ),
     ] = True,
+    shrink: Annotated[
+        bool,
+        typer.Option(
+            "--shrink/--no-shrink",
+            metavar=FLAG,
+            help="Specification: whether violations are made smaller, which sends further rows to the model.",
+            rich_help_panel=PROGRAMS,
+        ),
+    ] = True,
     kept: Annotated[
         Path | None,
         typer.Option(
@@ -180,6 +189,7 @@ def check(
         _read_specification,
         allow_code=allow_code,
         corners=corners,
+        shrink=shrink,
         eps=eps,
         label=label,
         groups=groups or [],
@@ -312,6 +322,7 @@ def _read_specification(
     *,
     allow_code: bool,
     corners: bool,
+    shrink: bool,
     eps: float | None,
     label: str | None,
     groups: Sequence[str],
@@ -325,6 +336,7 @@ def _read_specification(
         eps=EPS if eps is None else eps,
         allow_code=allow_code,
         corners=corners,
+        shrink=shrink,
         label=label,
         groups=dict(parse_group(item) for item in groups),
     )

@@ -1,4 +1,4 @@
-"""How much a check may cost: in samples, in seconds, or both."""
+"""How much a check may cost: in samples, in rows sent to the model, in seconds, or several of them."""
 
 from __future__ import annotations
 
@@ -14,37 +14,51 @@ __all__ = ["Budget"]
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
+_PART = re.compile(r"([0-9._]+(?:e[0-9]+)?)\s*(s|sec|min|h|samples?|quer(?:y|ies))?(?:\s*,\s*|\s+|$)")
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most people to sample and the most seconds to take; infinite unless given.
+    """The most samples, the most rows sent to the model, and the longest time; infinite by default.
 
-    Where a verdict counts something else, so does the budget: pairs of people where a property mentions ``other``,
-    cases in k-safety, points in responsiveness.
+    A sample is what a verdict counts: a person; a pair of people where a property mentions ``other``; a case in
+    k-safety; a point in responsiveness. A query is one row sent to the model, for whatever purpose: a sample, an edge
+    case, a second question, a step of shrinking. Answers from a cache or a journal are not queries.
+
+    Guarantee: a check never sends more than ``queries`` rows. With ``samples`` alone, it sends the rows of the samples
+    and, for second questions, shrinking and showing together, at most a quarter as many again, or 64 where that is
+    more. Time is checked before every call of the model, so ``seconds`` may be exceeded by one call; a first batch is
+    always measured.
 
     Attributes
     ----------
     samples
-        The most people.
+        The most samples.
     seconds
         The longest time.
+    queries
+        The most rows sent to the model.
 
     Examples
     --------
     Wherever a budget is accepted, so is its text:
 
     >>> Budget.of("1e6, 5min")
-    Budget(samples=1000000.0, seconds=300.0)
+    Budget(samples=1000000.0, seconds=300.0, queries=inf)
+    >>> Budget.of("500 queries").queries
+    500.0
     """
 
     samples: float = inf
     seconds: float = inf
+    queries: float = inf
 
     @classmethod
     def of(cls, value: object) -> Budget:
         """Read a budget.
 
-        A number of people (``100000``, ``"1e6"``), a time (``"30s"``, ``"5min"``), or both (``"1e6, 5min"``).
+        A number of samples (``100000``, ``"1e6"``, ``"1e6 samples"``), of rows sent to the model (``"500 queries"``), a
+        time (``"30s"``, ``"5min"``), or several of them (``"500 queries, 5min"``).
         """
         if value is None:
             return cls()
@@ -56,24 +70,28 @@ class Budget:
             raise UsageError(f"expected budget as a number of samples, at least 1, but got budget={value!r}")
         return cls(samples=float(value))
 
+    def affords(self, rows: int) -> float:
+        """How many samples that each send ``rows`` rows it is sure to cover, together with second questions."""
+        if not rows or self.queries == inf:
+            return self.samples
+        return min(self.samples, max((self.queries - self.queries // 10 - 8) // rows, 1.0))
+
     @classmethod
     def _from_text(cls, text: str) -> Budget:
-        samples, seconds = inf, inf
-        parts = text.replace(",", " ").split()
-        for part in parts or [""]:
-            found = re.fullmatch(r"([0-9._]+(?:e[0-9]+)?)(s|sec|min|h)?", part)
-            amount = _amount(found.group(1)) if found else 0.0
-            again = found is not None and isfinite(seconds if found.group(2) else samples)
-            if found is None or again or not amount >= (0 if found.group(2) else 1) or amount == 0:
+        found: dict[str, float] = {}
+        rest = text.strip()
+        while rest or not found:
+            part = _PART.match(rest)
+            amount, unit = (0.0, "") if part is None else (_amount(part.group(1)), part.group(2) or "samples")
+            what = "seconds" if unit in UNITS else "queries" if unit.startswith("quer") else "samples"
+            if part is None or what in found or not amount >= (0 if what == "seconds" else 1) or amount == 0:
                 raise UsageError(
-                    "expected budget as a number of samples (100000, 1e6), a time (30s, 5min, 1h) or both, "
-                    f"but got {text!r}"
+                    "expected budget as a number of samples (100000, 1e6), of rows sent to the model (500 queries), a "
+                    f"time (30s, 5min, 1h) or several of them (1e6, 500 queries, 5min), but got {text!r}"
                 )
-            if found.group(2):
-                seconds = amount * UNITS[found.group(2)]
-            else:
-                samples = amount
-        return cls(samples, seconds)
+            found[what] = amount * UNITS.get(unit, 1.0)
+            rest = rest[part.end() :]
+        return cls(**found)
 
 
 def _amount(text: str) -> float:

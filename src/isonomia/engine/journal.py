@@ -31,6 +31,7 @@ __all__ = [
     "ReadOnly",
     "exact_fraction",
     "once",
+    "recall_if_any",
 ]
 
 
@@ -138,6 +139,14 @@ def once(journal: Journal, key: str, measure: Callable[[], Entry]) -> Entry:
     return measured
 
 
+def recall_if_any(journal: Journal, key: str) -> Entry | None:
+    """The outcome that was kept under a key; ``None`` where there is none, also in a journal that is read-only."""
+    try:
+        return journal.recall(key)
+    except NothingMoreError:
+        return None
+
+
 @dataclass(slots=True)
 class Clock:
     """Says whether the time is up; each answer is kept, so that a resumed or replayed run stops where the first did.
@@ -155,7 +164,7 @@ class Clock:
     seconds: float
     journal: Journal
     key: str
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = lambda: time.monotonic()
     _looks: int = 0
     _began: float = field(init=False)
 

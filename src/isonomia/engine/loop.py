@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isinf
@@ -16,10 +17,11 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Blank, Journal, Keeping, NothingMoreError, once
+from isonomia.engine.journal import Blank, Journal, Keeping, NothingMoreError, once, recall_if_any
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
+from isonomia.models.meter import BudgetSpentError, Meter, current_meter
 from isonomia.populations.devices import BatchSizes
 from isonomia.records.verdict import Expression
 
@@ -28,6 +30,14 @@ __all__ = ["Outcome", "Plan", "Schedule", "Steps", "run", "run_steps"]
 
 CAUTION = 3.0
 """A batch takes at most one ``CAUTION``-th of the samples that seem to be missing, but never less than the minimum."""
+
+
+AGAIN = 32
+"""How many rows of a query budget are kept for second questions in the first batch, where that is at most a fifth."""
+
+
+SPENT = "spent"
+"""The journal key of the batch that the budget ended."""
 
 
 RECONSIDER = 1.2
@@ -159,7 +169,7 @@ class Outcome(Generic[State]):
     samples
         How many samples they had.
     reason
-        ``"decided"``, ``"budget"``, ``"time"``, ``"exhausted"`` or ``"interrupted"``.
+        ``"decided"``, ``"budget"``, ``"queries"``, ``"time"``, ``"exhausted"`` or ``"interrupted"``.
     seconds
         The time taken.
     """
@@ -224,7 +234,10 @@ def run(
     counted: str = "people",
     keeping: Keeping[Reading] | None = None,
     ahead: LooksAhead[Plan, Reading] | None = None,
-    clock: Callable[[], float] = time.monotonic,
+    rows: int = 1,
+    reserve: float = 0.0,
+    first: bool = True,
+    clock: Callable[[], float] | None = None,
 ) -> Outcome[State]:
     """Run batches until the work is decided, the population or the budget is used up, or somebody presses Ctrl-C.
 
@@ -241,30 +254,45 @@ def run(
     keeping
         The journal in which batches are kept, and from which those already kept are taken; ``None`` to keep none.
     ahead
-        Lets workers start on batches before they are needed; ``None`` where there are no workers.
+        Lets workers start on batches before they are needed; ``None`` where there are no workers. Where the number of
+        rows is limited, nothing is begun that may not be needed.
+    rows
+        How many rows one sample sends to the model.
+    reserve
+        Which share of a limited number of rows is left for later steps.
+    first
+        Whether the first batch is measured whatever the time.
     clock
-        Where the time comes from.
+        Where the time comes from; ``time.monotonic`` by default.
     """
-    watch, state = _Watch(clock), work.begin()
+    watch, state, meter = _Watch(clock or time.monotonic), work.begin(), current_meter()
+    ahead = None if meter.limited else ahead
     foresight = None if ahead is None else Ahead(ahead, work.measure, lambda plan: plan.n)
-    measure = work.measure if foresight is None else foresight.measure
+    measured = work.measure if foresight is None else foresight.measure
+
+    def measure(plan: Plan) -> Reading:
+        with meter.untimed() if first and not plan.index else nullcontext():
+            return measured(plan)
+
     known: Callable[[], None] = (lambda: None) if foresight is None else foresight.known
-    steps = measure if keeping is None else partial(_kept, measure, known, keeping, watch)
+    steps = measure if keeping is None else partial(_kept, measure, known, keeping, watch, meter)
     journal = Blank() if keeping is None else keeping.journal
-    batches = _batches(work, state, schedule, budget, available, journal, watch, foresight)
+    rate = _RowRate(meter, rows, (1.0 - reserve) * meter.queries, journal)
+    batches = _batches(work, state, schedule, budget, available, journal, watch, rate, foresight)
     most = min(budget.samples, available)
     try:
-        return run_steps(
-            work,
-            state,
-            batches,
-            steps,
-            observer,
-            elapsed=watch.elapsed,
-            most=most,
-            counted=counted,
-            unused=(lambda: 0) if foresight is None else (lambda: foresight.not_needed),
-        )
+        with meter.at_most(rate.limit - meter.rows):
+            return run_steps(
+                work,
+                state,
+                batches,
+                steps,
+                observer,
+                elapsed=watch.elapsed,
+                most=most,
+                counted=counted,
+                unused=(lambda: 0) if foresight is None else (lambda: foresight.not_needed),
+            )
     finally:
         if foresight is not None:
             foresight.drop()
@@ -307,6 +335,8 @@ def run_steps(
             words, known = partial(work.closing_in, state), partial(work.compared, state)
             observer.advance(Progress(samples, most, work.share(state), elapsed(), words, counted, known, unused()))
             step, reason = _next_step(steps, state)
+    except BudgetSpentError as spent:
+        reason = spent.reason
     except interruptions:
         reason = "interrupted"
     return Outcome(state, samples, reason, elapsed())
@@ -338,6 +368,43 @@ class _Watch:
         self.before, self.began = elapsed, self.clock()
 
 
+@dataclass(slots=True)
+class _RowRate:
+    """How many samples the rest of the rows allows, going by what samples have cost so far.
+
+    Attributes
+    ----------
+    meter
+        Counts the rows.
+    rows
+        How many rows one sample sends; some are asked about twice, which comes on top.
+    limit
+        The most rows that may be sent in all.
+    journal
+        Where the rows before the first batch are kept, so that a replay plans the same batches.
+    """
+
+    meter: Meter
+    rows: int
+    limit: float
+    journal: Journal
+    _before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.meter.limited:
+            self.meter.was(once(self.journal, "queries before", lambda: {"rows": self.meter.rows})["rows"])
+        self._before = self.meter.rows
+
+    def affordable(self, samples: int) -> float:
+        """How many samples are covered, after ``samples`` earlier ones."""
+        if not self.meter.limited:
+            return inf
+        left = self.limit - self.meter.rows
+        if not samples:  # nothing is known yet of second questions
+            return (left - min(left // 5, AGAIN)) // self.rows
+        return left // max(self.rows, (self.meter.rows - self._before) / samples)
+
+
 def _batches(
     work: BatchWork[Reading, State],
     state: State,
@@ -346,23 +413,28 @@ def _batches(
     available: float,
     journal: Journal,
     watch: _Watch,
+    rate: _RowRate,
     foresight: Ahead[Plan, Reading] | None = None,
 ) -> Steps[Plan, State]:
     """Plan one batch after the other; what was seen so far decides its size and how it is spread."""
     index, start, reconsider = 0, 0, 0
     shares: tuple[float, ...] = ()
     while True:
-        wanted = schedule.size(start, work.share(state))
-        n = int(min(wanted, min(budget.samples, available) - start))
+        wanted, affordable = schedule.size(start, work.share(state)), rate.affordable(start)
+        n = int(min(wanted, min(budget.samples, available) - start, affordable))
         if n <= 0 or (schedule.whole and n < wanted):
-            return "exhausted" if available <= budget.samples else "budget"
+            if affordable < min(wanted, max(min(budget.samples, available) - start, 1)):
+                return "queries"
+            return "exhausted" if start + n >= available else "budget" if start + n >= budget.samples else "queries"
         if start >= reconsider:
             shares, reconsider = work.shares(state), max(int(RECONSIDER * start), 64)
         plan = Plan(index, start, n, shares)
         if foresight is not None:
             limit = min(budget.samples, available)
             foresight.expect(plan, start, partial(_coming, schedule, work.share(state), start, limit, reconsider))
+        rate.meter.promised = n * rate.rows
         state = yield plan
+        rate.meter.promised = 0
         if work.decided(state):
             return "decided"
         if _out_of_time(budget, index, journal, watch):
@@ -402,14 +474,27 @@ def _kept(
     known: Callable[[], None],
     keeping: Keeping[Reading],
     watch: _Watch,
+    meter: Meter,
     plan: Plan,
 ) -> Reading:
-    """The reading of a batch: recalled if it was kept, else measured and kept."""
-    key = f"batch {plan.index}"
-    kept = keeping.journal.recall(key)
+    """The reading of a batch: recalled if it was kept, else measured and kept.
+
+    That the budget ended a batch is kept, too, so that a replay ends there.
+    """
+    key, journal = f"batch {plan.index}", keeping.journal
+    spent = recall_if_any(journal, SPENT) if meter.limited or meter.seconds < inf else None
+    if spent is not None and spent["batch"] == plan.index:
+        raise BudgetSpentError(spent["reason"])
+    kept = journal.recall(key)
     if kept is None:
-        reading = measure(plan)
-        keeping.journal.keep(key, lambda: {"n": plan.n, "seconds": watch.elapsed(), **keeping.pack(reading)})
+        try:
+            reading = measure(plan)
+        except BudgetSpentError as error:
+            reason = error.reason
+            journal.keep(SPENT, lambda: {"batch": plan.index, "reason": reason})
+            raise
+        costs = {"n": plan.n, "seconds": watch.elapsed(), "queries": meter.rows}
+        journal.keep(key, lambda: {**costs, **keeping.pack(reading)})
         return reading
     if kept["n"] != plan.n:
         raise DataError(
@@ -418,4 +503,5 @@ def _kept(
         )
     known()
     watch.was(float(kept["seconds"]))
+    meter.was(int(kept.get("queries", 0)))
     return keeping.unpack(kept)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, IsonomiaError, ModelError, UnreliableModelError, UsageError, nearest
+from isonomia.models.meter import send
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import column_from, plain_value
 from isonomia.populations.table import TENSORS, Table, is_tensor_like
@@ -87,7 +88,7 @@ def ask(model: Model, table: Table, want_score: bool, want_prediction: bool) -> 
 def _called(model: Model, table: Table, want_score: bool, want_prediction: bool) -> Answer:
     try:
         with _one_thread(table.rows):
-            return model.answer(table, want_score=want_score, want_prediction=want_prediction)
+            return send(model, table, want_score=want_score, want_prediction=want_prediction)
     except IsonomiaError:
         raise
     except (Exception, SystemExit, GeneratorExit) as error:

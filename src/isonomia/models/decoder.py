@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
 from isonomia.models.checked import array_from
-from isonomia.models.protocol import Answer, Model
+from isonomia.models.meter import send
+from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.tensors import host, namespace
@@ -170,18 +171,13 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VectorAnswers:
+class VectorAnswers(AroundModel):
     """A model that answers with several numbers for each row, such as a policy with continuous actions.
 
     An array with a column for each number is its prediction, one tuple per row; other models' would be scores by class.
     """
 
     model: Model
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self.model.name
 
     @property
     def score_range(self) -> tuple[float, float] | None:
@@ -196,17 +192,13 @@ class VectorAnswers:
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """The model's answer as a prediction, whether the model calls it score or prediction."""
         del want_score, want_prediction
-        given = self.model.answer(table, want_score=True, want_prediction=False)
+        given = send(self.model, table, want_score=True, want_prediction=False)
         raw = given.score
         if raw is None:
-            raw = self.model.answer(table, want_score=False, want_prediction=True).prediction
+            raw = send(self.model, table, want_score=False, want_prediction=True).prediction
         array = array_from(raw)
         if array.ndim != 2:
             return Answer(prediction=array)
         column = np.empty(len(array), dtype=object)
         column[:] = [tuple(row) for row in array.tolist()]
         return Answer(prediction=column)
-
-    def fingerprint(self) -> str:
-        """The model's."""
-        return self.model.fingerprint()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
+from isonomia.models.meter import charge, send, unmetered
 from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table
 from isonomia.spec.tensors import is_tensor, namespace
@@ -48,7 +49,7 @@ class Guarded(AroundModel):
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Wait for the gate, and ask."""
         with self.gate:
-            return self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
+            return send(self.model, table, want_score=want_score, want_prediction=want_prediction)
 
     def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
         """A copy, which may be in another process, has its own gate, for one caller."""
@@ -79,8 +80,9 @@ Question = tuple[Table, bool, bool]
 
 
 def answer_part(model: Model, question: Question) -> Answer:
-    """Ask the worker's copy of the model about a part."""
-    return ask(model, *question)
+    """Ask the worker's copy of the model about a part; whoever handed it out was charged for it."""
+    with unmetered():
+        return ask(model, *question)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +134,7 @@ class Spread(AroundModel):
 
     def _tasks(self, question: Question) -> Tasks:
         table, want_score, want_prediction = question
+        charge(table.rows)
         if self.reads is not None and set(self.reads) <= set(table.names):
             table = table.select([name for name in table.names if name in self.reads])
         edges = borders(table.rows)

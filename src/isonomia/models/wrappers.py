@@ -53,6 +53,7 @@ from isonomia.models.checked import array_from, ask, first_change
 from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
+from isonomia.models.meter import current_meter, send
 from isonomia.models.parallel import Guarded, Spread
 from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, describe
 from isonomia.populations.fingerprint import fingerprint_of
@@ -190,7 +191,7 @@ class WithoutOutcome(AroundModel):
             raise ModelError(f"there is nothing to ask {self.name} about: the only column is the outcome, {held}")
         try:
             given = table if len(left) == len(table.names) else table.select(left)
-            return self.model.answer(given, want_score=want_score, want_prediction=want_prediction)
+            return send(self.model, given, want_score=want_score, want_prediction=want_prediction)
         except Exception as error:
             if len(left) < len(table.names) and any(name in str(error) for name in self.columns):
                 raise ModelError(
@@ -264,7 +265,7 @@ class Steady(AroundModel):
         ChangingModelError
             When the second answer differs; with the row and both answers.
         """
-        answer = self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
+        answer = send(self.model, table, want_score=want_score, want_prediction=want_prediction)
         self.asked += table.rows
         question = _Question(table, want_score, want_prediction, answer)
         if self.asked >= self._due:
@@ -310,9 +311,16 @@ class Steady(AroundModel):
                 self._compare(question)
 
     def _compare(self, question: _Question) -> None:
-        again = self.model.answer(
-            question.table, want_score=question.want_score, want_prediction=question.want_prediction
-        )
+        """Ask again, about as many of the rows as the budget covers."""
+        with current_meter().again(question.table.rows) as covered:
+            if covered < question.table.rows:
+                fewer = _some_rows(question, np.arange(covered)) if covered else None
+                if fewer is None:
+                    return
+                question = fewer
+            again = send(
+                self.model, question.table, want_score=question.want_score, want_prediction=question.want_prediction
+            )
         self.again += question.table.rows
         change = first_change(question.answer, again)
         if change is not None:
@@ -364,7 +372,7 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cached:
+class Cached(AroundModel):
     """A model with its answers on disk.
 
     Predictions and scores are stored bit by bit, by the model's fingerprint and the row; the answers with and without a

@@ -165,6 +165,8 @@ class Verdict:
         ``"bets"``, ``"region"``, ``"verifair"``, ``"exact"``, ``"one look"`` or ``"planned looks"``.
     samples
         How many people, or whatever ``counted`` says, the model was asked about.
+    queries
+        How many rows were sent to the model, for whatever purpose; ``None`` without a model, and for an old record.
     leaves, expressions
         What is known about each leaf and each compared quantity. Each limit of their intervals is wrong with
         probability at most ``delta``.
@@ -221,6 +223,7 @@ class Verdict:
     counted: OneOf["people", "pairs", "cases", "points"] = "people"
     looks: OneOf["any", "once"] | int = "any"
     groups: tuple[GroupRecord, ...] = ()
+    queries: int | None = field(default=None, compare=False)
     kept: ViolationSet | None = field(default=None, compare=False, repr=False)
 
     def violations(self) -> ViolationSet:

@@ -63,6 +63,7 @@ def _result(number: int, entry: Entry, audit: Audit) -> dict[str, Any]:
             "answer": verdict.answer,
             "risk": verdict.risk,
             "samples": verdict.samples,
+            "queries": verdict.queries,
             "seed": verdict.seed,
             "counterexamples": len(verdict.counterexamples),
         },

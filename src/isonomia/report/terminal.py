@@ -33,6 +33,7 @@ from isonomia.records.display.words import (
     guarantee,
     interval,
     level,
+    queries,
     scale_of,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
@@ -232,5 +233,6 @@ def _notes(verdict: Verdict) -> Padding:
     for kind, items in (("assumes", verdict.assumptions), ("note", [*some, *verdict.remarks])):
         for item in items:
             grid.add_row(kind, Text(item))
-    grid.add_row("repeat", f"seed {verdict.seed}, method {verdict.method}, {verdict.seconds:.2f} s")
+    spent = filter(None, (queries(verdict), f"{verdict.seconds:.2f} s"))
+    grid.add_row("repeat", f"seed {verdict.seed}, method {verdict.method}, {', '.join(spent)}")
     return Padding(grid, (1, 0, 0, 0))

@@ -31,9 +31,9 @@ def log_to_mlflow(
 ) -> str:
     """Log verdicts to an MLflow run: the active one, that of ``MLFLOW_RUN_ID``, or a new one.
 
-    Metrics are ``isonomia/NAME/estimate``, ``low``, ``high``, ``threshold``, ``samples``, ``risk`` and ``holds`` (1 or
-    0, or absent where it is undecided). Tags are ``isonomia.answer`` for all properties together, ``isonomia.NAME`` for
-    each, the version, and the fingerprints of model and data. Artifacts, in the folder ``isonomia``, are
+    Metrics are ``isonomia/NAME/estimate``, ``low``, ``high``, ``threshold``, ``samples``, ``queries``, ``risk`` and
+    ``holds`` (1 or 0, or absent where it is undecided). Tags are ``isonomia.answer`` for all properties together,
+    ``isonomia.NAME`` for each, the version, and the fingerprints of model and data. Artifacts, in the folder ``isonomia``, are
     ``report.html``, ``verdicts.json`` and, where it is given, ``evidence.json``.
 
     Parameters
@@ -115,7 +115,7 @@ def _log(mlflow: Any, audit: Audit, names: Sequence[str], evidence: str | None) 
 def _numbers(entry: Entry) -> Iterator[tuple[str, float]]:
     verdict = entry.verdict
     item = telling(verdict)
-    known: dict[str, float | None] = {"samples": verdict.samples, "risk": verdict.risk}
+    known: dict[str, float | None] = {"samples": verdict.samples, "queries": verdict.queries, "risk": verdict.risk}
     if verdict.holds is not None:
         known["holds"] = float(verdict.holds)
     if item is not None:

@@ -30,6 +30,7 @@ from isonomia.audits.ksafety.evaluate import (
 from isonomia.audits.ksafety.evidence import PAIRS, Cells, Tally, weight_of
 from isonomia.audits.ksafety.functions import call_function, draw_only
 from isonomia.errors import ModelError, UnreliableModelError
+from isonomia.models.meter import current_meter
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var, calls_in, names_in
@@ -506,7 +507,7 @@ def all_cases(
 ) -> list[Cases] | None:
     """Every case that there is, in parts; those that a precondition rejects are left out and counted.
 
-    ``None`` where there are more than ``max_n``, or a choice is not from a finite range.
+    ``None`` where there are more than ``max_n``, a choice is not from a finite range, or the time is up.
     """
     inputs = len(program.spec.inputs)
     total = domain.size**inputs
@@ -514,6 +515,8 @@ def all_cases(
         return None
     parts: list[Cases] = []
     for start in range(0, total, CHUNK):
+        if start and current_meter().is_late:
+            return None
         numbers = np.arange(start, min(start + CHUNK, total))
         columns = tuple(part.astype(np.intp) for part in np.unravel_index(numbers, (domain.size,) * inputs))
         begun = Cases(columns, (), np.ones(len(numbers), dtype=np.int64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -17,7 +18,7 @@ from isonomia.audits.ksafety.choices import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evaluate import Value, missing
 from isonomia.audits.ksafety.evidence import Tally
 from isonomia.audits.ksafety.imports import with_inputs
-from isonomia.audits.ksafety.sampling import draw_cases, draw_each_row
+from isonomia.audits.ksafety.sampling import RESERVE, draw_cases, draw_each_row
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.verdict import SafetyOutcome, verdict_of
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, is_proof, show
@@ -26,6 +27,7 @@ from isonomia.audits.verdicts import introduce, why_stopped
 from isonomia.engine.journal import Clock, Entry, once
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError, UsageError
+from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.finite import Census
 from isonomia.populations.recorded import table_of_rows
@@ -182,7 +184,7 @@ def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
 
 
 def _try_all(setup: Setup) -> tuple[Tally, str | None] | None:
-    """Try every case: their tally, and why that ended early, ``"time"`` or ``"interrupted"``, if it did.
+    """Try every case: their tally, and why that ended early, as ``"queries"``, ``"time"`` or ``"interrupted"``.
 
     ``None`` where not every case is to be tried.
     """
@@ -207,10 +209,15 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
             raise UsageError("expected a census to try every case, but these inputs stand for others")
         return None
     limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
+    if setup.subject.sample:  # every row is drawn besides
+        limit -= 0 if limit == MAX_CASES else setup.subject.cases(len(setup.program.spec.inputs))
+    limit = min(limit, (1.0 - RESERVE) * check.budget.queries // (setup.program.k or 1))
     tally = Tally.empty(len(setup.program.ensures))
     max_n = inf if prop.enumerate else limit
     listed = None if runner.draws else all_cases(runner.program, setup.domain, max_n, tally, runner.workers)
     if listed is None:
+        if prop.enumerate and current_meter().is_late:
+            raise BudgetSpentError("time")
         if prop.enumerate:
             raise UsageError("expected finitely many cases to try, but a choice is not from a finite range")
         return None
@@ -242,14 +249,17 @@ def _judge_all(setup: Setup, parts: Sequence[Cases]) -> tuple[Tally, str | None]
     clock = Clock(setup.check.budget.seconds, setup.journal, "time of part")
     tally, size = Tally.empty(len(setup.program.ensures)), sum(map(len, parts))
     try:
-        for part in parts:
-            judgement = setup.runner.run(setup.domain, part)
+        for number, part in enumerate(parts):
+            with nullcontext() if number or setup.program.code is not None else current_meter().untimed():
+                judgement = setup.runner.run(setup.domain, part)
             tally += judgement.tally(weighed=True)
             setup.violations.add(setup.program, judgement, found="listed")
             words = partial(_progress, tally.violating, tally.tested, size)
             setup.observer.advance(Progress(tally.tested, size, tally.tested / size, clock.spent(), words, "cases"))
             if tally.tested < size and clock.is_up():
                 return tally, "time"
+    except BudgetSpentError as spent:
+        return tally, spent.reason
     except KeyboardInterrupt:
         return tally, INTERRUPTED
     return tally, None

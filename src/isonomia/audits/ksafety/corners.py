@@ -38,6 +38,7 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.seeds import corner_rng
 from isonomia.errors import ModelError, UnreliableModelError
+from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain
 from isonomia.wording import plural
 
@@ -111,6 +112,7 @@ def try_corners(setup: Setup) -> Corners | None:
     """Try the corners; ``None`` where they are not wanted or could prove nothing."""
     prop, evidence = setup.check.prop, setup.evidence
     max_n = max_corners(setup.check.budget, evidence, coded=setup.program.code is not None)
+    max_n = int(min(max_n, setup.check.budget.queries // (10 * (setup.program.k or 1))))
     if not prop.corners or not prop.stop_early or not evidence.strict or not max_n:
         return None
     entry = setup.journal.recall(KEY)
@@ -167,6 +169,8 @@ def _try(setup: Setup, max_n: int) -> Entry:
             result |= _judge(setup, runner, domain, cases)
     except UnreliableModelError:
         raise
+    except BudgetSpentError:
+        result["tried"] = 0  # what follows ends for the same reason
     except ModelError as error:
         # A model that never answers is an error once cases are drawn; if it answers there, only the corners failed.
         result |= {"failed": result["tried"], "reasons": {str(error.__cause__ or error): result["tried"]}}
@@ -183,8 +187,13 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
     violations.add_cases(domain, judgement.cases.take(bad), judgement.changed[:, bad])
     setup.violations.add_corners(setup.program, judgement, bad)
     smallest = violations.ranked(SHRUNK)
-    # Next to a claim about a share, the smallest change that violates anything may not be a proof.
-    shown = show_violations(runner, smallest if setup.evidence.rated else shrink_all(runner, smallest))
+    with current_meter().further():
+        # Next to a claim about a share, the smallest change that violates anything may not be a proof.
+        kept = setup.evidence.rated or not setup.check.prop.shrink
+        shown, tried = show_violations(runner, smallest if kept else shrink_all(runner, smallest))
+    if smallest and not tried:
+        violations.note_first(setup.program, judgement, bad)
+        shown = [] if violations.first is None else [violations.first]
     proofs = [item for item in shown if is_proof(setup.program, item)]
     tally = judgement.tally()
     return {

@@ -46,6 +46,9 @@ MAX_DRAWS = 2**18
 MAX_BATCH = 2**16
 """The largest batch of random cases."""
 
+RESERVE = 0.1
+"""The share of a query budget that is left for shrinking and showing violations. It limits how many cases are drawn."""
+
 
 @dataclass(slots=True)
 class SampledBatch:
@@ -430,6 +433,9 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
         counted="cases",
         keeping=keeping,
         ahead=None if workers is None else work,
+        rows=setup.program.k or 1,
+        reserve=RESERVE,
+        first=setup.program.code is None,
     )
 
 
@@ -455,7 +461,8 @@ def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
     """
 
     def smaller(violations: Sequence[Violation]) -> list[Violation]:
-        return list(violations) if setup.check.random_model else shrink_all(setup.runner, violations)
+        kept = setup.check.random_model or not setup.check.prop.shrink
+        return list(violations) if kept else shrink_all(setup.runner, violations)
 
     return setup.summary(smaller, interrupted=interrupted)
 

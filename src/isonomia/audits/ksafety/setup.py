@@ -34,6 +34,7 @@ from isonomia.engine.seeds import root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
 from isonomia.models.decoder import VectorAnswers
+from isonomia.models.meter import current_meter
 from isonomia.models.wrappers import Steady
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.domains import Domain, Function
@@ -185,6 +186,8 @@ class Setup:
         """
         check = self.check
         spread = None if check.model is None else Asker(check.model).workers
+        if current_meter().limited:  # the rows that a worker will send are known only afterwards
+            return None
         if check.pool is None or check.pool.executing.here or (check.model is not None and spread is None):
             return None
         told = ToldCases(
@@ -223,8 +226,11 @@ class Setup:
 
         def measure() -> ViolationSummary:
             smallest = self.violations.ranked(SHOWN)
-            shown = show_violations(self.runner, smaller(smallest))
-            return self.violations.summary(shown, len(smallest), list(self.program.finals))
+            with current_meter().further():
+                shown, tried = show_violations(self.runner, smaller(smallest))
+            if smallest and not tried and self.violations.first is not None:
+                shown, tried = [self.violations.first], 1
+            return self.violations.summary(shown, tried, list(self.program.finals))
 
         if interrupted and not self.finished:
             # A check that resumes asks other questions here: these answers must not be taken for theirs.

@@ -6,8 +6,9 @@ from its numbers: among ``n`` cases, two different ones are taken for one with p
 ``MAX_DISTINCT`` cases nothing is remembered, and all that is known is that there are more.
 
 A violation is shrunk to the smallest change that still violates: fewest features, then nearest values. The inputs stay;
-the random choices are varied. Where all of them can be tried, the result is the smallest there is. Elsewhere each
-choice is moved in turn to the best of many values, nearer and nearer, until nothing improves.
+the random choices are varied. Where there are few, all of them are tried, and the result is the smallest there is.
+Elsewhere each choice is moved in turn, by steps that are halved each time, which takes logarithmically many cases. All
+of it ends where the budget does, with the smallest change found by then.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
 from isonomia.engine.journal import Entry
 from isonomia.errors import ModelError, UnreliableModelError
+from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain
 from isonomia.records.violations import ViolationSet
@@ -61,14 +63,15 @@ SHOWN = 10
 SHRUNK = 5
 """How many violations are shrunk."""
 
-ENOUGH = 20_000
+ENOUGH = 1_000
 """The most choices of one input that are all tried."""
 
-GRID = 65
-"""How many values of one choice are tried together; more would cost only time."""
+ROUNDS = 4
+"""How many times every choice is moved at most. Together with ``PRECISION`` it limits the cases of one violation to 250
+for each choice."""
 
-ROUNDS = 12
-"""How many times every choice is moved at most."""
+PRECISION = 1e-9
+"""A real choice is moved by no less than this share of its range."""
 
 LATER = 2**16
 """New digests are sorted in once this many are waiting."""
@@ -265,6 +268,8 @@ class Violations:
         How often something was added.
     kept, kinds
         All distinct violations, including those of the corners; and their kinds.
+    first
+        The smallest of them as it was computed when it was found, for a budget that is spent by the end.
     """
 
     distinct: DistinctCount = field(default_factory=DistinctCount)
@@ -275,6 +280,7 @@ class Violations:
     draws: int = 0
     kept: ViolationSet = field(default_factory=ViolationSet)
     kinds: KindCount = field(default_factory=KindCount)
+    first: dict[str, Any] | None = None
     _corners: DistinctCount = field(default_factory=DistinctCount)
     _rows: NDArray[np.bool_] | None = None
 
@@ -288,6 +294,7 @@ class Violations:
         self.draws += 1
         draw = self.draws if fresh else 0
         chosen = cases.take(violating)
+        self.note_first(program, judgement, violating)
         # In a list of all cases, and with fresh inputs, no case comes twice.
         sure = fresh or found == "listed"
         new = self.add_cases(judgement.domain, chosen, judgement.changed[:, violating], draw, sure=sure)
@@ -300,6 +307,18 @@ class Violations:
         """Add corners that violate: they are kept with the others, but not in any count of random cases."""
         new = self._corners.add(_of_cases(judgement.cases.take(violating), 0))
         self._keep(program, judgement, violating[new], "corner")
+
+    def note_first(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
+        """Show the smallest of some cases that violate, if it is smaller than what is known."""
+        if not len(violating):
+            return
+        changed, cases = judgement.changed, judgement.cases
+        least = int(violating[np.lexsort((changed[1, violating], changed[0, violating]))[0]])
+        known = self.first
+        if known is None or (changed[0, least], changed[1, least]) < (known["features_changed"], known["distance"]):
+            choices = [plain_value(column[least]) for column in cases.choices]
+            rows = {name: int(at[least]) for name, at in zip(program.spec.inputs, cases.inputs, strict=True)}
+            self.first = show(program, judgement, choices, rows, least) | {"minimal": False}
 
     def _keep(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], found: str) -> None:
         if len(which):
@@ -428,38 +447,51 @@ def is_proof(program: CompiledSpec, counterexample: Mapping[str, Any]) -> bool:
 
 
 def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violation]:
-    """The violations, with the first ``SHRUNK`` of them shrunk, the smallest first."""
-    tried = [_shrunk(runner, violation) if index < SHRUNK else violation for index, violation in enumerate(violations)]
+    """The violations, with the first ``SHRUNK`` of them shrunk, the smallest first.
+
+    Each gets an equal part of the rows that are left, without those that showing them takes.
+    """
+    meter, tried = current_meter(), list(violations)
+    shown = (runner.program.k or 1) * len(tried)
+    for index in range(min(SHRUNK, len(tried))):
+        with meter.at_most(max(meter.left - shown, 0) / (min(SHRUNK, len(tried)) - index)):
+            tried[index] = _shrunk(runner, tried[index])
     return sorted(tried, key=lambda violation: violation.cost)
 
 
 def _shrunk(runner: Runner, violation: Violation) -> Violation:
-    """The smallest change of the same inputs that still violates."""
+    """The smallest change of the same inputs that still violates, as far as the budget allows."""
     if not violation.case.choices:
         return replace(violation, minimal=True)
     if runner.draws:
         return violation
     begun = replace(violation.case, choices=(), parts=np.ones(1, dtype=np.int64))
     tally = Tally.empty(len(runner.program.ensures))
+    max_n = min(ENOUGH, current_meter().left // (runner.program.k or 1))
     try:
-        choices = every_choice(runner.program, violation.domain, begun, ENOUGH, tally, runner.workers)
+        choices = every_choice(runner.program, violation.domain, begun, max_n, tally, runner.workers)
     except RaisedEverywhereError:
         choices = None
     if choices is None:
         return _moved(runner, violation)
     for cases in choices:
-        violation = _best(runner, violation, cases)
+        smaller = _best(runner, violation, cases)
+        if smaller is None:
+            return violation
+        violation = smaller
     return replace(violation, minimal=True)
 
 
-def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation:
-    """The smallest among a violation and those of some cases that violate."""
+def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation | None:
+    """The smallest among a violation and those of some cases that violate; ``None`` where the budget is spent."""
     if not len(cases):
         return violation
     try:
         judgement = runner.run(violation.domain, cases)
     except UnreliableModelError:
         raise
+    except BudgetSpentError:
+        return None
     except (ModelError, RaisedEverywhereError):
         return violation  # nothing is known about any of these
     changed, bad = judgement.changed, np.flatnonzero(judgement.violating)
@@ -477,28 +509,37 @@ def _moved(runner: Runner, violation: Violation) -> Violation:
         before = violation.cost
         for site in range(len(violation.case.choices)):
             violation = _along(runner, violation, site)
-        if violation.cost >= before:
+        if violation.cost >= before or len(violation.case.choices) == 1:
             break
     return violation
 
 
 def _along(runner: Runner, violation: Violation, site: int) -> Violation:
-    """Move one choice, the others fixed: over its whole range first, then ever nearer to the best."""
+    """Move one choice, the others fixed: to zero, then by steps from half its range on, each half as long as the last.
+
+    While no step has made the change smaller, both directions are tried; then only the one that did.
+    """
     ends = _range(runner, violation, site)
     if ends is None:
         return violation
     low, high, whole = ends
-    reach = high - low
+    step, signs = high - low, [-1.0, 1.0]
+    values = np.clip([0.0], low, high)
     while True:
         here = float(violation.case.choices[site][0])
-        centre = (low, high) if reach >= high - low else (max(low, here - reach), min(high, here + reach))
-        values = np.unique(np.append(np.linspace(*centre, GRID), np.clip(0.0, low, high)))
-        values = np.unique(np.round(values)) if whole else values
+        values = np.unique(np.round(values) if whole else values)
+        values = values[(values != here) & (values >= low) & (values <= high)]
         varied = _varied(violation.case, site, values.astype(np.int64) if whole else values)
-        violation = _best(runner, violation, varied)
-        reach /= GRID // 4
-        if reach < (1.0 if whole else 1e-9 * (high - low)):
+        smaller = _best(runner, violation, varied)
+        if smaller is None:
             return violation
+        if smaller is not violation and step < high - low:
+            signs = [float(np.sign(float(smaller.case.choices[site][0]) - here))]
+        violation, here = smaller, float(smaller.case.choices[site][0])
+        step = np.ceil(step / 2.0) if whole and step > 1.0 else step / 2.0
+        if step < (1.0 if whole else PRECISION * (high - low)):
+            return violation
+        values = here + step * np.asarray(signs)
 
 
 def _range(runner: Runner, violation: Violation, site: int) -> tuple[float, float, bool] | None:
@@ -518,12 +559,21 @@ def _varied(case: Cases, site: int, values: NDArray[np.int64] | NDArray[np.float
     return replace(again, choices=(*again.choices[:site], values, *again.choices[site + 1 :]))
 
 
-def show_violations(runner: Runner, violations: Sequence[Violation]) -> list[dict[str, Any]]:
-    """Violations, computed again from their inputs and choices; those of one domain together.
+def show_violations(runner: Runner, violations: Sequence[Violation]) -> tuple[list[dict[str, Any]], int]:
+    """Violations, computed again from their inputs and choices; and how many were, as far as the budget allows.
 
     One that does not occur again is left out: the model, a function or the block draws from something else than its
     seed.
     """
+    while True:
+        try:
+            return _shown(runner, violations), len(violations)
+        except BudgetSpentError:
+            violations = violations[: len(violations) // 2]
+
+
+def _shown(runner: Runner, violations: Sequence[Violation]) -> list[dict[str, Any]]:
+    """Violations, computed again; those of one domain together."""
     shown: dict[int, dict[str, Any]] = {}
     for domain in {id(violation.domain): violation.domain for violation in violations}.values():
         ranks = [rank for rank, violation in enumerate(violations) if violation.domain is domain]

@@ -37,6 +37,7 @@ from isonomia.engine.seeds import root
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers
+from isonomia.models.meter import count, metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import Steady
@@ -172,6 +173,8 @@ class JudgedSlice:
         The model's answers.
     watch
         The watch on the model, without the model.
+    queries
+        How many rows were sent to the model.
     """
 
     accepted: Booleans
@@ -188,6 +191,7 @@ class JudgedSlice:
     characters: int
     answers: Entry
     watch: Any
+    queries: int
 
 
 @dataclass(slots=True)
@@ -207,7 +211,7 @@ class _Answers:
 
 def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
     """What a worker does with some cases."""
-    with _lock:
+    with _lock, metering(None) as meter:
         journal = _Answers(dict(item.known), item.keep)
         runner, watched = told.runner(journal, item.watch)
         domain, cases = told.domain_of(item.draw), item.cases
@@ -232,6 +236,7 @@ def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
             batch.characters + judgement.batch.characters,
             {} if item.known or not item.keep else journal.entries,
             None if watched is None else _without_model(watched),
+            meter.rows,
         )
 
 
@@ -448,6 +453,7 @@ class CaseWorkers:
             return None
         finally:
             self.watch = self.watch or begun.watch
+        count(sum(part.queries for part in slices))
         if not _fit(slices) or any(part.failed for part in slices):
             self.state.off = True
             return None

@@ -62,7 +62,8 @@ def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verd
             return _proved(check, question, proof, began)
         except NumericalError as error:
             proof = ProvedTables(reason=f"its bounds cannot be computed: {error}")
-    counted = census is not None and (census.exact or check.method == "exact")
+    covered = census is not None and (check.model is None or check.budget.affords(1) >= census.size)
+    counted = census is not None and ((census.exact and covered) or check.method == "exact")
     exact = once(check.journal, "exact", lambda: {"exact": counted})["exact"]
     if check.method == "exact" and not exact:
         raise no_proof(check, "" if proof is None else proof.reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import isinf
+from math import inf, isinf
 from time import monotonic
 from typing import Any
 
@@ -24,7 +24,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusCounts, count_census, exact_groups
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
-from isonomia.audits.rates.looks import next_table
+from isonomia.audits.rates.looks import next_table, rows_each
 from isonomia.audits.rates.programs import Proof, prove
 from isonomia.audits.rates.question import (
     Question,
@@ -47,6 +47,7 @@ from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.region import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
+from isonomia.models.meter import current_meter
 from isonomia.populations.columns import column_from, distinct
 from isonomia.populations.protocol import Directable, Wanted
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
@@ -157,7 +158,11 @@ def _is_counted(check: Check[Property], question: Question) -> bool:
     census = census_of(check.population)
     if census is None or not countable(question, census.size):
         return False
-    return census.exact or (check.looks != "any" and check.budget.samples >= census.size)
+    rows = rows_each(check, question)
+    covered = check.budget.affords(rows) >= census.size
+    if census.exact:  # a table that has all answers costs nothing
+        return covered or not rows or check.method == "exact"
+    return check.looks != "any" and covered
 
 
 def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
@@ -255,6 +260,7 @@ def _drawn(
             counted=question.counted,
             keeping=Keeping(check.journal, work.pack, work.unpack),
             ahead=work.ahead,
+            rows=max(rows_each(check, question), 1),
         )
     finally:
         observer.end()
@@ -334,17 +340,20 @@ def _refuse_never_predicted(
 
 
 def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
-    """The distinct predictions for the first people of a check, in order."""
-    table = check.population.open(root(check.seed), Wanted()).batch(
-        0, min(samples, ASKED_AGAIN), batch_rng(check.seed, 0, 0), 0
-    )
-    if check.model is None:
-        return list(distinct([table.column("prediction")], "prediction"))
-    asker = Asker(check.model)
-    try:
-        given = asker(table, False, True).prediction
-    finally:
-        asker.close()
+    """The distinct predictions for the first people of a check, in order; of as many as the budget covers."""
+    meter = current_meter()
+    with meter.further():
+        people = int(min(samples, ASKED_AGAIN, inf if check.model is None else meter.left))
+        if not people:
+            return []
+        table = check.population.open(root(check.seed), Wanted()).batch(0, people, batch_rng(check.seed, 0, 0), 0)
+        if check.model is None:
+            return list(distinct([table.column("prediction")], "prediction"))
+        asker = Asker(check.model)
+        try:
+            given = asker(table, False, True).prediction
+        finally:
+            asker.close()
     return [] if given is None else list(distinct([column_from(host(given), "prediction")], "prediction"))
 
 

@@ -43,6 +43,11 @@ MOST_QUANTITIES = 8
 """With more compared quantities than this, no next table is suggested: simulating it takes seconds."""
 
 
+def rows_each(check: Check[Property], question: Question) -> int:
+    """How many rows one sample sends to the model: one for each version of a person that it is asked about."""
+    return 0 if check.model is None else sum(asked.model for asked in question.asked.values())
+
+
 def looks_of(check: Check[Property], question: Question, people: float) -> tuple[LookEvidence, Schedule]:
     """The evidence of planned looks, and the batches that end at each of them.
 

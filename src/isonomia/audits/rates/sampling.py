@@ -16,7 +16,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart, refuse_known_outside
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
-from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark, schedule_of
+from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark, rows_each, schedule_of
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
@@ -112,7 +112,7 @@ def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
     # People of a census are drawn with replacement: the exact tests are for independent draws.
     kept = once(check.journal, "available", lambda: {"people": _available(check, question, replaced=True)})["people"]
     available = float("inf") if kept is None else float(kept)
-    evidence, schedule = looks_of(check, question, min(available, check.budget.samples))
+    evidence, schedule = looks_of(check, question, min(available, check.budget.affords(rows_each(check, question))))
     source, asker = _drawn_and_asked(check, question, replaced=True)
     work = RatesSampling(question, check.population, source, asker, evidence, check.delta, check.seed)
     return Prepared(work, check.budget, schedule, available)

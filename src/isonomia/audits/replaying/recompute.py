@@ -100,9 +100,8 @@ def compared(
     yield from differences(check.definition, planned.definition, "definition")
     yield from differences(recorded, options, "options", ROUNDING)
     yield from differences(check.verdict["version"], evidence.run["versions"].get("isonomia"), "version")
-    yield from differences(
-        {"looks": "any", **plain_verdict(check.verdict)}, plain_verdict(verdict.to_dict()), "", ROUNDING
-    )
+    before = {"looks": "any", "queries": None, **plain_verdict(check.verdict)}
+    yield from differences(before, plain_verdict(verdict.to_dict()), "", ROUNDING)
 
 
 def _recompute(
@@ -154,6 +153,10 @@ def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
         if wrong:
             limit = "" if total is None else f", of {total!r:.40}"
             raise RecordError(f"its statistics contradict each other: {counts.where} counts {list(parts)!r:.60}{limit}")
+    sent = [entry["queries"] for key, entry in entries.items() if key.startswith("batch ") and "queries" in entry]
+    sent = [0, *sent, entries.get("queries", {"rows": 0})["rows"]]
+    if any(isinstance(n, bool) or not isinstance(n, int) for n in sent) or sent != sorted(sent):
+        raise RecordError(f"its statistics contradict each other: rows sent to the model so far are {sent!r:.80}")
 
 
 def attempt(

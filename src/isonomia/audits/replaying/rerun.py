@@ -120,7 +120,8 @@ def _rerun_one(
         return Rerun(check.name, None, failure=None if check.verdict is None else str(error))
     if check.verdict is None:
         return Rerun(check.name, verdict, failure="it could not be checked then, and can be now")
-    found = list(compared(evidence, _without_cache(check), planned, verdict))
+    # A run that was resumed, or that had a cache or an executor, sent other rows.
+    found = [each for each in compared(evidence, _without_cache(check), planned, verdict) if each.path != "queries"]
     others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in found))
     rest = tuple(each for each in found if each.path not in map(_fingerprint, others))
     then, now = (people.get("device", NUMPY) for people in (check.verdict["population"], verdict.population))

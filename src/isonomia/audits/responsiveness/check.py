@@ -29,6 +29,7 @@ from isonomia.audits.verdicts import introduce, new_verdict
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.loop import Outcome
 from isonomia.engine.observer import Observer
+from isonomia.models.meter import current_meter
 from isonomia.models.protocol import RecordedModel
 from isonomia.models.wrappers import unwrap
 from isonomia.records.verdict import Expression, Verdict
@@ -154,9 +155,11 @@ def _counterexamples(
     few = setup.reach.listable(check.prop.most_listed)
 
     def measure() -> Entry:
-        items, cleared = counterexamples(
-            setup.sets, setup.target, who, few, counts, check.seed, one_is_enough=check.prop.one_is_enough
-        )
+        sizes, enough = setup.reach.counts, check.prop.one_is_enough
+        with current_meter().further():
+            items, cleared = counterexamples(
+                setup.sets, setup.target, who, sizes, few, counts, check.seed, one_is_enough=enough
+            )
         return {"counterexamples": items, **({"cleared": cleared} if cleared else {})}
 
     # A check that was interrupted may be resumed, and end with others.

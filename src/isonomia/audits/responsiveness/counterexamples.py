@@ -16,6 +16,7 @@ from isonomia.engine.seeds import batch_rng
 from isonomia.interventions import Points, ReachableSets
 from isonomia.interventions.features import encoded
 from isonomia.models.checked import ask
+from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.columns import plain_value
 from isonomia.populations.recorded import table_of_rows
@@ -41,6 +42,7 @@ def counterexamples(
     sets: ReachableSets,
     target: TargetTest,
     who: Indices,
+    sizes: NDArray[np.float64],
     few: NDArray[np.bool_],
     counts: PersonCounts,
     seed: int,
@@ -49,6 +51,8 @@ def counterexamples(
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """The nearest points with the target prediction, for the first people who break the claim, the clearest first.
 
+    There are as many people as the budget covers; the last one may have fewer draws.
+
     ``few`` says whose points are all looked at; for others, the nearest of some fresh draws are given. For each person,
     the nearest point comes first; a person without a known point with the target has an entry without a point. Where
     ``one_is_enough``, people for whom a draw, or a change of one feature, finds a point do not break the claim: they
@@ -56,24 +60,36 @@ def counterexamples(
     """
     rng, cleared, kept = batch_rng(seed, _NEAREST_BATCH, 0), list[int](), dict[int, list[dict[str, Any]]]()
     for start in range(0, len(who), _PEOPLE):
-        shown = who[start : start + _PEOPLE]
+        shown, draws = _covered(who[start : start + _PEOPLE], sizes, few)
         listed, drawn = shown[few[shown]], shown[~few[shown]]
-        by_person = _of_people(sets.points(listed), target, every=True) if len(listed) else {}
-        found = set[int]()
-        if len(drawn):
-            points = sets.sample(FURTHER_DRAWS, rng, drawn.tolist())
-            by_person |= _of_people(points, target, every=False)
-            if one_is_enough:
-                found |= {person for person in drawn.tolist() if by_person[person][0]["point"] is not None}
-            if one_is_enough and not sets.by_chance:
-                single = single_changes(sets, points, drawn)
-                found |= set(single.owner[target(single)].tolist())
-            by_person |= {person: _with_earlier(by_person[person], person, counts) for person in drawn.tolist()}
+        try:
+            by_person = _of_people(sets.points(listed), target, every=True) if len(listed) else {}
+            found = set[int]()
+            if len(drawn):
+                points = sets.sample(draws, rng, drawn.tolist())
+                by_person |= _of_people(points, target, every=False)
+                if one_is_enough:
+                    found |= {person for person in drawn.tolist() if by_person[person][0]["point"] is not None}
+                if one_is_enough and not sets.by_chance:
+                    single = single_changes(sets, points, drawn)
+                    if len(single) <= current_meter().left:
+                        found |= set(single.owner[target(single)].tolist())
+                by_person |= {person: _with_earlier(by_person[person], person, counts) for person in drawn.tolist()}
+        except BudgetSpentError:
+            break  # the time is up
         cleared += sorted(found)
         kept |= {person: by_person[person] for person in shown.tolist() if person not in found}
-        if len(kept) >= _PEOPLE:
+        if len(kept) >= _PEOPLE or len(shown) < len(who[start : start + _PEOPLE]):
             break
     return [item for person in [*kept][:_PEOPLE] for item in kept[person]], cleared
+
+
+def _covered(who: Indices, sizes: NDArray[np.float64], few: NDArray[np.bool_]) -> tuple[Indices, int]:
+    """The first people whose points the budget covers, and how many draws each of them has."""
+    left = current_meter().left
+    if len(who) and not few[who[0]] and 1 <= left < FURTHER_DRAWS:
+        return who[:1], int(left)
+    return who[np.cumsum(np.where(few[who], sizes[who], FURTHER_DRAWS)) <= left], FURTHER_DRAWS
 
 
 AT_ONCE = 100_000

@@ -20,6 +20,7 @@ from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Outcome
 from isonomia.errors import ModelError, UnreliableModelError, UsageError, nearest
 from isonomia.evidence.binomial import least_draws, least_sequential_draws
+from isonomia.models.meter import BudgetSpentError
 from isonomia.populations.columns import plain_value
 from isonomia.spec.responsiveness import Responsiveness, classes_named
 from isonomia.spec.text import to_text
@@ -268,6 +269,8 @@ def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> E
             given = asker(some, False, True).prediction
         except UnreliableModelError:
             raise
+        except BudgetSpentError:
+            break
         except ModelError:
             continue  # the model need not answer for people whom the property is not about
         seen |= {plain_value(value) for value in (() if given is None else given)}

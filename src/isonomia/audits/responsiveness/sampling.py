@@ -8,9 +8,9 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from math import isinf
+from math import inf, isinf
 from typing import TypeAlias
 
 import numpy as np
@@ -20,12 +20,13 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, recalled_or_measured, unpacked
 from isonomia.audits.responsiveness.workers import DrawnPortion
-from isonomia.engine.journal import Clock, Entry
-from isonomia.engine.loop import Outcome, Steps, run_steps
+from isonomia.engine.journal import Clock, Entry, once
+from isonomia.engine.loop import AGAIN, Outcome, Steps, run_steps
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng
 from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
 from isonomia.interventions import Points
+from isonomia.models.meter import Meter, count, current_meter
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
 
@@ -40,6 +41,8 @@ _FIRST_TIMED = 1_000
 """How many points are put to the model together at first, where time is limited."""
 _FIRST, _GROWTH = 8, 1.25
 """The draws of the first round, and the factor by which each later one increases the total; any sizes are valid."""
+RESERVE = 0.1
+"""The share of a query budget that is left for counterexamples."""
 _STILL_LISTED = 100_000
 """A person with as many draws as points is decided by looking at all points, if there are at most this many."""
 
@@ -188,6 +191,8 @@ class PointBudget:
     clock: Clock
     sampler: PointSampler
     spent: bool = False
+    meter: Meter = field(default_factory=current_meter)
+    _looks: int = 0
 
     def portions(self, who: Indices, size: Floats) -> Iterator[Indices]:
         """People in portions that are looked at together, in order, without those for whom too little is left.
@@ -198,7 +203,7 @@ class PointBudget:
         """
         waiting, before, planned = who[:0] if self.spent else who, self.sampler.points, 0
         while len(waiting):
-            left = self.samples - before - planned
+            left = min(self.samples - before - planned, self._rows_left())
             enough = size[waiting] <= left
             self.spent |= not enough.all()
             waiting = waiting[enough]
@@ -209,8 +214,19 @@ class PointBudget:
             together = max(1, int(np.searchsorted(total, self._at_once(), side="right")))
             count = min(together, int(np.searchsorted(total, left, side="right")))
             planned += int(total[count - 1])
+            self.meter.promised = int(total[count - 1])
             yield waiting[:count]
             waiting = waiting[count:]
+
+    def _rows_left(self) -> float:
+        """How many rows may still be sent for points; kept, so that a replay leaves out the same people."""
+        if not self.meter.limited:
+            return inf
+        number, self._looks = self._looks, self._looks + 1
+        rows = once(self.clock.journal, f"queries {number}", lambda: {"rows": self.meter.rows})["rows"]
+        self.meter.was(rows)
+        left = (1.0 - RESERVE) * self.meter.queries - float(rows)
+        return left - min(left // 5, AGAIN)
 
     def _at_once(self) -> float:
         """How many points are looked at together."""
@@ -275,7 +291,8 @@ class PointSampler:
         Where time is not limited, workers draw all portions that are not in the journal at once.
         """
         journal, fresh = self.setup.check.journal, list[Iterator[DrawnPortion]]()
-        if isinf(self.setup.check.budget.seconds) and self.setup.check.pool is not None:
+        budget = self.setup.check.budget
+        if isinf(budget.seconds) and isinf(budget.queries) and self.setup.check.pool is not None:
             listed = list(portions)
             portions, new = iter(listed), []
             for part, who in enumerate(listed):
@@ -300,6 +317,7 @@ class PointSampler:
                 fresh.clear()
             if portion is None:
                 return self._draw(who, size, number, part)
+            count(portion.queries)
             # Once looking for duplicate points was not worth it, it is not tried again.
             distinct = portion.distinct if self._alike else len(who) * size
             alike = self._alike and portion.alike
@@ -335,5 +353,6 @@ class PointSampler:
         """Which points have the target prediction, how many rows were queried, and whether duplicates are likely."""
         target = self.setup.target
         target.alike, before = self._alike, target.distinct
-        hits = target(points)
+        with current_meter().untimed():  # the time was checked when these points were planned
+            hits = target(points)
         return hits, target.distinct - before, target.alike

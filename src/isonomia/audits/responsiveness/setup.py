@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,9 @@ from isonomia.audits.responsiveness.workers import PointWorkers, enumerate_by_wo
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.interventions import Memory, ReachableSets
+from isonomia.interventions.enumeration import Enumerated
 from isonomia.interventions.features import PersonError, encoded
+from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer
 from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census, Sample
@@ -75,6 +78,9 @@ class ResponsivenessSetup:
         prop, pool, memory = self.check.prop, self.check.pool, self.check.prop.memory
         if pool is not None and not pool.executing.here:
             memory = replace(memory or Memory(), enumerate=partial(enumerate_by_workers, pool))
+        if self.check.budget.seconds < inf:
+            memory = memory or Memory()
+            memory = replace(memory, enumerate=partial(_in_time, memory.enumerate))
         with _errors_by_row_of_table(self.members.rows):
             sets: ReachableSets = prop.actions.reach(self.people, memory)
         return sets
@@ -201,6 +207,13 @@ def recalled_or_measured(
     value = measure()
     journal.keep(key, lambda: pack(value))
     return value
+
+
+def _in_time(enumerate_all: Callable[..., Enumerated], *arguments: Any) -> Enumerated:
+    """List the moves of a block, unless the time is up."""
+    if current_meter().is_late:
+        raise BudgetSpentError("time")
+    return enumerate_all(*arguments)
 
 
 def table_of(check: Check[Responsiveness]) -> Table:

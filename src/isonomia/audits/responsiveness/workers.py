@@ -23,6 +23,7 @@ from isonomia.executors import Pool, Shared
 from isonomia.interventions import ReachableSets
 from isonomia.interventions.blocks import Boxes, FeatureBlock
 from isonomia.interventions.enumeration import Enumerated, enumerate_moves
+from isonomia.models.meter import metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import watch
@@ -81,11 +82,14 @@ class DrawnPortion:
         How many points of each person have the target prediction.
     distinct, alike
         How many different points there were, and whether looking for duplicates is worth it in the next portion.
+    queries
+        How many rows were sent to the model.
     """
 
     successes: Floats
     distinct: int
     alike: bool
+    queries: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +146,7 @@ def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int]) -> Dra
     asker = Asker(watch(told.model) if told.watched else told.model)
     target = replace(told.target, asker=asker, distinct=0, alike=True)
     points = told.sets.sample(size, batch_rng(told.seed, number, part), who.tolist())
-    hits = target(points)
+    with metering(None) as meter:
+        hits = target(points)
     successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)
-    return DrawnPortion(successes, target.distinct, target.alike)
+    return DrawnPortion(successes, target.distinct, target.alike, meter.rows)

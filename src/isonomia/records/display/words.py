@@ -27,6 +27,7 @@ __all__ = [
     "must_be",
     "quantities",
     "quantity_finding",
+    "queries",
     "risk",
     "rows",
     "scale_of",
@@ -79,6 +80,11 @@ def cost(verdict: Verdict) -> str:
     if verdict.proved:
         return "proved"
     return plural(verdict.samples, _SINGULAR[verdict.counted], verdict.counted)
+
+
+def queries(verdict: Verdict) -> str:
+    """How many rows were sent to the model; empty where there was none."""
+    return "" if verdict.queries is None else f"{plural(verdict.queries, 'row')} sent to the model"
 
 
 def early(verdict: Verdict) -> str:

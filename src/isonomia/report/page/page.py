@@ -13,7 +13,17 @@ from typing import Any
 from isonomia.records.database import run_command, with_records
 from isonomia.records.display.html import gauge_picture
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, cost, early, guarantee, level, looks, telling, worst_group
+from isonomia.records.display.words import (
+    SIGNS,
+    cost,
+    early,
+    guarantee,
+    level,
+    looks,
+    queries,
+    telling,
+    worst_group,
+)
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, summary_sentence
 from isonomia.report.files import write_file
@@ -429,6 +439,7 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Counts, by what they count."""
     general = (
         ("decided by", "proof") if verdict.proved else ("samples", cost(verdict)),
+        *((("queries", queries(verdict)),) if queries(verdict) else ()),
         ("stopped because", short(verdict.stopped, 120)),
     )
     groups = (("groups", short(worst_group(verdict), 300)),) if verdict.worst else ()

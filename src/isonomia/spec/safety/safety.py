@@ -42,6 +42,8 @@ class Safety:
         Whether to stop at the first violation; ``False`` spends the budget, to count violations.
     corners
         Whether cases at the ends of ranges are tried before any is drawn.
+    shrink
+        Whether violations are made as small as the budget allows.
     seconds
         How long the block may take for one case.
     known
@@ -72,6 +74,7 @@ class Safety:
     folder: str | None = None
     claim: str | None = None
     corners: bool = True
+    shrink: bool = True
 
     def __str__(self) -> str:
         return spec_text(self.spec)
@@ -97,6 +100,7 @@ def property(  # noqa: A001  (the word of the glossary)
     name: str | None = None,
     domains: Mapping[str, Any] | None = None,
     corners: bool = True,
+    shrink: bool = True,
 ) -> Safety:
     """A k-safety property from a specification in Nomos.
 
@@ -138,6 +142,9 @@ def property(  # noqa: A001  (the word of the glossary)
         Whether some cases at the ends of ranges are tried before any is drawn. One that violates what must always be
         true is proof. They are not random cases: no share, and no *holds*, rests on them. None are tried separately
         where every case is tried, or where violations are counted (``stop_early=False``).
+    shrink
+        Whether violations are made smaller, which sends further rows to the model: logarithmically many, and with a
+        budget of samples at most a quarter of the rows of the samples.
 
     Raises
     ------
@@ -151,8 +158,9 @@ def property(  # noqa: A001  (the word of the glossary)
         raise UsageError(f"expected eps, the share of cases left open, between 0 and 1, but got eps={eps!r}")
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise UsageError(f"expected seconds, the time for one case, above 0, but got seconds={seconds!r}")
-    if not isinstance(corners, bool):
-        raise UsageError(f"expected corners as True or False, but got corners={corners!r}")
+    for option, flag in (("corners", corners), ("shrink", shrink)):
+        if not isinstance(flag, bool):
+            raise UsageError(f"expected {option} as True or False, but got {option}={flag!r}")
     spec = parse_nomos(text)
     _check_domains(domains or {}, spec)
     return Safety(
@@ -171,6 +179,7 @@ def property(  # noqa: A001  (the word of the glossary)
         domains=dict(domains or {}),
         folder=None if file is None else str(file.parent),
         corners=corners,
+        shrink=shrink,
     )
 
 

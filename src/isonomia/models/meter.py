@@ -1,0 +1,200 @@
+"""The meter of a check: every row that is sent to the model is counted here, and refused beyond the budget.
+
+A check runs inside :func:`metering`. Whatever asks the model for it, be it a batch, an edge case, a step of shrinking
+or a second question, reaches the model through :func:`send`, which charges the meter of the running check. Answers that
+come from a cache, a journal or an earlier check are not sent and cost nothing. Beyond the budget the meter raises
+:class:`BudgetSpentError`; the step that is running ends there and keeps what it has.
+
+Worker processes have no meter of their own: the caller is charged when a table is sent to them
+(:class:`~isonomia.models.parallel.Spread`), or when their results come back (:func:`count`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from math import inf
+
+from isonomia.models.protocol import Answer, AroundModel, Model
+from isonomia.populations.table import Table
+
+__all__ = ["BudgetSpentError", "Meter", "charge", "count", "current_meter", "metering", "send", "unmetered"]
+
+
+FURTHER_SHARE, LEAST_FURTHER = 4, 64
+"""With a budget of samples, second questions, shrinking and showing together send at most a quarter as many rows as the
+samples, or 64 where that is more: enough to shrink five violations. It limits what is shown, never the answer."""
+
+
+class BudgetSpentError(BaseException):
+    """The budget does not cover the next rows.
+
+    It is no ``Exception``: code that turns every exception of a model into a failed case must not catch it.
+
+    Attributes
+    ----------
+    reason
+        ``"queries"`` or ``"time"``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a check has asked its model, and what it may still ask.
+
+    Guarantee: ``rows`` never exceeds ``queries``, and no rows are sent once ``seconds`` have passed, except for what is
+    :meth:`untimed`: a first batch. A call that is running is not cut off, so the time may be exceeded by one call.
+
+    Attributes
+    ----------
+    queries, seconds
+        The most rows, and the longest time.
+    counted
+        Whether the number of samples is limited, so that :meth:`further` rows are, too.
+    rows
+        The rows sent so far, in this run and in the runs that it resumes.
+    promised
+        How many more rows the batch that is running needs; second questions leave them alone.
+    """
+
+    queries: float = inf
+    seconds: float = inf
+    counted: bool = False
+    rows: int = 0
+    promised: int = 0
+    _further: int = 0
+    _began: float = field(default_factory=lambda: time.monotonic())
+
+    @property
+    def left(self) -> float:
+        """How many more rows may be sent; 0 once the time is up."""
+        return 0 if self.is_late else max(self.queries - self.rows, 0)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() - self._began >= self.seconds
+
+    @property
+    def limited(self) -> bool:
+        """Whether the number of rows is limited."""
+        return self.queries < inf
+
+    def charge(self, rows: int) -> None:
+        """Count rows before they are sent.
+
+        Raises
+        ------
+        BudgetSpentError
+            Where the budget does not cover them; nothing is counted then.
+        """
+        if self.rows + rows > self.queries:
+            raise BudgetSpentError("queries")
+        if self.is_late:
+            raise BudgetSpentError("time")
+        self.rows += rows
+        self.promised = max(self.promised - rows, 0)
+
+    @contextmanager
+    def again(self, rows: int) -> Iterator[int]:
+        """Ask second questions about at most ``rows`` rows; gives how many of them the budget covers."""
+        promised, before = self.promised, self.rows
+        yield int(min(max(self.left - promised, 0), rows))
+        self.promised, self._further = promised, self._further + self.rows - before
+
+    def was(self, rows: int) -> None:
+        """Take over what a run that is resumed or replayed had sent by now."""
+        self.rows = max(self.rows, rows)
+
+    @contextmanager
+    def untimed(self) -> Iterator[None]:
+        """Send rows whatever the time."""
+        before, self.seconds = self.seconds, inf
+        try:
+            yield
+        finally:
+            self.seconds = before
+
+    @contextmanager
+    def at_most(self, rows: float) -> Iterator[None]:
+        """Lower the limit to this many more rows for one step."""
+        before = self.queries
+        self.queries = min(before, self.rows + rows)
+        try:
+            yield
+        finally:
+            self.queries = before
+
+    @contextmanager
+    def further(self, rows: float = inf) -> Iterator[None]:
+        """Send rows that are not samples: at most ``rows``, and where samples are limited, the stated share of them."""
+        share = max(LEAST_FURTHER, (self.rows - self._further) // FURTHER_SHARE) - self._further
+        began = self.rows
+        try:
+            with self.at_most(min(rows, share) if self.counted else rows):
+                yield
+        finally:
+            self._further += self.rows - began
+
+
+_CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+def current_meter() -> Meter:
+    """The meter of the running check; one without limits where no check is running."""
+    return _CURRENT.get() or Meter()
+
+
+@contextmanager
+def metering(meter: Meter | None) -> Iterator[Meter]:
+    """Charge a meter for every row that is sent inside; ``None`` for a new one without limits."""
+    meter = meter or Meter()
+    token = _CURRENT.set(meter)
+    try:
+        yield meter
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def unmetered() -> Iterator[None]:
+    """Charge nobody inside: these rows were charged when they were handed to a worker."""
+    token = _CURRENT.set(None)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def charge(rows: int) -> None:
+    """Charge the running check for rows, if there is one."""
+    meter = _CURRENT.get()
+    if meter is not None:
+        meter.charge(rows)
+
+
+def count(rows: int) -> None:
+    """Count rows that workers have sent for the running check; they are not refused afterwards."""
+    meter = _CURRENT.get()
+    if meter is not None:
+        meter.rows += rows
+
+
+def send(model: Model, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+    """Let a model answer. A wrapper passes the rows on by this function, so that they are charged once, where they end.
+
+    Raises
+    ------
+    BudgetSpentError
+        Where the budget of the running check does not cover the rows.
+    """
+    if not isinstance(model, AroundModel):
+        charge(table.rows)
+    return model.answer(table, want_score=want_score, want_prediction=want_prediction)
