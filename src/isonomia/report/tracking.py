@@ -33,8 +33,8 @@ def log_to_mlflow(
 
     Metrics are ``isonomia/NAME/estimate``, ``low``, ``high``, ``threshold``, ``samples``, ``queries``, ``risk`` and
     ``holds`` (1 or 0, or absent where it is undecided). Tags are ``isonomia.answer`` for all properties together,
-    ``isonomia.NAME`` for each, the version, and the fingerprints of model and data. Artifacts, in the folder ``isonomia``, are
-    ``report.html``, ``verdicts.json`` and, where it is given, ``evidence.json``.
+    ``isonomia.NAME`` for each, the version, and the fingerprints of model and data. Artifacts, in the folder
+    ``isonomia``, are ``report.html``, ``verdicts.json`` and, where it is given, ``evidence.json``.
 
     Parameters
     ----------
