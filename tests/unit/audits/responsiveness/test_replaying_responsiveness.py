@@ -43,7 +43,7 @@ def test_a_journal_that_lacks_a_step_cannot_be_repeated() -> None:
         made = CHECKS[name]()
         _, entries = made.run()
         for key in entries:
-            if key not in {"population", "model"}:
+            if key not in {"population", "model", "queries"}:  # old records have no count of queries
                 with pytest.raises(NothingMoreError):
                     made.replayed({other: entry for other, entry in entries.items() if other != key})
 
