@@ -26,13 +26,12 @@ from isonomia.audits.ksafety.choices import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
 from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.setup import FreshInputs, Inputs, Setup, worth_drawing
+from isonomia.audits.ksafety.shrinking import SHRUNK, shrink_all
 from isonomia.audits.ksafety.violations import (
-    SHRUNK,
     Violations,
     ViolationSummary,
     is_proof,
     show_violations,
-    shrink_all,
 )
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once

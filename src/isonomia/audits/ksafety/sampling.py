@@ -22,8 +22,9 @@ from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, t
 from isonomia.audits.ksafety.evaluate import Evaluation
 from isonomia.audits.ksafety.evidence import PAIRS, RateState, Tally, beyond_noise, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
+from isonomia.audits.ksafety.shrinking import shrink_all
 from isonomia.audits.ksafety.verdict import SafetyOutcome
-from isonomia.audits.ksafety.violations import Violation, ViolationSummary, shrink_all
+from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases, CaseWorkers, JudgedCases
 from isonomia.audits.rates.sampling import UNLIMITED
 from isonomia.audits.verdicts import why_stopped

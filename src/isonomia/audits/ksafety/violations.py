@@ -1,35 +1,26 @@
-"""Violations: all distinct ones kept, as columns; the smallest of them shrunk and shown.
+"""Violations: all distinct ones kept, as columns; the smallest of them shown.
 
 Two violations are the same when their inputs and their random choices are. A case is remembered by 128 bits computed
 from its numbers: among ``n`` cases, two different ones are taken for one with probability below ``n**2 / 2**129``,
 2e-27 for a million. A remembered case takes 16 bytes, and about 50 while new ones are sorted in. Beyond
 ``MAX_DISTINCT`` cases nothing is remembered, and all that is known is that there are more.
-
-A violation is shrunk to the smallest change that still violates: fewest features, then nearest values. The inputs stay;
-the random choices are varied. Where there are few, all of them are tried, and the result is the smallest there is.
-Elsewhere each choice is moved in turn, by steps that are halved each time, which takes logarithmically many cases. All
-of it ends where the budget does, with the smallest change found by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, Judgement, Runner, every_choice, joined_cases, prepare
-from isonomia.audits.ksafety.choices import GivenChoices, OpenChoiceError
+from isonomia.audits.ksafety.cases import Cases, Judgement, Runner, joined_cases
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import Value, is_column
-from isonomia.audits.ksafety.evidence import Tally
-from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
 from isonomia.engine.journal import Entry
-from isonomia.errors import ModelError, UnreliableModelError
-from isonomia.models.meter import BudgetSpentError, current_meter
+from isonomia.models.meter import BudgetSpentError
 from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain
 from isonomia.records.violations import ViolationSet
@@ -38,7 +29,6 @@ from isonomia.spec.nomos.text import expression_text
 __all__ = [
     "KEPT",
     "SHOWN",
-    "SHRUNK",
     "DistinctCount",
     "Violation",
     "ViolationSummary",
@@ -48,7 +38,6 @@ __all__ = [
     "is_proof",
     "show",
     "show_violations",
-    "shrink_all",
 ]
 
 MAX_DISTINCT = 2**22
@@ -59,19 +48,6 @@ KEPT = 256
 
 SHOWN = 10
 """How many counterexamples among all cases, or among those drawn, a verdict holds."""
-
-SHRUNK = 5
-"""How many violations are shrunk."""
-
-ENOUGH = 1_000
-"""The most choices of one input that are all tried."""
-
-ROUNDS = 4
-"""How many times every choice is moved at most. Together with ``PRECISION`` it limits the cases of one violation to 250
-for each choice."""
-
-PRECISION = 1e-9
-"""A real choice is moved by no less than this share of its range."""
 
 LATER = 2**16
 """New digests are sorted in once this many are waiting."""
@@ -444,119 +420,6 @@ def is_proof(program: CompiledSpec, counterexample: Mapping[str, Any]) -> bool:
     """Whether a counterexample is proof: it violates an ``ensures`` that must always be true."""
     strict = [expression_text(item.condition) for item in program.spec.ensures if item.always]
     return any(text in counterexample["violates"] for text in strict)
-
-
-def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violation]:
-    """The violations, with the first ``SHRUNK`` of them shrunk, the smallest first.
-
-    Each gets an equal part of the rows that are left, without those that showing them takes.
-    """
-    meter, tried = current_meter(), list(violations)
-    shown = (runner.program.k or 1) * len(tried)
-    for index in range(min(SHRUNK, len(tried))):
-        with meter.at_most(max(meter.left - shown, 0) / (min(SHRUNK, len(tried)) - index)):
-            tried[index] = _shrunk(runner, tried[index])
-    return sorted(tried, key=lambda violation: violation.cost)
-
-
-def _shrunk(runner: Runner, violation: Violation) -> Violation:
-    """The smallest change of the same inputs that still violates, as far as the budget allows."""
-    if not violation.case.choices:
-        return replace(violation, minimal=True)
-    if runner.draws:
-        return violation
-    begun = replace(violation.case, choices=(), parts=np.ones(1, dtype=np.int64))
-    tally = Tally.empty(len(runner.program.ensures))
-    max_n = min(ENOUGH, current_meter().left // (runner.program.k or 1))
-    try:
-        choices = every_choice(runner.program, violation.domain, begun, max_n, tally, runner.workers)
-    except RaisedEverywhereError:
-        choices = None
-    if choices is None:
-        return _moved(runner, violation)
-    for cases in choices:
-        smaller = _best(runner, violation, cases)
-        if smaller is None:
-            return violation
-        violation = smaller
-    return replace(violation, minimal=True)
-
-
-def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation | None:
-    """The smallest among a violation and those of some cases that violate; ``None`` where the budget is spent."""
-    if not len(cases):
-        return violation
-    try:
-        judgement = runner.run(violation.domain, cases)
-    except UnreliableModelError:
-        raise
-    except BudgetSpentError:
-        return None
-    except (ModelError, RaisedEverywhereError):
-        return violation  # nothing is known about any of these
-    changed, bad = judgement.changed, np.flatnonzero(judgement.violating)
-    if not len(bad):
-        return violation
-    least = bad[np.lexsort((changed[1, bad], changed[0, bad]))[0]]
-    cost = (float(changed[0, least]), float(changed[1, least]))
-    if cost < violation.cost:
-        return Violation(violation.domain, judgement.cases.take(np.array([least])), cost)
-    return violation
-
-
-def _moved(runner: Runner, violation: Violation) -> Violation:
-    for _ in range(ROUNDS):
-        before = violation.cost
-        for site in range(len(violation.case.choices)):
-            violation = _along(runner, violation, site)
-        if violation.cost >= before or len(violation.case.choices) == 1:
-            break
-    return violation
-
-
-def _along(runner: Runner, violation: Violation, site: int) -> Violation:
-    """Move one choice, the others fixed: to zero, then by steps from half its range on, each half as long as the last.
-
-    While no step has made the change smaller, both directions are tried; then only the one that did.
-    """
-    ends = _range(runner, violation, site)
-    if ends is None:
-        return violation
-    low, high, whole = ends
-    step, signs = high - low, [-1.0, 1.0]
-    values = np.clip([0.0], low, high)
-    while True:
-        here = float(violation.case.choices[site][0])
-        values = np.unique(np.round(values) if whole else values)
-        values = values[(values != here) & (values >= low) & (values <= high)]
-        varied = _varied(violation.case, site, values.astype(np.int64) if whole else values)
-        smaller = _best(runner, violation, varied)
-        if smaller is None:
-            return violation
-        if smaller is not violation and step < high - low:
-            signs = [float(np.sign(float(smaller.case.choices[site][0]) - here))]
-        violation, here = smaller, float(smaller.case.choices[site][0])
-        step = np.ceil(step / 2.0) if whole and step > 1.0 else step / 2.0
-        if step < (1.0 if whole else PRECISION * (high - low)):
-            return violation
-        values = here + step * np.asarray(signs)
-
-
-def _range(runner: Runner, violation: Violation, site: int) -> tuple[float, float, bool] | None:
-    """What could be chosen here; ``None`` where a seed is chosen."""
-    try:
-        prepare(runner.program, violation.domain, violation.case.inputs, GivenChoices(violation.case.choices[:site]))
-    except OpenChoiceError as choice:
-        if choice.kind == "seed":
-            return None
-        low, high = float(choice.low[0]), float(choice.high[0])
-        return (float(np.ceil(low)), float(np.floor(high)), True) if choice.kind == "whole" else (low, high, False)
-    return None
-
-
-def _varied(case: Cases, site: int, values: NDArray[np.int64] | NDArray[np.float64]) -> Cases:
-    again = case.take(np.zeros(len(values), dtype=np.intp))
-    return replace(again, choices=(*again.choices[:site], values, *again.choices[site + 1 :]))
 
 
 def show_violations(runner: Runner, violations: Sequence[Violation]) -> tuple[list[dict[str, Any]], int]:
