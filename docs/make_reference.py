@@ -174,7 +174,9 @@ SHORT = {
     "a list of texts": "texts",
     "tables of its own": "tables",
     "a number of samples or text such as '1e6, 5min'": "samples, or '1e6, 5min'",
-    "'any', 'once' or a number of planned looks": "'any', 'once', or a number",
+    "'any', 'once', a number of planned looks, or 'of 5' for one of five reports, which the records count": (
+        "'any', 'once', a number, or 'of 5'"
+    ),
 }
 """What a key takes, as an error message says it, and here."""
 

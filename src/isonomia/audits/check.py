@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -22,12 +23,14 @@ from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer, Silent
 from isonomia.engine.seeds import fresh_seed, root
 from isonomia.errors import UsageError, nearest
+from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.wrappers import spread, without_outcome
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population
+from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
@@ -171,17 +174,37 @@ def checked_width(value: float | None) -> float | None:
 def checked_looks(value: str | int, method: str) -> str | int:
     """How often the draws are looked at."""
     number = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
-    if not number and value not in ("any", "once"):
+    if not number and value not in ("any", "once") and planned_report(value) is None:
         hint = nearest(value, ("any", "once")) if isinstance(value, str) else ""
         raise UsageError(
-            "expected looks as 'any' (whenever one likes), 'once' (at the end) or a whole number of planned looks, but "
-            f"got looks={value!r}.{hint}"
+            "expected looks as 'any' (whenever one likes), 'once' (at the end), a whole number of planned looks, or "
+            "which one this is and after how many rows the earlier ones were, '3 of 5 after 2000, 4000', but got "
+            f"looks={value!r}.{hint}"
         )
     if value != "any" and method != "auto":
         raise UsageError(
             f"looks={value!r} has a method of its own, but got method={method!r}: leave out one of the two"
         )
     return int(value) if number else value
+
+
+def counted_looks(value: str | int, population: Any) -> str | int:
+    """For ``"of 5"`` the report that this is, where the earlier looks at the population are on record."""
+    if not isinstance(value, str) or not re.fullmatch(r"of \d+", value):
+        return value
+    looks = population.looks if isinstance(population, Sample | RecordedPopulation) else None
+    if looks is None:
+        raise UsageError(
+            f"expected which of the looks this is, since no record is kept, but got looks={value!r}: say '1 {value}', "
+            f"then '2 {value} after 2000' with the number of rows at the first, or use isonomia run, which counts"
+        )
+    count = int(value.removeprefix("of "))
+    if len(looks) >= count:
+        rows = ", ".join(f"{size:,}" for size in looks)
+        raise UsageError(
+            f"expected at most {count} looks, as planned, but there were {len(looks)} before: at {rows} rows"
+        )
+    return f"{len(looks) + 1} {value}" + (f" after {', '.join(map(str, looks))}" if looks else "")
 
 
 def checked_workers(value: int) -> int:
@@ -300,9 +323,12 @@ def check(
         How often the draws are looked at. ``"any"``: after every batch, and as often as you like; the check may stop as
         soon as it is decided. ``"once"``: all rows of a table, or as many people as the budget says, and one look at
         the end. It needs fewer people and gives narrower intervals, but is valid for this one look only: checking the
-        same people again until the answer pleases breaks it. A number: that many equally spaced looks, among which
-        ``delta`` is divided. Properties about rates have exact tests for this; elsewhere the verdict says that it was
-        decided as under ``"any"``, which is valid for any number of looks.
+        same people again until the answer pleases breaks it. ``"3 of 5 after 2000, 4000"``: the third of five planned
+        reports on a table that grows, with the numbers of rows at the earlier ones; most of ``delta`` is left for the
+        last, which is hardly less sharp than a single look. A number: for a sample one of so many reports, each with an
+        equal part of ``delta``; for other populations so many equally spaced looks in this check. Properties about
+        rates have exact tests for this; elsewhere the verdict says that it was decided as under ``"any"``, which is
+        valid for any number of looks.
     stop
         When a check of rates ends. ``"decided"``: as soon as there is an answer. ``"precise"``: once there is one and
         the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when everybody was counted or
@@ -387,6 +413,10 @@ def new_check(
     audit = audit_for(prop)
     people: Any = None if population is None and audit.imports(prop) else checked_population(population)
     at_random = checked_flag("random_model", random_model)
+    looks = checked_looks(counted_looks(looks, people), method)
+    report = planned_report(looks)
+    if report is not None and isinstance(people, Sample) and people.looks is None:
+        people = people.continuing(report[1])
     if stop != "decided" and audit.kind != "rates":
         raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
     held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
@@ -409,7 +439,7 @@ def new_check(
         ranges=checked_ranges(ranges or {}),
         control=checked_control(control),
         random_model=at_random,
-        looks=checked_looks(looks, method),
+        looks=looks,
         stop=checked_stop(stop, checked_width(width), looks),
         width=checked_width(width),
     )

@@ -69,7 +69,7 @@ def check(
     ] = "auto",
     looks: Annotated[
         str,
-        typer.Option(metavar="any|once|N", help="How many looks: any number, once at the end, or N."),
+        typer.Option(metavar="any|once|N", help="How many looks: any number, once, N, or which: 2 of 5 after 2000."),
     ] = "any",
     stop: Annotated[
         str,

@@ -70,7 +70,7 @@ def measure(
     delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.", parser=as_risk)] = 0.05,
     looks: Annotated[
         str,
-        typer.Option(metavar="any|once|N", help="How many looks: any number, once at the end, or N."),
+        typer.Option(metavar="any|once|N", help="How many looks: any number, once, N, or which: 2 of 5 after 2000."),
     ] = "once",
     ranges: Annotated[
         list[str] | None,

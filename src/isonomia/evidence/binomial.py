@@ -1,13 +1,14 @@
-"""Exact binomial computations for a number of draws fixed beforehand: limits for a share, sample sizes and power."""
+"""Exact binomial computations for numbers of draws fixed beforehand: limits for a share, sample sizes and power."""
 
 from __future__ import annotations
 
-from math import ceil, log, log1p, sqrt
+from collections.abc import Sequence
+from math import asin, ceil, log, log1p, log2, pi, sin, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betainccinv, betaincinv, ndtri
+from scipy.special import betainc, betainccinv, betaincinv, gammaln, ndtri
 
 from isonomia.errors import UsageError
 from isonomia.evidence.confidence_sequences import log_wealth_below
@@ -21,6 +22,8 @@ __all__ = [
     "least_draws",
     "least_sequential_draws",
     "lower_limit",
+    "planned_lower_limit",
+    "planned_upper_limit",
     "power_below",
     "upper_limit",
 ]
@@ -55,6 +58,92 @@ def upper_limit(successes: ArrayLike, n: ArrayLike, delta: float) -> Floats:
     inside = s < total
     value = betainccinv(np.where(inside, s + 1.0, 1.0), np.where(inside, total - s, 1.0), delta)
     return np.where(inside, value, 1.0)
+
+
+def planned_lower_limit(successes: float, sizes: Sequence[int], risks: Sequence[float], looks: int) -> float:
+    """The exact lower limit at the last of several looks, whose numbers of draws were fixed beforehand.
+
+    Guarantee: with the limits of the earlier looks computed in the same way, ``P(some limit exceeds p) <= risks[-1]``
+    for every ``p``. Proof: the candidate rates are cut into cells, the same at every look. For the upper end ``q`` of a
+    cell the boundaries ``b_i`` are chosen look by look, each the least with ``P_q(S_1 >= b_1 or ... or S_i >= b_i) <=
+    risks[i]``, which is computed by convolving counts. That event only becomes rarer for smaller rates, so the bound
+    is valid in the whole cell. A cell is excluded at look ``i`` if ``S_i >= b_i``; the limit is the lower end of the
+    first cell that is not. Below :func:`lower_limit` at ``risks[i] - risks[i - 1]`` every cell is excluded, since
+    that tail and the risk spent before add up to at most ``risks[i]``; so the search begins there.
+
+    Parameters
+    ----------
+    successes
+        How many draws said yes at the last look.
+    sizes, risks
+        The number of draws at each look so far, and the risk spent up to it.
+    looks
+        How many looks are planned.
+    """
+    if successes <= 0 or not sizes[-1]:
+        return 0.0
+    spent = risks[-2] if len(risks) > 1 else 0.0
+    least = float(lower_limit(successes, sizes[-1], risks[-1] - spent))
+    if looks == 1 or sizes[-1] > MAX_CONVOLVED:
+        return least
+    cells = 2 ** max(10, ceil(log2(CELLS_PER_ERROR * sqrt(looks * max(sizes[0], 1)))))
+    cell = int(2.0 * cells / pi * asin(sqrt(least)))
+    while cell < cells and _chance_of_exclusion(successes, _edge(cell + 1, cells), sizes, risks) <= risks[-1]:
+        cell += 1
+    return _edge(cell, cells)
+
+
+def planned_upper_limit(successes: float, sizes: Sequence[int], risks: Sequence[float], looks: int) -> float:
+    """The upper limit in the sense of :func:`planned_lower_limit`."""
+    return 1.0 - planned_lower_limit(sizes[-1] - successes, sizes, risks, looks)
+
+
+MAX_CONVOLVED = 1_000_000
+"""With more draws, convolving would take seconds; the limit is then that of the last look's own part of the risk, which
+is valid too. Changes power only."""
+
+CELLS_PER_ERROR = 300
+"""How many cells there are for each standard error, about, at the last of equally spaced looks: a limit is at most
+half a percent of the interval lower than it could be. Any number is valid."""
+
+ROUNDING = 1e-8
+"""By how much a computed tail may be too small, relatively: the logarithms of factorials of a million are off by 1e-9.
+Tails are enlarged by it, so that no limit is too high."""
+
+
+def _edge(cell: int, cells: int) -> float:
+    """The lower end of a cell; cells are equally wide on the scale on which all rates have the same error."""
+    return sin(pi * cell / (2.0 * cells)) ** 2
+
+
+def _chance_of_exclusion(successes: float, rate: float, sizes: Sequence[int], risks: Sequence[float]) -> float:
+    """The chance that a rate is excluded at an earlier look, or that the last has at least so many successes."""
+    left, first, excluded, before = np.ones(1), 0, 0.0, 0
+    for look, (size, risk) in enumerate(zip(sizes, risks, strict=True)):
+        counts, pmf = _pmf(size - before, rate)
+        left, first, before = np.convolve(left, pmf), first + counts, size
+        tails = (1.0 + ROUNDING) * np.cumsum(left[::-1])[::-1]
+        if look == len(sizes) - 1:
+            place = max(int(successes) - first, 0)
+            return excluded + (float(tails[place]) if place < len(tails) else 0.0)
+        boundary = int(np.argmax(np.append(tails, 0.0) <= risk - excluded))
+        excluded += float(tails[boundary]) if boundary < len(tails) else 0.0
+        left = left[:boundary] if boundary else np.zeros(1)
+    return excluded
+
+
+def _pmf(n: int, rate: float) -> tuple[int, Floats]:
+    """The probabilities of the numbers of successes around the mean, and the least such number.
+
+    By Bernstein's inequality fewer than 1e-17 of all draws are further away than nine deviations and fifty.
+    """
+    reach = 9.0 * sqrt(n * rate * (1.0 - rate)) + 50.0
+    low, high = max(0, int(n * rate - reach)), min(n, ceil(n * rate + reach))
+    k = np.arange(low, high + 1)
+    if rate >= 1.0:
+        return n, np.ones(1)
+    logs = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0) + k * log(rate) + (n - k) * log1p(-rate)
+    return low, np.exp(logs)
 
 
 def half_space_p_values(

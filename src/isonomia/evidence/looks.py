@@ -9,12 +9,15 @@ the risk is spread over the ends of the intervals follows from what would be a m
 - *one of k parts* is the other way round, and *not* swaps the two;
 - the largest of k quantities is above a value if one of them is, and below it if all are.
 
-The risk is divided equally over the looks. Guarantee: the answer is wrong with probability at most ``delta``, if the
-draws are independent, the numbers of draws at the looks do not depend on what was drawn, and nobody looks in between.
+Several looks spend the risk as :class:`LookPlan` says, most of it at the last. Guarantee: the probability that the
+answer of any of the looks is wrong is at most ``delta``, if the draws are independent, the numbers of draws at the
+looks do not depend on what was drawn, and nobody looks in between.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.evidence.binomial import lower_limit, upper_limit
+from isonomia.evidence.binomial import lower_limit, planned_lower_limit, planned_upper_limit, upper_limit
 from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.normal_form import as_chosen, compared, find_extreme
@@ -52,12 +55,14 @@ __all__ = [
     "ExtremePart",
     "Findings",
     "LookEvidence",
+    "LookPlan",
     "LookState",
     "MeanPart",
     "NoLookError",
     "Part",
     "RatesPart",
     "looks_for",
+    "planned_report",
 ]
 
 Floats = NDArray[np.float64]
@@ -70,6 +75,54 @@ MAX_RATES = 8
 MAX_CASES = 64
 """How many quantities the ``min``, ``max`` and ``abs`` of one comparison may choose from: each has its own limits.
 With more, bets decide. Changes power only."""
+
+
+LAST = 0.85
+"""The part of the risk that the last of several looks has, where looks share it by Bonferroni's inequality: its
+intervals are then at most 1.08 times as wide as those of a single look, for risks up to 0.1. Of the rest, each look has
+as much as all before it together. Any parts that add up to 1 are valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookPlan:
+    """How many looks are planned, which of them are made here, and what each spends of the risk.
+
+    Attributes
+    ----------
+    count
+        How many looks are planned in all.
+    made
+        How many looks at the first of these draws earlier reports made; they are not made again.
+    equal
+        Whether each look has an equal part, since it is not known which of them this is.
+    """
+
+    count: int = 1
+    made: int = 0
+    equal: bool = False
+
+    def share(self, number: int) -> float:
+        """The part of the risk of one look; those of all looks add up to 1."""
+        if self.equal or self.count == 1:
+            return 1.0 / self.count
+        return LAST if number == self.count else (1.0 - LAST) * 2.0 ** (max(number, 2) - self.count)
+
+    def spent(self, number: int) -> float:
+        """The part of the risk that a single rate, whose boundaries are exact, may have spent up to a look.
+
+        The power leaves the last look at most 1.03 times as wide as a single one.
+        """
+        return float(number / self.count) ** (4.5 if self.count <= 5 else 6.0)
+
+
+def planned_report(looks: str | int) -> tuple[int, tuple[int, ...]] | None:
+    """For ``"3 of 5 after 2000, 4000"`` the 5, and the rows of the earlier reports; ``None`` for other looks."""
+    found = re.fullmatch(r"(\d+) of (\d+)(?: after (\d+(?:, ?\d+)*))?", str(looks))
+    if found is None:
+        return None
+    sizes = tuple(int(size) for size in (found[3] or "").split(",") if size)
+    right = len(sizes) == int(found[1]) - 1 < int(found[2]) and list(sizes) == sorted({*sizes} - {0})
+    return (int(found[2]), sizes) if right else None
 
 
 class NoLookError(Exception):
@@ -137,7 +190,7 @@ class LookState:
 
 @dataclass(frozen=True)
 class LookEvidence:
-    """Looks after certain batches and at no other time, each with an equal part of the risk.
+    """Looks after certain batches and at no other time, each with its part of the risk.
 
     Attributes
     ----------
@@ -149,6 +202,8 @@ class LookEvidence:
         The risk.
     after
         After how many batches it looks, in order. The last look ends the check.
+    plan
+        Which looks these are, and what they spend.
     """
 
     formula: Formula
@@ -157,11 +212,12 @@ class LookEvidence:
     streams: tuple[Row | None, ...]
     delta: float
     after: tuple[int, ...]
+    plan: LookPlan = LookPlan()
 
     @property
     def method(self) -> str:
         """One look, or several that were planned."""
-        return "one look" if len(self.after) == 1 else "planned looks"
+        return "one look" if self.plan.count == 1 else "planned looks"
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
@@ -194,7 +250,7 @@ class LookEvidence:
         batches = state.batches + 1
         kept = {channel: (*earlier, tallies[channel]) for channel, earlier in state.tallies.items()}
         state = LookState(batches, kept)
-        return replace(state, findings=self._look(state)) if batches in self.after else state
+        return replace(state, findings=self._look(state)) if batches in self.after[self.plan.made :] else state
 
     def decision(self, state: LookState) -> bool | None:
         """What the look at these draws says; nothing between looks."""
@@ -206,7 +262,7 @@ class LookEvidence:
 
     def _look(self, state: LookState) -> Findings | None:
         """What a look finds; ``None`` where it decides nothing and more looks follow."""
-        risk, table = self.delta / len(self.after), _Draws.of(state)
+        risk, table = self._at(state)
         if (
             state.batches != self.after[-1]
             and self._judged(self.formula, risk, risk, replace(table, quick=True))[0] is None
@@ -214,6 +270,13 @@ class LookEvidence:
             return None
         answer, intervals = self._judged(self.formula, risk, risk, table)
         return Findings(answer, tuple(intervals), {leaf: table.leaf_ends(leaf, risk) for leaf in table.batches})
+
+    def _at(self, state: LookState) -> tuple[float, _Draws]:
+        """The risk of the look that comes next or now, and the draws."""
+        index = min(bisect_left(self.after, state.batches), len(self.after) - 1)
+        plan, share = self.plan, self.plan.share(index + 1)
+        ends = () if plan.equal or plan.count == 1 else self.after[: index + 1]
+        return self.delta * share, replace(_Draws.of(state), ends=ends, plan=plan, share=share)
 
     def _judged(self, formula: Formula, true: float, false: float, table: _Draws) -> tuple[bool | None, list[Ends]]:
         """Whether a formula holds, given the risk of each answer, and the intervals of what it compares."""
@@ -269,7 +332,8 @@ class LookEvidence:
         level whatever it rejects at a smaller one. Where the whole claim holds, all comparisons do, at the risk of that
         answer. The intervals hold for all of them at once, each end at its part of the risk.
         """
-        risk, table = self.delta / len(self.after), _Draws.of(state)
+        risk, table = self._at(state)
+        table = replace(table, ends=())  # Holm's levels differ from look to look, so that Bonferroni's parts are used
         links = [next(compared(comparison)) for comparison in comparisons]
         each = risk / len(links)
         intervals = []
@@ -310,7 +374,12 @@ class LookEvidence:
 
 
 def looks_for(
-    formula: Formula, ranges: Ranges, streams: Sequence[Row | None], delta: float, after: Sequence[int]
+    formula: Formula,
+    ranges: Ranges,
+    streams: Sequence[Row | None],
+    delta: float,
+    after: Sequence[int],
+    plan: LookPlan | None = None,
 ) -> LookEvidence:
     """Prepare planned looks at a claim.
 
@@ -318,8 +387,8 @@ def looks_for(
     ----------
     formula, ranges, streams, delta
         The claim without quantifiers, the range of each leaf, the conditions of the population's streams, the risk.
-    after
-        After how many batches it looks.
+    after, plan
+        After how many batches it looks, and which looks these are: all that are planned, where nothing is said.
 
     Raises
     ------
@@ -327,7 +396,8 @@ def looks_for(
         Where a compared quantity has no limits for a fixed number of draws; the message says which and why.
     """
     parts = {quantity: _part(quantity, ranges, streams) for quantity, _, _ in compared(formula)}
-    return LookEvidence(formula, parts, ranges, tuple(streams), delta, tuple(after))
+    plan = LookPlan(len(after)) if plan is None else plan
+    return LookEvidence(formula, parts, ranges, tuple(streams), delta, tuple(after), plan)
 
 
 # --------------------------------------------------------------------------------------------------- what is compared
@@ -416,13 +486,18 @@ class _Draws:
     """The draws of each leaf, one row per batch, and the values at which they are counted.
 
     With ``quick``, limits of rates only say on which side of the threshold they lie. With an ``order``, tests are built
-    for that risk whatever their level is, so that levels are nested.
+    for that risk whatever their level is, so that levels are nested. ``ends`` are the batches after which there were
+    looks, the last of them now, where single rates have the exact boundaries of all of them; ``share`` is the part of
+    the risk that this look has, by which every ``risk`` here was multiplied.
     """
 
     batches: Mapping[Leaf, Floats]
     nodes: Mapping[Leaf, Floats]
     quick: bool = False
     order: float | None = None
+    ends: tuple[int, ...] = ()
+    plan: LookPlan = LookPlan()
+    share: float = 1.0
 
     @classmethod
     def of(cls, state: LookState) -> _Draws:
@@ -466,12 +541,30 @@ class _Draws:
         """Both limits of one leaf, each wrong with probability at most the risk, like those of a compared quantity."""
         if isinstance(leaf, Mean):
             return mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk)
+        if self.ends:
+            return self._planned(leaf, risk, upper=False), self._planned(leaf, risk, upper=True)
         no, yes = self.batches[leaf].sum(axis=0)
         return float(lower_limit(yes, no + yes, risk)), float(upper_limit(yes, no + yes, risk))
+
+    def _planned(self, leaf: Leaf, risk: float, *, upper: bool) -> float:
+        """The limit of a rate by the exact boundaries of all looks so far."""
+        counts = self.batches[leaf].cumsum(axis=0)
+        sizes = [round(counts[end - 1].sum()) for end in self.ends]
+        risks = [risk / self.share * self.plan.spent(look + 1) for look in range(len(sizes))]
+        limit = planned_upper_limit if upper else planned_lower_limit
+        return limit(float(counts[-1, 1]), sizes, risks, self.plan.count)
 
     def _of_rates(
         self, end: Callable[..., float], leaves: tuple[Leaf, ...], fraction: RateFraction, risk: float, threshold: float
     ) -> float:
+        if len(leaves) == 1 and self.ends:
+            rising = fraction.rising()
+            rate = self._planned(leaves[0], risk, upper=(end is upper_end) is (rising == (True,)))
+            below = fraction.base + fraction.bottom[0] * rate
+            least, greatest = fraction.span()
+            if below <= 0.0:
+                return least if end is lower_end else greatest
+            return min(max((fraction.constant + fraction.top[0] * rate) / below, least), greatest)
         counts = [self.batches[leaf].sum(axis=0) for leaf in leaves]
         yes, n = [float(each[1]) for each in counts], [float(each.sum()) for each in counts]
         if self.quick:

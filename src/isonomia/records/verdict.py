@@ -194,7 +194,8 @@ class Verdict:
         What the samples are, and what a budget counts: ``"people"``; ``"pairs"`` of people if a property mentions
         ``other``; ``"cases"`` in k-safety; ``"points"`` that people can reach, in responsiveness.
     looks
-        What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, or the number of planned looks.
+        What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, the number of planned looks, or which
+        of them this is, ``"2 of 5 after 2000"``.
     groups
         The answer for each group, if the property claims something for every group; otherwise empty.
     kept
@@ -221,7 +222,7 @@ class Verdict:
     version: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     counted: OneOf["people", "pairs", "cases", "points"] = "people"
-    looks: OneOf["any", "once"] | int = "any"
+    looks: str | int = "any"
     groups: tuple[GroupRecord, ...] = ()
     queries: int | None = field(default=None, compare=False)
     kept: ViolationSet | None = field(default=None, compare=False, repr=False)

@@ -89,6 +89,7 @@ def interval_words(table: GroupTable) -> str:
         return "The rows are the whole population: every number is exact."
     looks = {"once": "for one look", "any": "at every look"}
     when = looks.get(str(table.looks), f"for {table.looks} planned looks")
+    when = f"for look {table.looks}" if " of " in str(table.looks) else when
     return (
         f"Each interval by itself misses the truth with a probability of at most {chance(table.delta)}, {when}; "
         "they do not all hold at once."

@@ -104,11 +104,58 @@ def test_nothing_is_said_about_nobody(formula: str) -> None:
 
 
 def test_planned_looks_stop_at_the_first_that_decides_and_never_in_between() -> None:
-    clear = iso.check("P[hired] >= 0.1", population=iso.Sample(table()), looks=5, seed=1)
+    people = iso.Generator(lambda n, rng: {"hired": (rng.random(n) < 0.29).astype(int)})
+    clear = iso.check("P[hired] >= 0.1", population=people, looks=5, budget=2_000, seed=1)
     assert (clear.answer, clear.samples, clear.looks, clear.method) == ("holds", 400, 5, "planned looks")
-    close = iso.check("P[hired] >= 0.285", population=iso.Sample(table()), looks=3, seed=1)
+    close = iso.check("P[hired] >= 0.285", population=people, looks=3, budget=2_000, seed=1)
     assert (close.answer, close.samples) == ("undecided", 2_000)
     assert "3 looks" in str(close)
+
+
+def test_one_of_five_reports_on_a_table_is_one_look_at_all_of_it_with_a_fifth_of_the_risk() -> None:
+    verdict = iso.check("P[hired] >= 0.1", population=iso.Sample(table()), looks=5, delta=0.05, seed=1)
+    assert (verdict.answer, verdict.samples, verdict.method) == ("holds", 2_000, "planned looks")
+    assert verdict.interval[0] == pytest.approx(float(lower_limit(580, 2_000, 0.01)), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("claim", "widest"),
+    [("P[hired] >= 0.1", 1.03), (RATIO, 1.08), ("P[hired | sex == 'F'] >= P[hired | sex == 'M'] - 0.1", 1.08)],
+)
+@pytest.mark.parametrize("delta", [0.1, 0.05, 0.001])
+def test_the_last_of_five_reports_is_hardly_less_sharp_than_a_single_look(
+    claim: str, widest: float, delta: float
+) -> None:
+    def width(looks: str) -> float:
+        low, high = iso.check(claim, population=iso.Sample(table(20_000)), looks=looks, delta=delta, seed=1).interval
+        return high - low
+
+    assert width("5 of 5 after 4000, 8000, 12000, 16000") <= widest * width("once")
+
+
+def test_earlier_reports_are_wider_and_each_is_stated_in_the_verdict() -> None:
+    ends, widths = [400, 800, 1200, 1600, 2000], []
+    for number, end in enumerate(ends):
+        rows = {name: column[:end] for name, column in table().items()}
+        after = f" after {', '.join(map(str, ends[:number]))}" if number else ""
+        verdict = iso.check("P[hired] >= 0.1", population=iso.Sample(rows), looks=f"{number + 1} of 5{after}", seed=1)
+        once = iso.check("P[hired] >= 0.1", population=iso.Sample(rows), looks="once", seed=1)
+        assert f"look {number + 1} of 5" in str(verdict)
+        widths.append(np.diff(verdict.interval)[0] / np.diff(once.interval)[0])
+    assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "looks", ["2 of 5", "6 of 5 after 1, 2, 3, 4, 5", "3 of 5 after 20, 10", "of 5", "0 of 5", "2 of 5 after 0"]
+)
+def test_a_report_that_was_not_planned_is_refused(looks: str) -> None:
+    with pytest.raises(UsageError):
+        iso.check("P[hired] >= 0.1", population=iso.Sample(table(100)), looks=looks)
+
+
+def test_a_report_needs_more_rows_than_the_one_before() -> None:
+    with pytest.raises(UsageError):
+        iso.check("P[hired] >= 0.1", population=iso.Sample(table(100)), looks="2 of 5 after 100")
 
 
 def test_a_generator_needs_a_number_of_people_that_is_fixed_beforehand() -> None:

@@ -249,7 +249,7 @@ WORDS: Mapping[Kind, str] = {
     "tables": "tables of its own",
     "value": "a value",
     "budget": "a number of samples or text such as '1e6, 5min'",
-    "looks": "'any', 'once' or a number of planned looks",
+    "looks": "'any', 'once', a number of planned looks, or 'of 5' for one of five reports, which the records count",
 }
 
 

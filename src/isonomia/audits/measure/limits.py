@@ -28,6 +28,7 @@ from scipy.special import ndtri
 from isonomia.audits.measure.counts import MeanCounts
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import anytime_interval, mean_ends, mean_interval
+from isonomia.evidence.looks import LookPlan, planned_report
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 
 __all__ = ["GroupLimits", "RatioEnds"]
@@ -70,6 +71,9 @@ class GroupLimits:
     @property
     def risk(self) -> float:
         """The risk of one interval at one look."""
+        report = planned_report(self.looks)
+        if report is not None:
+            return self.delta * LookPlan(report[0]).share(len(report[1]) + 1)
         return self.delta / self.looks if isinstance(self.looks, int) else self.delta
 
     def _upper(self, yes: Floats, n: Floats, risk: float) -> Floats:

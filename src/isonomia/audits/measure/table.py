@@ -303,8 +303,10 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
             told.append("their number was fixed beforehand, and there is one look at them")
         case "any":
             told.append("there may be any number of looks while more come")
-        case number:
-            told.append(f"there are {plural(int(number), 'look')} at them, as planned")
+        case int(number):
+            told.append(f"there are {plural(number, 'look')} at them, as planned")
+        case report:
+            told.append(f"this is look {report} rows" if " after " in report else f"this is look {report}")
     ends = {name: means.ends for name, means in work.groups[0].means.items() if means.ends is not None}
     told += [
         f"{name.replace('_', ' ').removeprefix('mean ')} lies between {low:g} and {high:g}"

@@ -16,7 +16,7 @@ from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.looks import Findings, LookEvidence, NoLookError, looks_for
+from isonomia.evidence.looks import Findings, LookEvidence, LookPlan, NoLookError, looks_for, planned_report
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import people_for
 from isonomia.evidence.protocol import Evidence
@@ -71,16 +71,28 @@ def looks_of(check: Check[Property], question: Question, people: float) -> tuple
             f"expected a number of people that is fixed beforehand for looks={check.looks!r}, but this population has "
             "no end: say how many, budget=10_000 (--budget 10000)"
         )
-    total = max(int(people), 1)
-    count = 1 if check.looks == "once" else min(int(check.looks), total)
-    ends = tuple(ceil(total * (k + 1) / count) for k in range(count))
+    total, report = max(int(people), 1), planned_report(check.looks)
+    if report is not None:
+        count, earlier = report
+        each = 2 if Other() in question.asked else 1
+        ends, plan = (*(rows // each for rows in earlier), total), LookPlan(count, len(earlier))
+        if ends != tuple(sorted({*ends})):
+            raise UsageError(
+                f"expected more rows than at the earlier reports, looks={check.looks!r}, but there are {total:,}"
+            )
+    elif check.population.kind == "sample" and check.looks != "once":
+        # One of so many reports, but not which: each has an equal part of the risk.
+        ends, plan = (total,), LookPlan(int(check.looks), equal=True)
+    else:
+        count = 1 if check.looks == "once" else min(int(check.looks), total)
+        ends, plan = tuple(ceil(total * (k + 1) / count) for k in range(count)), LookPlan(count)
     batch = ceil(total / MEAN_BATCHES) if any(isinstance(leaf, Mean) for leaf in question.leaves) else total
     schedule = Schedule(most=min(batch, check.schedule.most), ends=ends)
     after, reached, batches = [], 0, 0
     while reached < total:
         reached, batches = reached + schedule.size(reached, 0.0), batches + 1
         after += [batches] if reached in ends else []
-    return looks_for(question.formula, question.ranges, check.population.streams, check.delta, after), schedule
+    return looks_for(question.formula, question.ranges, check.population.streams, check.delta, after, plan), schedule
 
 
 def schedule_of(check: Check[Property], question: Question, evidence: Evidence[Any]) -> Schedule:

@@ -138,6 +138,8 @@ def looks(verdict: Verdict) -> str:
             return "at every look"
         case "once" | 1:
             return "for one look at a number of samples that was fixed beforehand"
+        case str(which):
+            return f"for look {which.partition(' after ')[0]}, all of them together"
         case count:
             return f"for {count} looks planned beforehand"
 

@@ -17,6 +17,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.recompute import rebuilt, recomputed
 from isonomia.audits.replaying.rerun import rerun
 from isonomia.engine.observer import Silent
+from isonomia.errors import SpecError
 from isonomia.records.evidence import evidence_of
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
@@ -140,6 +141,20 @@ def test_a_run_of_a_grown_table_is_resumed_replayed_and_repeated_with_its_looks(
     evidence = evidence_of(folder.store, run.id)
     assert all(check.sound for check in recomputed(evidence, rebuilt(evidence)))
     assert all(again.same for again in rerun(evidence, folder.path, Permissions(), {}, lambda _: Silent()))
+
+
+def test_planned_reports_are_counted_by_the_store_and_no_more_are_made_than_planned(folder: Folder):
+    file = folder.path / "audit.toml"
+    file.write_text('looks = "of 3"\n' + file.read_text())
+    for rows, looks in ((500, "1 of 3"), (500, "1 of 3"), (900, "2 of 3 after 500"), (1300, "3 of 3 after 500, 900")):
+        folder.write(rows)
+        assert [verdict.looks for verdict in folder.look()] == [looks, looks, "any"]
+    evidence = evidence_of(folder.store)
+    assert all(check.sound for check in recomputed(evidence, rebuilt(evidence)))
+    assert all(again.same for again in rerun(evidence, folder.path, Permissions(), {}, lambda _: Silent()))
+    folder.write(1400)
+    with pytest.raises(SpecError):
+        folder.look()
 
 
 @pytest.mark.parametrize("claim", ["P[hired == 1] >= 0.5", "P[hired | sex == 'F'] >= P[hired | sex == 'M'] - 0.02"])
