@@ -112,7 +112,7 @@ class LookPlan:
 
         The power leaves the last look at most 1.03 times as wide as a single one.
         """
-        return float(number / self.count) ** (4.5 if self.count <= 5 else 6.0)
+        return float((number / self.count) ** (4.5 if self.count <= 5 else 6.0))
 
 
 def planned_report(looks: str | int) -> tuple[int, tuple[int, ...]] | None:
