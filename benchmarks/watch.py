@@ -66,20 +66,28 @@ RATIOS = (
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A stream of yes/no samples of groups: their shares, their rates, and what is claimed of them."""
+    """A stream of yes/no samples of groups: their shares, their rates, and what is claimed of them.
+
+    With ``feedback`` there are two groups, and a sample is of the first with these probabilities: after a no, after a
+    yes.
+    """
 
     name: str
     shares: tuple[float, ...]
     rates: tuple[float, ...]
     detectors: tuple[tuple[tuple[int, ...], tuple[float, ...], float], ...]
     uniform: bool = False
+    feedback: tuple[float, float] | None = None
 
     def draw(
         self, rng: np.random.Generator, rows: int, rates: Sequence[float] | None = None
     ) -> tuple[Integers, Floats]:
         """The group and the value of each sample."""
+        now = self.rates if rates is None else rates
+        if self.feedback is not None:
+            return _answering(rng, rows, now, self.feedback)
         groups = rng.choice(len(self.shares), rows, p=self.shares)
-        mean = np.asarray(self.rates if rates is None else rates)[groups]
+        mean = np.asarray(now)[groups]
         values = mean + rng.uniform(-0.25, 0.25, rows) if self.uniform else (rng.random(rows) < mean).astype(float)
         return groups.astype(np.int64), values
 
@@ -118,6 +126,19 @@ class World:
         return np.asarray(np.where(first == never, 0, first))
 
 
+def _answering(
+    rng: np.random.Generator, rows: int, rates: Sequence[float], feedback: tuple[float, float]
+) -> tuple[Integers, Floats]:
+    """The group and the value of each sample, where a value decides how likely each group is to come next."""
+    group, yes, groups, values = 0, False, [], []
+    for coin, value in rng.random((rows, 2)).tolist():
+        group = 0 if coin < feedback[yes] else 1
+        yes = value < rates[group]
+        groups.append(group)
+        values.append(yes)
+    return np.asarray(groups, dtype=np.int64), np.asarray(values, dtype=float)
+
+
 def rate_world(before: float, after: float = 1.0) -> World:
     """One rate at its threshold, which it must not pass in the direction of the change."""
     sign = 1.0 if after > before else -1.0
@@ -135,6 +156,9 @@ WORLDS = (
     rate_world(0.05),
     ratio_world(0.24, 0.3, 0.3),
     ratio_world(0.24, 0.3, 0.05),
+    replace(ratio_world(0.24, 0.3, 0.3), name="a ratio, mild feedback", feedback=(0.25, 0.4)),
+    replace(ratio_world(0.24, 0.3, 0.3), name="a ratio, strong feedback", feedback=(0.1, 0.9)),
+    replace(ratio_world(0.24, 0.3, 0.3), name="a ratio, the other way round", feedback=(0.9, 0.1)),
     World("a mean", (1.0,), (0.5,), (((0,), (1.0,), 0.5),), uniform=True),
     World("20 groups", (0.05,) * 20, (0.3,) * 20, tuple(((g,), (-1.0,), -0.3) for g in range(20))),
 )

@@ -1,15 +1,14 @@
 """Detectors over many streams at once, for as many false alarms as one can count.
 
 A detector of the library goes through one stream, and looks at many samples at a time. Here hundreds of streams go side
-by side, sample by sample or block by block, under both promises, and wealth is multiplied instead of adding up
-logarithms. That the alarms are those of ``Detector.observe``, to the sample, is checked by ``benchmarks.watch`` in each
-run on some of the streams.
+by side, sample by sample, under both promises, and wealth is multiplied instead of adding up logarithms. That the
+alarms are those of ``Detector.observe``, to the sample, is checked by ``benchmarks.watch`` in each run on some of the
+streams.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,11 @@ from numpy.typing import NDArray
 from isonomia.evidence.detectors import (
     ALARM_SHARES,
     DISTANCES,
-    LEAST_IN_BLOCK,
+    LEAST_WEIGHT,
     MEMORY,
-    MOST_IN_BLOCK,
+    MOST_LEAD,
+    MOST_SCARCE,
+    MOST_WEIGHT,
     SAFETY,
     Detector,
     Loan,
@@ -33,140 +34,124 @@ Integers = NDArray[np.int64]
 LOANS = (Loan(run_length=False), Loan(run_length=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """The blocks of many streams: by block and stream the place of its last sample, 0 where there is none any more.
-
-    ``counts``, ``totals`` and ``squares`` are those of the payoffs of each group, by block, group and stream.
-    """
-
-    ends: Integers
-    counts: Floats
-    totals: Floats
-    squares: Floats
-
-
 def first_alarms(
     detector: Detector, streams: Sequence[tuple[Integers, Floats]], enough: Sequence[Sequence[float]]
 ) -> Integers:
     """When each stream gives its first alarm: by stream, loan and threshold of that loan; 0 for never.
 
-    A stream has the group among those of the detector (-1 for none) and the payoff of each sample. With several groups,
-    payoffs are 0 or one other value.
+    A stream has the group among those of the detector, one or two (-1 for none), and the payoff of each sample. Blocks
+    that the library would close at a price, since one group stays away, do not occur in these streams.
     """
-    alone = len(detector.lows) == 1
-    blocks = _single(streams) if alone else _of_groups(detector, streams)
-    length, count = blocks.ends.shape
-    moments = [np.repeat(each[:, None], count, axis=1) for each in detector.begin().moments.T]
+    if len(detector.lows) == 1:
+        return _one_group(detector, streams, np.exp(np.asarray(enough)))
+    return _two_groups(detector, streams, np.exp(np.asarray(enough)))
+
+
+def _note(found: Integers, wealth: Floats, thresholds: Floats, ends: Integers, who: Integers) -> None:
+    """Note where the wealth of these streams, by loan and bettor, is enough for the first time."""
+    heights = ALARM_SHARES @ wealth
+    for which in np.flatnonzero(heights.max(axis=1) >= thresholds[:, 0]):
+        for index, threshold in enumerate(thresholds[which]):
+            new = (heights[which] >= threshold) & (found[who, which, index] == 0) & (ends > 0)
+            found[who[new], which, index] = ends[new]
+
+
+def _one_group(detector: Detector, streams: Sequence[tuple[Integers, Floats]], thresholds: Floats) -> Integers:
+    """Every sample is a block."""
+    within = [np.flatnonzero(label >= 0) for label, _ in streams]
+    length, count = max(map(len, within)), len(streams)
+    ends, values = np.zeros((length, count), dtype=np.int64), np.zeros((length, count))
+    for column, (rows, (_, payoffs)) in enumerate(zip(within, streams, strict=True)):
+        ends[: len(rows), column], values[: len(rows), column] = rows + 1, payoffs[rows]
+    moments = np.repeat(detector.begin().moments.T[:, 0, None], count, axis=1)
     wealth = np.zeros((len(LOANS), len(DISTANCES), count))
-    thresholds = np.exp(np.asarray(enough))
     found = np.zeros((count, len(LOANS), thresholds.shape[1]), dtype=np.int64)
-    loans = np.stack([_lent(loan, blocks.ends) for loan in LOANS], axis=1)[:, :, None]
-    done = 0
+    loans = np.stack([_lent(loan, ends) for loan in LOANS], axis=1)[:, :, None]
+    done, who = 0, np.arange(count)
     while done < length:
         part = slice(done, min(length, done + min(max(8, done // 8), 1024)))
-        mean = moments[1] / moments[0]
-        variance = np.maximum(moments[2] / moments[0] - mean**2, 1e-12 * (1.0 + mean**2))
-        stakes = _stakes(detector, np.full_like(variance, detector.bound), variance, np.ones_like(variance))
+        stakes = _stakes(detector, moments[:, None], np.ones((1, count)))[1]
         for number in range(part.start, part.stop):
-            if alone:
-                factors = 1.0 + stakes * (blocks.totals[number] - detector.bound)
-            else:
-                factors = _factors(detector, mean, variance, blocks, number)
             wealth += loans[number]
-            wealth *= factors
-            heights = ALARM_SHARES @ wealth
-            for which in np.flatnonzero(heights.max(axis=1) >= thresholds[:, 0]):
-                for index, threshold in enumerate(thresholds[which]):
-                    new = (heights[which] >= threshold) & (found[:, which, index] == 0) & (blocks.ends[number] > 0)
-                    found[new, which, index] = blocks.ends[number][new]
-        fresh = [each[part].sum(axis=0) for each in (blocks.counts, blocks.totals, blocks.squares)]
-        weight = 0.5 ** (fresh[0] / MEMORY)
-        moments = [before * weight + new for before, new in zip(moments, fresh, strict=True)]
+            wealth *= 1.0 + stakes * (values[number] - detector.bound)
+            _note(found, wealth, thresholds, ends[number], who)
+        fresh = np.stack([(ends[part] > 0).sum(axis=0), values[part].sum(axis=0), (values[part] ** 2).sum(axis=0)])
+        moments = moments * 0.5 ** (fresh[0] / MEMORY) + fresh
         done = part.stop
     return found
 
 
 def _lent(loan: Loan, ends: Integers) -> Floats:
-    """What is lent before each block; nothing after the last one of a stream. One column, where it is always so."""
+    """What is lent before each sample; nothing after the last one of a stream. One column, where it is always so."""
     if (ends == ends[:, :1]).all():
         ends = ends[:, :1]
     before = np.concatenate([np.zeros_like(ends[:1]), ends[:-1]])
     return np.where(ends > 0, loan.between(before, np.maximum(ends, before)), 0.0)
 
 
-def _stakes(detector: Detector, middles: Floats, variance: Floats, share: Floats) -> Floats:
-    """The stake of each bettor, in each stream."""
-    spread = detector._spread_at(middles.T, variance.T).T
-    scale = 1.0 / np.sqrt((spread / share).sum(axis=0))
-    down = ((middles - np.asarray(detector.lows)[:, None]) / share).max(axis=0)
-    return np.minimum(DISTANCES[:, None] * scale, SAFETY / np.maximum(down, 1e-300))
-
-
-def _factors(detector: Detector, mean: Floats, variance: Floats, blocks: Blocks, number: int) -> Floats:
-    """By how much a block of several groups multiplies the wealth of each bettor, in each stream."""
-    counts = blocks.counts[number]
-    share = counts / np.maximum(counts.sum(axis=0), 1.0)
-    share = np.where(share > 0.0, share, 1.0)  # beyond the end of a stream
-    middles = _on_the_boundary(detector, mean, variance, share)
-    stakes = _stakes(detector, middles, variance, share)
-    logs = np.zeros_like(stakes)
-    for group, (least, most) in enumerate(zip(detector.lows, detector.highs, strict=True)):
-        payoff = least if least else most  # or 0
-        times = np.rint(blocks.totals[number, group] / payoff)
-        for value, often in ((payoff, times), (0.0, counts[group] - times)):
-            logs += often * np.log1p(stakes * ((value - middles[group]) / share[group]))
-    return np.exp(logs)
-
-
-def _on_the_boundary(detector: Detector, mean: Floats, variance: Floats, share: Floats) -> Floats:
-    """As ``Detector._on_the_boundary``, with an estimate for each stream."""
-    low, high = np.asarray(detector.lows)[:, None], np.asarray(detector.highs)[:, None]
-    missing, give = detector.bound - mean.sum(axis=0), variance / share
-    middles = mean + missing * give / give.sum(axis=0)
-    for _ in range(len(low)):
-        middles = np.clip(middles, low, high)
-        missing = detector.bound - middles.sum(axis=0)
-        room = np.where(missing > 0, high - middles, middles - low)
-        total = room.sum(axis=0)
-        middles = middles + np.where(total > 0, missing * room / np.maximum(total, 1e-300), 0.0)
-    return np.asarray(middles)
-
-
-def _single(streams: Sequence[tuple[Integers, Floats]]) -> Blocks:
-    """Every sample is a block."""
-    within = [np.flatnonzero(label >= 0) for label, _ in streams]
-    shape = (max(map(len, within)), len(streams))
-    ends, values = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-    for column, (rows, (_, payoffs)) in enumerate(zip(within, streams, strict=True)):
-        ends[: len(rows), column], values[: len(rows), column] = rows + 1, payoffs[rows]
-    return Blocks(ends, (ends > 0)[:, None].astype(float), values[:, None], (values**2)[:, None])
-
-
-def _of_groups(detector: Detector, streams: Sequence[tuple[Integers, Floats]]) -> Blocks:
-    """A block ends as soon as each group has a few samples in it; of each group it uses so many at most."""
-    groups = len(detector.lows)
+def _two_groups(detector: Detector, streams: Sequence[tuple[Integers, Floats]], thresholds: Floats) -> Integers:
+    """A block ends as soon as both groups have the same total weight in it."""
     labels, payoffs = (np.stack([stream[k] for stream in streams], axis=1) for k in (0, 1))
-    length, count = labels.shape
-    most = length // (groups * LEAST_IN_BLOCK)
-    ends = np.zeros((most, count), dtype=np.int64)
-    kept = np.zeros((3, most, groups, count))  # counts, totals, squares
-    number, seen, sums = np.zeros(count, dtype=np.int64), np.zeros((groups, count)), np.zeros((3, groups, count))
-    every = np.arange(groups)[:, None]
-    for place in range(length):
-        member = labels[place] == every
-        seen += member
-        used = member & (seen <= MOST_IN_BLOCK)
-        paid = used * payoffs[place]
-        sums[0] += used
-        sums[1] += paid
-        sums[2] += paid * paid
-        full = np.flatnonzero(seen.min(axis=0) >= LEAST_IN_BLOCK)
-        if len(full):
-            at = number[full]
-            ends[at, full] = place + 1
-            kept[:, at, :, full] = sums[:, :, full].transpose(2, 0, 1)
-            number[full] += 1
-            seen[:, full], sums[:, :, full] = 0.0, 0.0
-    last = int(number.max())
-    return Blocks(ends[:last], *(each[:last] for each in kept))
+    count, every = len(streams), np.arange(len(streams))
+    moments = np.repeat(detector.begin().moments.T[:, :, None], count, axis=2)
+    fresh, arrivals, came = np.zeros_like(moments), np.ones((2, count)), np.zeros((2, count))
+    usual, middles, stakes = np.ones((2, count)), np.zeros((2, count)), np.zeros((len(DISTANCES), count))
+    totals, factors = np.zeros((2, count)), np.ones((len(DISTANCES), count))
+    wealth, loans = np.zeros((len(LOANS), len(DISTANCES), count)), np.zeros((len(LOANS), count))
+    lent, blocks, until = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    found = np.zeros((count, len(LOANS), thresholds.shape[1]), dtype=np.int64)
+    for place, (label, payoff) in enumerate(zip(labels, payoffs, strict=True), start=1):
+        inside, empty = label >= 0, totals.max(axis=0) == 0.0
+        due = np.flatnonzero(inside & empty & (blocks >= until))
+        if len(due):
+            weight = 0.5 ** (fresh[0][:, due] / MEMORY)
+            moments[:, :, due] = moments[:, :, due] * weight + fresh[:, :, due]
+            arrivals[:, due] = arrivals[:, due] * 0.5 ** (came[:, due].sum(axis=0) / MEMORY) + came[:, due]
+            fresh[:, :, due], came[:, due] = 0.0, 0.0
+            share = np.maximum(arrivals[:, due], arrivals[:, due].max(axis=0) / MOST_SCARCE)
+            usual[:, due] = share.sum(axis=0) / share
+            middles[:, due], stakes[:, due] = _stakes(detector, moments[:, :, due], usual[:, due])
+            until[due] = blocks[due] + np.minimum(np.maximum(8, blocks[due] // 8), 1024)
+        mine, other, step = totals[label, every], totals[1 - label, every], usual[label, every]
+        gap, ahead = other - mine, mine + step - other
+        overtakes = (gap < LEAST_WEIGHT * step) & (ahead <= MOST_LEAD * usual.max(axis=0))
+        behind = np.minimum(other, mine + MOST_WEIGHT * step)
+        new = np.where(overtakes, mine + step, np.where(gap > 0.0, behind, mine))
+        new = np.where(inside, new, mine)
+        used = new > mine
+        first = np.flatnonzero(empty & used)
+        for which, loan in enumerate(LOANS):
+            loans[which, first] = loan.between(lent[first], np.full(len(first), place + 1))
+        lent[first] = place + 1
+        factors *= 1.0 + stakes * (np.where(used, new - mine, 0.0) * (payoff - middles[label, every]))
+        totals[label, every] = new
+        came[label, every] += inside
+        for power in range(3):
+            fresh[power, label, every] += used * payoff**power
+        ended = np.flatnonzero(used & (new == other))
+        if len(ended):
+            wealth[:, :, ended] = (wealth[:, :, ended] + loans[:, None, ended]) * factors[:, ended]
+            factors[:, ended], totals[:, ended] = 1.0, 0.0
+            blocks[ended] += 1
+            _note(found, wealth[:, :, ended], thresholds, np.full(len(ended), place), ended)
+    return found
+
+
+def _stakes(detector: Detector, moments: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The point of the boundary, by group and stream, and the stake of each bettor in each stream."""
+    low, high = np.asarray(detector.lows)[:, None], np.asarray(detector.highs)[:, None]
+    mean = moments[1] / moments[0]
+    variance = np.maximum(moments[2] / moments[0] - mean**2, 1e-12 * (1.0 + mean**2))
+    middles, most = np.full_like(mean, detector.bound), weights
+    if len(low) > 1:
+        most = np.maximum(np.minimum(MOST_WEIGHT * weights, MOST_LEAD * weights.max(axis=0)), weights)
+        give = variance * weights
+        middles = mean + (detector.bound - mean.sum(axis=0)) * give / give.sum(axis=0)
+        for _ in range(len(low)):
+            middles = np.clip(middles, low, high)
+            missing = detector.bound - middles.sum(axis=0)
+            room = np.where(missing > 0, high - middles, middles - low)
+            middles = middles + missing * room / np.maximum(room.sum(axis=0), 1e-300)
+    scale = 1.0 / np.sqrt((detector._spread_at(middles.T, variance.T).T * weights).sum(axis=0))
+    down = ((middles - low) * most).max(axis=0)
+    return middles, np.minimum(DISTANCES[:, None] * scale, SAFETY / np.maximum(down, 1e-300))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.watch_streams import first_alarms
 from simulation import most_errors
 
 from isonomia.evidence.confidence_sequences import anytime_interval, drifting_interval
@@ -46,6 +47,35 @@ def test_false_alarms_are_as_seldom_as_promised(
     lengths = np.asarray(_alarms(often, rates, share, float(np.log(run_length)), 2), dtype=float)
     # The mean is cut at the length of the streams, so it is too small, and still it must not be too small.
     assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(STREAMS) >= run_length
+
+
+ARRIVALS = {
+    "strong": lambda yes, place: np.where(yes, 0.9, 0.1),  # noqa: ARG005
+    "strong, the other way round": lambda yes, place: np.where(yes, 0.1, 0.9),  # noqa: ARG005
+    "mild": lambda yes, place: np.where(yes, 0.6, 0.4),  # noqa: ARG005
+    "none": lambda yes, place: np.full(len(yes), 0.5),  # noqa: ARG005
+    "one group only, for long": lambda yes, place: np.where(yes, 0.9, 0.1) * (place // 60 % 2),
+}
+"""How likely the next draw is of the first group, by the outcome of the one before."""
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS.values(), ids=ARRIVALS)
+def test_false_alarms_are_as_seldom_as_promised_where_outcomes_decide_who_comes_next(arrivals) -> None:
+    """Equal rates, always. Many streams go side by side, with the alarms of ``Detector.observe``, as tested there."""
+    streams, length, alpha, run_length = 1_000, 1_000, 0.05, 200.0
+    rng = np.random.default_rng(6)
+    yes = np.zeros(streams, dtype=bool)
+    groups, outcomes = np.zeros((length, streams), dtype=np.int64), np.zeros((length, streams), dtype=bool)
+    for place in range(length):
+        groups[place] = rng.random(streams) >= arrivals(yes, place)
+        outcomes[place] = yes = rng.random(streams) < 0.5
+    payoffs = np.where(outcomes, np.where(groups == 0, -1.0, 1.0), 0.0)
+    equal = Detector((-1.0, 0.0), (0.0, 1.0), 0.0, Loan(run_length=False))
+    thresholds = [[float(np.log(1.0 / alpha))], [float(np.log(run_length))]]
+    alarms = first_alarms(equal, list(zip(groups.T, payoffs.T, strict=True)), thresholds)[:, :, 0]
+    assert 0 < (alarms[:, 0] > 0).sum() <= most_errors(streams, alpha)
+    lengths = np.where(alarms[:, 1] > 0, alarms[:, 1], length)
+    assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(streams) >= run_length
 
 
 def test_a_threshold_far_too_low_is_noticed() -> None:

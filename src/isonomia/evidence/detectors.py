@@ -1,28 +1,28 @@
 """E-detectors: whether a claim about a stream has stopped holding, and since when.
 
-The claim is a half-space: *the sum over groups of the mean payoff of each is at most a bound*. Draws come one by one,
-in an order that nobody chose, and their law may change. Draws are gathered into **blocks**: a block ends as soon as
-each group has a few draws in it, which is known before any of its outcomes is looked at. Several bettors bet on every
-block. Each assumes that the truth lies a certain distance outside the half-space: a draw of group ``g`` with payoff
-``y`` multiplies the wealth of a bettor by
+The claim is a half-space: *the sum over groups of the mean payoff of each is at most a bound*. Draws come one by one.
+The group of a draw, and its law, may depend in any way on what came before, outcomes included. Several bettors bet on
+every draw. Each assumes that the truth lies a certain distance outside the half-space: a draw of group ``g`` with
+payoff ``y`` multiplies the wealth of a bettor by
 
-    1 + s (n / n_g) (y - m_g),        the m_g adding up to the bound,
+    1 + s a (y - m_g),        the m_g adding up to the bound,
 
-where the block has ``n_g`` draws of the group among ``n``. *Guarantee*: while the claim holds for the law of a block,
-the expected factor of the block is at most 1, for any stake ``s >= 0`` with positive factors and any ``m_g`` fixed
-before: it is at most ``exp(s n (sum of the true means - bound))``.
+where the weight ``a >= 0`` of the draw is fixed before its outcome is seen. A **block** ends when the weights of each
+group add up to the same total, and wealth counts at the ends of blocks only. *Guarantee*: while the claim holds, and
+the mean payoffs do not change within a block, the expected factor of a block is at most 1, for any stake ``s >= 0``
+with positive factors and any ``m_g`` fixed before the block: with total ``A`` it is at most
+``exp(s A (sum of the true means - bound))``. When and how often each group comes does not matter.
 
 An **e-detector** adds up one bet for every moment at which the claim may have begun to fail: before each block it is
 lent some money, and everything that it has is bet on the block. While the claim holds, its expected wealth is at most
 what it was lent. So if it is lent 1 for each draw, the mean number of draws to a false alarm is at least the threshold
 (Shin, Ramdas and Rinaldo, "E-detectors", 2022). If the loans shrink and add up to 1, it ever reaches ``1/alpha`` with
 probability at most ``alpha``. A bettor who is lent 1 at the start, and nothing later, tests whether the claim has
-always held. The law may change in any way from block to block, but not within a block.
+always held.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,13 +45,26 @@ ALWAYS_SHARES = np.asarray([0.125] * 8)
 """The same for the test whether the claim has always held, which has unlimited time. Validity needs only that they add
 up to 1."""
 
-LEAST_IN_BLOCK = 2
-"""Draws that a block of several groups needs of each group. More draws make a block more even, and the alarm later.
-Changes power only."""
+LEAST_WEIGHT = 0.5
+"""A group that is behind another by less than this part of its usual weight overtakes it with the usual weight, since
+a draw that only catches up would be wasted. Changes power only, as do the next three: weights may be any numbers that
+are fixed before the outcome. Chosen by simulated delays (``benchmarks.watch``), which hardly depend on them."""
 
-MOST_IN_BLOCK = 64
-"""The most draws of one group that a block uses: beyond this the scarcest group limits what can be seen, and memory
-would grow with its scarcity. Changes power and cost only."""
+MOST_WEIGHT = 3.0
+"""The largest weight of a draw, in multiples of the usual weight of its group."""
+
+MOST_LEAD = 2.0
+"""How far a group may be ahead of another in a block, in multiples of the largest usual weight. Its draws beyond that
+are left out, so a block holds a bounded number of draws while it waits for a group."""
+
+MOST_SCARCE = 64.0
+"""The usual weight of a group's draw is inversely proportional to how often it comes; the scarcest group has at most
+this many times the weight of the most frequent one."""
+
+LONGEST_BLOCK = 10_000
+"""After this many draws of the stream a block that still waits for a group is closed at a price: the most that the
+draws without a counterpart can be expected to win. Any number is valid. It bounds the time in which rates must not
+change, and is long enough for a group that comes once in 2,000 draws."""
 
 MEMORY = 2_000.0
 """After this many draws of a group, earlier draws weigh half as much in the estimate that sets the stakes.
@@ -169,12 +182,20 @@ class DetectorState:
         How many draws of the stream were seen, in these groups or not.
     used, blocks
         At which draw the last block ended, and how many there were.
+    lent
+        Up to which draw loans were given.
+    begun, missing
+        At which draw the present block began, 0 if it has not; and which group it must begin with, -1 for any.
+    arrivals
+        How many draws of each group came, with old ones discounted; and the same since the stakes were last set,
+        undiscounted.
     moments
         For each group the weight, the sum and the sum of squares of payoffs, with old ones discounted.
     fresh
         The same for the blocks since the stakes were last set, undiscounted.
-    stake_moments, stakes_until
-        The moments that the stakes are based on, and the number of blocks at which they are set again.
+    stake_moments, weights, stakes_until
+        The moments that the stakes are based on, the usual weight of a draw of each group, and the number of blocks at
+        which these are set again.
     always
         The log wealth of each bettor who started at the first draw: those against the claim, then those against its
         opposite.
@@ -184,7 +205,7 @@ class DetectorState:
         For each bettor against the claim, the logarithm of its loans so far, each converted to an equivalent loan at
         the first draw: with ``always`` added, it is the log wealth of the bettor who takes these loans.
     waiting
-        The groups and payoffs of the block that is not full yet.
+        The groups and payoffs of the present block.
     sums
         For each group how many draws were bet on, and the sum of their payoffs.
     edges, edge_wealth, edge_sums
@@ -194,9 +215,14 @@ class DetectorState:
     draws: int
     used: int
     blocks: int
+    lent: int
+    begun: int
+    missing: int
+    arrivals: tuple[Floats, Floats]
     moments: Floats
     fresh: Floats
     stake_moments: Floats
+    weights: Floats
     stakes_until: int
     always: Floats
     peaks: tuple[float, float]
@@ -237,9 +263,14 @@ class Detector:
             draws=0,
             used=0,
             blocks=0,
+            lent=0,
+            begun=0,
+            missing=-1,
+            arrivals=(np.ones(groups), np.zeros(groups)),
             moments=prior,
             fresh=np.zeros((groups, 3)),
             stake_moments=prior,
+            weights=np.ones(groups),
             stakes_until=0,
             always=np.zeros(2 * bettors),
             peaks=(0.0, 0.0),
@@ -260,45 +291,57 @@ class Detector:
         such block: a state that remembers that time best, the number of draws of the stream by then, and the log wealth
         one block earlier and at that time. The result does not depend on how a stream is cut into calls.
         """
-        first = state.draws - len(state.waiting[0])  # waiting draws are numbered before new ones; no block ends there
         within = np.flatnonzero(groups >= 0)
+        waited = len(state.waiting[0])  # these are weighed again, as before, and were counted among the arrivals
         label = np.concatenate([state.waiting[0], groups[within]])
         value = np.concatenate([state.waiting[1], payoffs[within]])
-        place = np.concatenate([first + np.arange(len(state.waiting[0])), state.draws + within]) + 1
-        ends, kept = _blocks(label, len(self.lows))
+        place = np.concatenate([np.full(waited, state.begun), state.draws + within + 1])
         state = replace(state, draws=state.draws + len(groups))
-        starts = np.append(0, ends[:-1])
         alarm: tuple[DetectorState, int, tuple[float, float]] | None = None
-        block = 0
-        while block < len(ends):
+        done = 0
+        while done < len(label):
             if state.blocks >= state.stakes_until:
                 state = self._set_stakes(state)
-            until = min(len(ends), block + state.stakes_until - state.blocks)
-            rows = slice(starts[block], ends[until - 1])
-            number = np.repeat(np.arange(until - block), ends[block:until] - starts[block:until])
-            finished = place[ends[block:until] - 1]
+            blocks = _weighed(label[done:], place[done:], state)
+            came = np.bincount(label[max(done, waited) : done + blocks.seen], minlength=len(self.lows))
+            rows, done = done + blocks.rows, done + blocks.seen
+            full = blocks.stops[-1] if len(blocks.stops) else 0
             earlier = state
-            state, heights = self._bet(state, label[rows], value[rows], kept[rows], number, finished)
-            if alarm is None and heights.max() >= enough:
-                first = int(np.argmax(heights >= enough))
-                before = float(heights[first - 1]) if first else self.height(earlier)
-                alarm = state, int(finished[first]), (before, float(heights[first]))
-            block = until
-        left = slice(ends[-1] if len(ends) else 0, None)
-        keep = kept[left]
-        return replace(state, waiting=(label[left][keep], value[left][keep])), alarm
+            state = replace(
+                state,
+                begun=blocks.begun,
+                missing=blocks.missing,
+                arrivals=(state.arrivals[0], state.arrivals[1] + came),
+                waiting=(label[rows[full:]], value[rows[full:]]),
+            )
+            if full:
+                state, heights = self._bet(state, label[rows[:full]], value[rows[:full]], blocks)
+                if alarm is None and heights.max() >= enough:
+                    first = int(np.argmax(heights >= enough))
+                    before = float(heights[first - 1]) if first else self.height(earlier)
+                    alarm = state, int(blocks.ends[first]), (before, float(heights[first]))
+        return state, alarm
+
+    def restarted(self, state: DetectorState) -> DetectorState:
+        """The same without loans: new ones are given from the next block on, for the draws from now on."""
+        groups = len(self.lows)
+        return replace(state, owed=self.begin().owed, lent=max(state.lent, state.draws + groups - 1))
 
     def _set_stakes(self, state: DetectorState) -> DetectorState:
         """Base the stakes on everything seen so far; this is done more rarely as draws accumulate."""
-        weight = 0.5 ** (state.fresh[:, :1] / MEMORY)
-        moments = state.moments * weight + state.fresh
+        moments = state.moments * 0.5 ** (state.fresh[:, :1] / MEMORY) + state.fresh
+        before, came = state.arrivals
+        arrivals = before * 0.5 ** (came.sum() / MEMORY) + came
+        share = np.maximum(arrivals, arrivals.max() / MOST_SCARCE)
         until = state.blocks + min(max(8, state.blocks // 8), 1024)
         kept = _thinned(state.edges, state.used)
         return replace(
             state,
+            arrivals=(arrivals, np.zeros_like(came)),
             moments=moments,
             fresh=np.zeros_like(moments),
             stake_moments=moments,
+            weights=share.sum() / share,
             stakes_until=until,
             edges=state.edges[kept],
             edge_wealth=state.edge_wealth[kept],
@@ -306,25 +349,20 @@ class Detector:
         )
 
     def _bet(
-        self,
-        state: DetectorState,
-        label: Integers,
-        value: Floats,
-        kept: NDArray[np.bool_],
-        block: Integers,
-        ends: Integers,
+        self, state: DetectorState, label: Integers, value: Floats, finished: _Blocks
     ) -> tuple[DetectorState, Floats]:
         """Bet on finished blocks with the stakes that are set."""
-        label, value, block = label[kept], value[kept], block[kept]
-        groups, blocks = len(self.lows), len(ends)
-        counts = np.bincount(block * groups + label, minlength=blocks * groups).reshape(blocks, groups)
-        gains = self._gains(state.stake_moments, label, value, block, counts)
+        groups, blocks, ends = len(self.lows), len(finished.ends), finished.ends
+        cell = np.repeat(np.arange(blocks), np.diff(finished.stops, prepend=0)) * groups + label
+        counts = np.bincount(cell, minlength=blocks * groups).reshape(blocks, groups)
+        gains = self._gains(state, label, value, finished)
         # Every sum below is accumulated term by term, so that its rounding does not depend on how a stream is cut.
         always = _carried(state.always, gains)
         against, in_favour = always[:, : len(DISTANCES)], always[:, len(DISTANCES) :]
-        before = np.append(state.used, ends[:-1])
-        owed = _owed(state.owed, against - gains[:, : len(DISTANCES)], self.loan.between(before, ends))
-        totals = np.bincount(block * groups + label, weights=value, minlength=blocks * groups).reshape(blocks, groups)
+        # A block cannot end before each group had a draw in it. Its loan is that for the draws up to then.
+        lent = np.maximum.accumulate(np.append(state.lent, finished.starts + groups - 1))
+        owed = _owed(state.owed, against - gains[:, : len(DISTANCES)], self.loan.between(lent[:-1], lent[1:]))
+        totals = np.bincount(cell, weights=value, minlength=blocks * groups).reshape(blocks, groups)
         informed = np.stack([counts.astype(float), totals], axis=-1)
         sums = _carried(state.sums, informed)
         squares = np.bincount(
@@ -335,6 +373,7 @@ class Detector:
             state,
             used=int(ends[-1]),
             blocks=state.blocks + blocks,
+            lent=int(lent[-1]),
             fresh=fresh,
             always=always[-1],
             peaks=(
@@ -349,41 +388,46 @@ class Detector:
         )
         return after, _pooled(owed + against, ALARM_SHARES)
 
-    def _gains(self, moments: Floats, label: Integers, value: Floats, block: Integers, counts: Integers) -> Floats:
+    def _gains(self, state: DetectorState, label: Integers, value: Floats, blocks: _Blocks) -> Floats:
         """The log factor of each block for each bettor: those against the claim, then those against its opposite."""
+        middles, against, in_favour = self._stakes(state)
+        stakes = np.concatenate([against, -in_favour])
+        pull = blocks.weights[: len(label)] * (value - middles[label])
+        logs = np.log1p(pull[:, None] * stakes)
+        if len(self.lows) == 1:
+            return np.asarray(logs)
+        gains = np.add.reduceat(logs, np.append(0, blocks.stops[:-1]), axis=0)
+        for number, excess in blocks.excess.items():
+            up, down = np.asarray(self.highs) - middles, middles - np.asarray(self.lows)
+            gains[number] -= np.concatenate([against * (excess * up).sum(), in_favour * (excess * down).sum()])
+        return np.asarray(gains)
+
+    def _stakes(self, state: DetectorState) -> tuple[Floats, Floats, Floats]:
+        """The point of the boundary to bet from, and the stakes against the claim and against its opposite."""
+        moments, weights = state.stake_moments, state.weights
         mean = moments[:, 1] / moments[:, 0]
         variance = np.maximum(moments[:, 2] / moments[:, 0] - mean**2, 1e-12 * (1.0 + mean**2))
-        share = counts / counts.sum(axis=1, keepdims=True)
-        if len(self.lows) == 1:
-            middles = np.full((len(counts), 1), self.bound)
-        else:
-            middles = self._on_the_boundary(mean, variance, share)
-        variance = self._spread_at(middles, variance)
-        scale = 1.0 / np.sqrt((variance / share).sum(axis=1))
-        down = ((middles - np.asarray(self.lows)) / share).max(axis=1)
-        up = ((np.asarray(self.highs) - middles) / share).max(axis=1)
-        wanted = scale[:, None] * DISTANCES
-        against = np.minimum(wanted, SAFETY / np.maximum(down, 1e-300)[:, None])
-        in_favour = np.minimum(wanted, SAFETY / np.maximum(up, 1e-300)[:, None])
-        stakes = np.concatenate([against, -in_favour], axis=1)
-        pull = (value - middles[block, label]) / share[block, label]
-        logs = np.log1p(stakes[block] * pull[:, None])
-        if len(block) == len(counts):
-            return np.asarray(logs)
-        return np.asarray(np.add.reduceat(logs, np.flatnonzero(np.diff(block, prepend=-1)), axis=0))
+        middles = self._on_the_boundary(mean, variance * weights)
+        scale = 1.0 / np.sqrt((self._spread_at(middles, variance) * weights).sum())
+        most = weights
+        if len(weights) > 1:
+            most = np.maximum(np.minimum(MOST_WEIGHT * weights, MOST_LEAD * weights.max()), weights)
+        down = float(((middles - np.asarray(self.lows)) * most).max())
+        up = float(((np.asarray(self.highs) - middles) * most).max())
+        against, in_favour = (np.minimum(scale * DISTANCES, SAFETY / max(each, 1e-300)) for each in (down, up))
+        return middles, against, in_favour
 
-    def _on_the_boundary(self, mean: Floats, variance: Floats, share: Floats) -> Floats:
-        """For each block the means that add up to the bound and are nearest to the estimate, within their ranges."""
+    def _on_the_boundary(self, mean: Floats, give: Floats) -> Floats:
+        """The means that add up to the bound and are nearest to the estimate, within their ranges."""
         low, high = np.asarray(self.lows), np.asarray(self.highs)
-        missing = self.bound - mean.sum()
-        give = variance / share
-        middles = mean + missing * give / give.sum(axis=1, keepdims=True)
+        if len(low) == 1:
+            return np.full(1, self.bound)
+        middles = mean + (self.bound - mean.sum()) * give / give.sum()
         for _ in range(len(low)):  # what does not fit into one group's range goes to the others
             middles = np.clip(middles, low, high)
-            missing = self.bound - middles.sum(axis=1, keepdims=True)
-            room = np.where(missing > 0, high - middles, middles - low)
-            total = room.sum(axis=1, keepdims=True)
-            middles = middles + np.where(total > 0, missing * room / np.maximum(total, 1e-300), 0.0)
+            missing = self.bound - middles.sum()
+            room = high - middles if missing > 0 else middles - low
+            middles = middles + missing * room / max(room.sum(), 1e-300)
         return np.asarray(middles)
 
     def _spread_at(self, middles: Floats, variance: Floats) -> Floats:
@@ -434,27 +478,84 @@ def _owed(before: Floats, wealth: Floats, loans: Floats) -> Floats:
     return np.asarray(np.logaddexp.accumulate(np.concatenate([before[None], borrowed]), axis=0)[1:])
 
 
-def _blocks(label: Integers, groups: int) -> tuple[Integers, NDArray[np.bool_]]:
-    """Where each finished block ends, and which draws are used: the first of each group in a block, up to a limit."""
-    if groups == 1:
-        return np.arange(1, len(label) + 1), np.ones(len(label), dtype=bool)
-    places: list[list[int]] = [np.flatnonzero(label == group).tolist() for group in range(groups)]
-    next_ones = [0] * groups
-    ends: list[int] = []
-    kept = np.ones(len(label), dtype=bool)
-    limit = [len(place) for place in places]
-    while True:
-        last = [after + LEAST_IN_BLOCK - 1 for after in next_ones]
-        full = all(each < most for each, most in zip(last, limit, strict=True))
-        end = 1 + max(place[k] for place, k in zip(places, last, strict=True)) if full else len(label)
-        for group, place in enumerate(places):
-            upto = bisect_left(place, end, next_ones[group])
-            if upto - next_ones[group] > MOST_IN_BLOCK:
-                kept[place[next_ones[group] + MOST_IN_BLOCK : upto]] = False
-            next_ones[group] = upto
-        if not full:
-            return np.asarray(ends, dtype=np.int64), kept
-        ends.append(end)
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Draws that were weighed: which are bet on, where blocks end, and how things stand after the last of them.
+
+    Attributes
+    ----------
+    rows, weights
+        The draws that are bet on, and the weight of each; those after the last block that ended belong to the present
+        one.
+    stops, starts, ends
+        For each block that ended, how many of these came by its end; and at which draws of the stream it began and
+        ended.
+    excess
+        For blocks that were closed at a price, by how much the weights of each group exceed the least.
+    seen
+        How many draws were weighed.
+    begun, missing
+        As in the state.
+    """
+
+    rows: Integers
+    weights: Floats
+    stops: Integers
+    starts: Integers
+    ends: Integers
+    excess: dict[int, Floats]
+    seen: int
+    begun: int
+    missing: int
+
+
+def _weighed(label: Integers, place: Integers, state: DetectorState) -> _Blocks:
+    """Weigh draws until the stakes are due again. Outcomes are not looked at."""
+    most = state.stakes_until - state.blocks
+    if len(state.weights) == 1:  # every draw is a block
+        count = min(most, len(label))
+        ends = place[:count]
+        return _Blocks(np.arange(count), np.ones(count), np.arange(1, count + 1), ends, ends, {}, count, 0, -1)
+    usual: list[float] = state.weights.tolist()
+    groups, lead = len(usual), MOST_LEAD * max(usual)
+    begun, missing = 0, state.missing  # the present block is weighed again from its first draw
+    totals = [0.0] * groups
+    rows: list[int] = []
+    weights: list[float] = []
+    stops: list[tuple[int, int, int]] = []
+    excess: dict[int, Floats] = {}
+    seen = len(label)
+    for index, (group, at) in enumerate(zip(label.tolist(), place.tolist(), strict=True)):
+        if begun and at - begun > LONGEST_BLOCK:
+            least = min(totals)
+            excess[len(stops)] = np.asarray(totals) - least
+            stops.append((len(rows), begun, at))
+            begun, missing, totals = 0, totals.index(least), [0.0] * groups
+        if len(stops) == most:
+            seen = index
+            break
+        if not begun:
+            if missing not in (-1, group):
+                continue
+            begun, missing = at, -1
+        step, mine, top = usual[group], totals[group], max(totals)
+        alone = top == 0.0 or totals.count(top) == 1
+        if top - mine < LEAST_WEIGHT * step and alone and mine + step - min(totals) <= lead:
+            new = mine + step
+        elif mine < top:
+            new = min(top, mine + MOST_WEIGHT * step)
+        else:
+            continue
+        totals[group] = new
+        rows.append(index)
+        weights.append(new - mine)
+        if new == top and totals.count(top) == groups:
+            stops.append((len(rows), begun, at))
+            begun, totals = 0, [0.0] * groups
+    table = np.asarray(stops, dtype=np.int64).reshape(-1, 3)
+    used = np.asarray(rows, dtype=np.int64)
+    stops_at, starts, ends = table.T
+    return _Blocks(used, np.asarray(weights), stops_at, starts, ends, excess, seen, begun, missing)
 
 
 def _thinned(edges: Integers, now: int) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar
@@ -287,9 +287,7 @@ class Watch:
         """Acknowledge all alarms, and start the detectors again from now, with half of the risk that is left."""
         self._acknowledged = (*self._acknowledged, self.samples)
         for index, (_, side) in enumerate(self.terms.sides):
-            fresh = side.detector.begin()
-            old = self._states[index]
-            self._states[index] = replace(old, owed=fresh.owed)
+            self._states[index] = side.detector.restarted(self._states[index])
 
     @property
     def risk_words(self) -> str:
