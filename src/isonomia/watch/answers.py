@@ -18,7 +18,7 @@ from scipy.special import zeta
 from isonomia.audits.rates.check import never_happened
 from isonomia.audits.rates.intervals import over_box
 from isonomia.evidence.confidence_sequences import drifting_interval
-from isonomia.evidence.detectors import Crossing, Onset
+from isonomia.evidence.detectors import LONGEST_BLOCK, Crossing, Onset
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
@@ -264,7 +264,13 @@ class WatchTerms:
     # ------------------------------------------------------------------------------------------------------- verdicts
 
     def verdicts(self, known: WatchStatistics) -> tuple[Verdict, ...]:
-        """Whether each property has held so far."""
+        """Whether each property has held so far.
+
+        Guarantee: with probability at least ``1 - delta``, at every look, every property, group and comparison that is
+        called *violated* failed at some time, and every one that is called *holds* held at some time. A property or
+        comparison with several half-spaces is never called *holds*: at every moment another of them may have failed,
+        and if that changed from sample to sample, no test could tell it from a stream in which none did.
+        """
         leaves = self._leaves(known.everything, self.delta)
         return tuple(self._verdict(number, known, leaves) for number in range(len(self.properties)))
 
@@ -272,7 +278,11 @@ class WatchTerms:
         prop = self.properties[number]
         claims = [(k, claim) for k, claim in enumerate(self.claims) if claim.number == number]
         answers = [self._answer(k, known) for k, _ in claims]
-        answer = False if False in answers else True if all(each is True for each in answers) else None
+        answer = False if False in answers else answers[0] if len(answers) == 1 else None
+        mine = [side for (k, _), side in zip(self.sides, known.sides, strict=True) if self.claims[k].number == number]
+        meaning = _MEANING[answer]
+        if answer is None and len(mine) > 1 and all(side.opposite >= self._decided for side in mine):
+            meaning = _EACH_HELD
         expressions = [
             self._expression(claim, leaves).agreeing(each) for (_, claim), each in zip(claims, answers, strict=True)
         ]
@@ -302,8 +312,8 @@ class WatchTerms:
             leaves=informed,
             expressions=tuple(expressions),
             stopped=f"after the {known.samples:,} samples that have come so far",
-            assumptions=self._assumptions(),
-            remarks=(_MEANING[answer], *_unseen(informed)),
+            assumptions=self._assumptions(known.missing),
+            remarks=(meaning, *_unseen(informed)),
             seed=self.seed,
             seconds=0.0,
             population={"kind": "stream", "rows": known.samples},
@@ -313,32 +323,44 @@ class WatchTerms:
         )
 
     def _answer(self, claim: int, known: WatchStatistics) -> bool | None:
-        """Has a comparison held so far? Violated if a half-space is refuted, holds if every opposite is."""
+        """Has a comparison held so far? Violated if a half-space is refuted, holds if the only opposite is."""
         mine = [known.sides[index] for index, (number, _) in enumerate(self.sides) if number == claim]
-        violated = log(len(self.sides) / self.delta)
-        holds = log(len(self.properties) / self.delta)
-        if any(side.against >= violated for side in mine):
+        if any(side.against >= self._decided for side in mine):
             return False
-        if all(side.opposite >= holds for side in mine):
-            return True
-        return None
+        return True if len(mine) == 1 and mine[0].opposite >= self._decided else None
 
-    def _assumptions(self) -> tuple[str, ...]:
-        assumed = ["which samples come, and in what order, does not depend on the decisions about later ones"]
+    @property
+    def _decided(self) -> float:
+        """The log wealth that refutes a half-space or its opposite; all of them share the risk."""
+        return log(len(self.sides) / self.delta)
+
+    def _assumptions(self, missing: int) -> tuple[str, ...]:
+        assumed = [
+            "which samples come, and in what order, may depend on the decisions about earlier ones and their outcomes, "
+            "but not on those of the same sample or later ones"
+        ]
         if any(len(side.channels) > 1 for _, side in self.sides):
             assumed.append(
-                "the rates do not change within a block, the few samples in which every compared group comes up twice"
+                "the compared rates, given everything before, do not change within a block: usually the few samples in "
+                f"which each compared group occurs once or twice, and never more than {LONGEST_BLOCK:,} samples"
             )
+        if missing:
+            assumed.append(f"the {missing:,} samples without an outcome would have been left out whatever the outcome")
         return tuple(assumed)
 
 
 _WORDS: dict[bool | None, Any] = {True: "holds", False: "violated", None: "undecided"}
 
 _MEANING = {
-    True: "holds: the samples refute that it was violated the whole time; if the rates never changed, it holds",
-    False: "violated: at some time it did not hold; whether it holds now is said for the last samples",
-    None: "undecided: the samples refute neither that it held the whole time nor that it never did",
+    True: "holds: it held for at least part of the period; if the rates never changed, it holds",
+    False: "violated: it failed for at least part of the period; whether it holds now is said for the last samples",
+    None: "undecided: it may have held the whole time, and it may have failed the whole time",
 }
+
+_EACH_HELD = (
+    "undecided: each part of it held for at least part of the period, but perhaps never all parts at the same time; "
+    "whether it holds now is said for the last samples"
+)
 
 
 def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None:

@@ -132,7 +132,7 @@ def _alarm(alarm: Alarm) -> dict[str, Any]:
 
 def _side(terms: WatchTerms, watched: tuple[int, WatchedSide], side: SideStatistics) -> dict[str, Any]:
     """What is known about a half-space, and the smallest risks at which it, and its opposite, would be refuted."""
-    violated, holds = len(terms.sides) * exp(-side.against), len(terms.properties) * exp(-side.opposite)
+    violated, holds = (len(terms.sides) * exp(-each) for each in (side.against, side.opposite))
     return {
         "text": terms.claims[watched[0]].text,
         "against": side.against,

@@ -85,8 +85,9 @@ class Watch:
     -----
     Guarantee: while every property holds for the distribution of every sample, given those before, the probability that
     there is ever an alarm is at most ``alpha``, or the mean number of samples to the first alarm is at least
-    ``run_length``. The distribution may change from sample to sample; for properties that compare groups it must not
-    change within a block, the few samples in which each of the groups occurs at least twice. After an alarm was
+    ``run_length``. The distribution may change from sample to sample, and who comes next may depend on earlier
+    decisions and outcomes. For properties that compare groups, the compared rates must not change within a block:
+    usually the few samples in which each of the groups occurs once or twice, never more than 10,000. After an alarm was
     acknowledged, the watch goes on with half of the risk that was left.
 
     With late outcomes it does no harm if they come sooner for some samples than for others, since samples are judged in
@@ -356,7 +357,12 @@ class Watch:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Whether each property has held so far."""
+        """Whether each property has held so far, with a risk of ``delta`` at every look, over all of them.
+
+        *Violated*: it failed at some time. *Holds*: it held at some time, so if rates never change, it holds. A
+        property with several parts, such as two sides or every group, is never said to hold: another part may have
+        failed at each moment. Its groups have answers of their own.
+        """
         return self.terms.verdicts(self.statistics)
 
     @property
@@ -405,7 +411,10 @@ class Watch:
         try:
             content = json.loads(state)
             if content["format"] != STATE_FORMAT:
-                raise RecordError(f"expected a state of format {STATE_FORMAT}, but it has format {content['format']!r}")
+                raise RecordError(
+                    f"expected a state of format {STATE_FORMAT}, but got format {content['format']!r}. Continue with "
+                    "the version of Isonomia that wrote it, or begin a new watch in another store"
+                )
             if content["watches"] != self._identity():
                 raise RecordError(
                     "expected the state of a watch over the same properties, groups and risks, but it is of another: "

@@ -115,12 +115,69 @@ def test_verdicts_so_far_say_what_they_claim() -> None:
     held = watch.verdict
     assert held.answer == "holds"
     assert held.interval[0] >= 0.3
-    assert any("violated the whole time" in remark for remark in held.remarks)
+    assert any("at least part of the period" in remark for remark in held.remarks)
     watch.update({"hired": rng.random(9_000) < 0.1})
     broken = watch.verdict
     assert broken.answer == "violated"
     assert broken.interval[1] <= 0.3
-    assert any("at some time it did not hold" in remark for remark in broken.remarks)
+    assert any("failed for at least part" in remark for remark in broken.remarks)
+
+
+def _gap(rng: np.random.Generator, rows: int, gap: float) -> dict[str, Any]:
+    sex = rng.choice(["F", "M"], rows)
+    return {"sex": sex, "hired": rng.random(rows) < np.where(sex == "F", 0.5 + gap / 2, 0.5 - gap / 2)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "abs(P[hired | sex == 'F'] - P[hired | sex == 'M']) <= 0.1",
+        "P[hired | sex == 'F'] >= 0.45 and P[hired | sex == 'M'] >= 0.45",
+        "for g in sex: P[hired | sex == g] >= 0.45",
+    ],
+)
+def test_a_claim_that_failed_at_every_moment_is_not_said_to_hold_although_each_part_held_at_some_time(text) -> None:
+    for run in range(5):
+        rng = np.random.default_rng(run)
+        watch = iso.Watch(text, alpha=0.001, delta=0.05, values={"sex": ["F", "M"]})
+        for gap in (0.12, -0.12) * 2:
+            watch.update(_gap(rng, 1_500, gap))
+        assert watch.verdict.answer != "holds"
+        if watch.verdict.answer == "undecided":
+            assert "each part of it held" in watch.verdict.remarks[0]
+
+
+def test_the_groups_of_a_property_have_answers_of_their_own() -> None:
+    watch = iso.Watch("for g in sex: P[hired | sex == g] >= 0.3", alpha=0.01, values={"sex": ["F", "M"]})
+    watch.update(_gap(np.random.default_rng(1), 3_000, 0.0))
+    assert watch.verdict.answer == "undecided"
+    assert [each.answer for each in watch.verdict.groups] == ["holds", "holds"]
+    one = iso.Watch("P[hired | sex == 'F'] >= 0.3", alpha=0.01)
+    one.update(_gap(np.random.default_rng(1), 3_000, 0.0))
+    assert one.verdict.answer == "holds"
+
+
+def test_a_hire_that_brings_the_next_woman_raises_no_false_alarm() -> None:
+    """Equal rates, always. With the groups of a block known before its outcomes, all of these streams had an alarm."""
+    claim, alarms = "P[hired | sex == 'F'] >= P[hired | sex == 'M']", 0
+    for run in range(10):
+        rng = np.random.default_rng(run)
+        hired = rng.random(10_000) < 0.5
+        woman = rng.random(10_000) < np.where(np.append(False, hired[:-1]), 0.8, 0.2)
+        watch = iso.Watch(claim, alpha=0.05)
+        alarms += bool(watch.update({"sex": np.where(woman, "F", "M"), "hired": hired}))
+        assert watch.verdict.answer != "violated"
+    assert alarms <= 2
+
+
+def test_an_acknowledgement_within_a_block_leaves_that_block_without_a_loan() -> None:
+    rng = np.random.default_rng(11)
+    watch = iso.Watch(FOUR_FIFTHS, run_length=1_000)
+    table = _people(rng, 2_000, 0.28)
+    for row in range(40):
+        watch.update({name: column[row : row + 1] for name, column in table.items()})
+        watch.acknowledge()
+        assert watch.statistics.sides[0].height == -np.inf
 
 
 def test_now_is_about_the_last_samples_only() -> None:
