@@ -303,7 +303,8 @@ def check(
     control
         Which mistakes about single groups are limited, where a property about rates claims something for every group.
         ``"family"``: the probability that any group is wrongly said to be violated is at most ``delta``, and so is the
-        probability that any is wrongly said to hold. ``"discovery"``: among the groups that are said to be violated,
+        probability that any is wrongly said to hold (with planned looks, or one look at comparisons that share a group,
+        at most ``2 * delta``). ``"discovery"``: among the groups that are said to be violated,
         the expected share of wrong ones is at most ``delta``, and likewise among those that are said to hold. The
         answer to the whole claim does not depend on it.
     features

@@ -327,7 +327,8 @@ class LookEvidence:
     ) -> list[tuple[bool | None, Ends]]:
         """For a claim that is a conjunction of these comparisons: whether each of them holds, and its interval.
 
-        Guarantee, for each direction: the probability that any of the answers is wrong is at most ``delta``, by Holm's
+        Guarantee: the probability that any is wrongly said to be violated is at most ``delta``, over all looks; to
+        hold, at most ``delta`` at a single look whose comparisons share no group, else ``2 * delta``. Proof: Holm's
         procedure over exact tests, whose levels are nested: with a fixed order of tables, a test rejects at a larger
         level whatever it rejects at a smaller one. Where the whole claim holds, all comparisons do, at the risk of that
         answer. The intervals hold for all of them at once, each end at its part of the risk.

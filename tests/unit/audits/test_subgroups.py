@@ -141,3 +141,10 @@ def test_arguments_that_make_no_sense_are_refused(arguments, error, words):
     usual = {"population": people(200), "attributes": ["sex", "age"], "property": "P[hired | group] >= 0.5"}
     with pytest.raises(error, match=words.replace("[", r"\[")):
         iso.groups.search(**(usual | arguments))
+
+
+def test_the_text_of_a_search_states_the_false_coverage_rate_of_its_intervals():
+    people = {"sex": ["F", "M"] * 500, "hired": [0, 1] * 500}
+    found = iso.groups.search(iso.Sample(people), ["sex"], "P[hired | group] >= 0.5", fdr=0.05)
+    assert len(found) == 1
+    assert "false-coverage rate of the intervals at most 0.1" in str(found)

@@ -61,7 +61,8 @@ class FoundSubgroup:
     estimate
         The compared quantity.
     low, high
-        An interval for it, on the side of the threshold on which the subgroup was named.
+        An interval for it, on the side of the threshold on which the subgroup was named. Of the intervals of a search,
+        the expected share that misses is at most ``2 * fdr``: ``fdr`` for the limits, and ``fdr`` for wrong names.
     p_value
         The evidence: how probable a table at least as extreme would be if the property held for the subgroup; 0 for a
         census.
@@ -120,7 +121,9 @@ _SHOWN = 20
 
 
 def _as_text(result: Search) -> str:
-    risk = "" if all(item.p_value == 0 for item in result) else f" (false-discovery rate {number(result.fdr)})"
+    coverage = f"; false-coverage rate of the intervals at most {number(min(2.0 * result.fdr, 1.0))}"
+    risk = f" (false-discovery rate {number(result.fdr)}{coverage if result.found else ''})"
+    risk = "" if all(item.p_value == 0 for item in result) else risk
     lines = [
         result.property,
         f"  {len(result):,} of {result.searched:,} subgroups of {result.people:,} people violate it{risk}",
