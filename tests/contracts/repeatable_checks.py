@@ -17,6 +17,7 @@ from isonomia.models.adapt import adapt
 from isonomia.models.wrappers import Steady
 from isonomia.records import Verdict
 from isonomia.records.store import ANSWER_PREFIX
+from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
 
 Entries = dict[str, Any]
@@ -82,9 +83,9 @@ class Repeatable:
 
     @property
     def _always(self) -> bool:
-        """Whether it is a claim that makes no sense for a model that answers at random."""
-        if not isinstance(self.prop, Safety) or self.model is None:
-            return False
+        """Whether the claim means nothing, or something else, for a model that answers at random."""
+        if self.model is None or not isinstance(self.prop, Safety):
+            return isinstance(self.prop, Responsiveness)
         return any(item.always for item in self.prop.spec.ensures)
 
 

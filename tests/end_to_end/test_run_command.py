@@ -103,6 +103,29 @@ def test_a_run_that_is_killed_many_times_ends_as_the_undisturbed_one(folder: Pat
     assert _verdicts(folder / "cut.json") == _verdicts(folder / "whole.json")
 
 
+def test_a_run_does_not_resume_with_other_weights_behind_the_same_module(folder: Path) -> None:
+    text = "import json, pathlib, time\nimport numpy as np\n"
+    text += "CUT, CALLS = json.loads(pathlib.Path('weights.json').read_text())['cut'], []\n"
+    text += "def model(people):\n    CALLS.append(1)\n"
+    text += "    if CUT == 0.5 and len(CALLS) > 60:\n        time.sleep(600)\n"  # until it is killed
+    text += "    return (np.asarray(people['points'], float) > CUT).astype(int)\n"
+    (folder / "weighed.py").write_text(text)
+    audit = 'seed = 1\ndelta = 1e-6\n[model]\nload = "weighed:model"\n[population]\nsample = "people.csv"\n'
+    (folder / "audit.toml").write_text(audit + '[[property]]\nname = "p"\ncheck = "P[prediction == 1] >= 0.495"\n')
+    (folder / "weights.json").write_text('{"cut": 0.5}')
+    command = [*COMMAND, "audit.toml", "--allow-code", "-q", "--records", "cut"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and _entries(folder) < 40:
+        time.sleep(0.01)
+    assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    (folder / "weights.json").write_text('{"cut": 0.9}')
+    again = _run(folder, "-q", "--records", "cut", "--resume")
+    assert again.returncode == 2
+    assert "answers differently now" in " ".join(again.stdout.split())
+
+
 def _entries(folder: Path) -> int:
     try:
         with sqlite3.connect(folder / "cut" / "runs.sqlite", timeout=30) as connection:

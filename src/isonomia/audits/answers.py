@@ -28,12 +28,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.engine.journal import Blank, Entry, Journal
+from isonomia.engine.journal import Blank, Entry, Journal, ReadOnly
 from isonomia.engine.seeds import batch_rng, root
 from isonomia.models.checked import ask
 from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
-from isonomia.models.wrappers import Steady
+from isonomia.models.wrappers import Steady, watch_on
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tensors import host
@@ -86,7 +86,10 @@ class Asker:
         number, self._questions = self._questions, self._questions + 1
         kept = self.journal.recall(f"answer {number}")
         if kept is not None:
-            return unpacked(kept)
+            answer, watch = unpacked(kept), watch_on(self.model)
+            if watch is not None and not isinstance(self.journal, ReadOnly):
+                watch.expect(table, answer)
+            return answer
         answer = self._remembered(number, table, want_score, want_prediction)
         self.journal.keep(f"answer {number}", lambda: packed(answer))
         return answer

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 from typing import Literal as OneOf
 
 from isonomia.audits.protocol import AuditProperty, Check
-from isonomia.engine.journal import Blank, Entry, Journal, once
+from isonomia.engine.journal import Blank, Entry, Journal, Keeping, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
-from isonomia.models.wrappers import Cached, bypass_cache, given_in_words, unwatched, unwrap, watch
+from isonomia.models.wrappers import Cached, bypass_cache, given_in_words, unwatched, unwrap, watch, watch_on
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Sample
@@ -30,6 +30,7 @@ __all__ = [
     "about_model",
     "earlier_looks",
     "introduce",
+    "keeping_of",
     "new_verdict",
     "no_other_values",
     "recorded_model",
@@ -41,6 +42,8 @@ __all__ = [
     "watched",
     "why_stopped",
 ]
+
+Reading = TypeVar("Reading")
 
 VALUES = "values of "
 """The prefix of the journal keys of values; the name of the column follows."""
@@ -164,7 +167,7 @@ def _given(model: Model | None, population: Any) -> str:
 
 _RANDOM = (
     "the model may answer at random, as you said: its answers are independent of each other, and rates are over that "
-    "randomness too"
+    "randomness too; whether it was changed during the check cannot be seen"
 )
 _FINITE = "for a finite population, the verdict is about the answers that the model happened to give this time"
 
@@ -193,6 +196,19 @@ _REASONS = {
 def watched(model: Model, random_model: bool) -> Model:
     """Watch a model for changing its answers, unless it may do so."""
     return unwatched(model) if random_model else watch(model)
+
+
+def keeping_of(
+    check: Check[Any], pack: Callable[[Reading], Entry], unpack: Callable[[Entry], Reading]
+) -> Keeping[Reading]:
+    """The check's journal for batches of rows; where it resumes, some are measured again, if the model is watched."""
+    watch = watch_on(check.model)
+
+    def repeated(samples: int) -> None:
+        assert watch is not None
+        watch.again += samples
+
+    return Keeping(check.journal, pack, unpack, None if watch is None else repeated)
 
 
 def why_stopped(reason: str) -> str:

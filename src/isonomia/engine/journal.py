@@ -122,11 +122,16 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Keeping(Generic[Reading]):
-    """A journal, and how the reading of a batch is written to it and read back."""
+    """A journal, and how the reading of a batch is written to it and read back.
+
+    ``repeated`` is told how many samples were measured again when a check resumed, to see whether the model is still
+    the same; ``None`` where readings cannot be compared, or are compared elsewhere.
+    """
 
     journal: Journal
     pack: Callable[[Reading], Entry]
     unpack: Callable[[Entry], Reading]
+    repeated: Callable[[int], None] | None = None
 
 
 def once(journal: Journal, key: str, measure: Callable[[], Entry]) -> Entry:

@@ -7,25 +7,25 @@ from how far the evidence has come. An audit that does not work in batches plans
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf, isinf
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from math import inf, isclose, isinf
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Blank, Journal, Keeping, NothingMoreError, once, recall_if_any
+from isonomia.engine.journal import Blank, Entry, Journal, Keeping, NothingMoreError, once, recall_if_any
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.observer import Observer, Progress
-from isonomia.errors import DataError
+from isonomia.errors import ChangingModelError, DataError
 from isonomia.models.meter import BudgetSpentError, Meter, current_meter
 from isonomia.populations.devices import BatchSizes
 from isonomia.records.verdict import Expression
 
-__all__ = ["Outcome", "Plan", "Schedule", "Steps", "run", "run_steps"]
+__all__ = ["REPEATED", "Outcome", "Plan", "Schedule", "Steps", "changed_since", "run", "run_steps"]
 
 
 CAUTION = 3.0
@@ -275,7 +275,7 @@ def run(
             return measured(plan)
 
     known: Callable[[], None] = (lambda: None) if foresight is None else foresight.known
-    steps = measure if keeping is None else partial(_kept, measure, known, keeping, watch, meter)
+    steps = measure if keeping is None else partial(_kept, measure, known, keeping, watch, meter, work.measure, {})
     journal = Blank() if keeping is None else keeping.journal
     rate = _RowRate(meter, rows, (1.0 - reserve) * meter.queries, journal)
     batches = _batches(work, state, schedule, budget, available, journal, watch, rate, foresight)
@@ -469,17 +469,25 @@ def _out_of_time(budget: Budget, index: int, journal: Journal, watch: _Watch) ->
     return bool(once(journal, f"time {index}", lambda: {"up": watch.elapsed() >= budget.seconds})["up"])
 
 
+REPEATED = 32
+"""How many samples are measured again, at least, before a check that resumes goes on. A model that would now answer a
+share q of all rows differently goes unnoticed with probability at most about ``(1 - q) ** REPEATED``."""
+
+
 def _kept(
     measure: Callable[[Plan], Reading],
     known: Callable[[], None],
     keeping: Keeping[Reading],
     watch: _Watch,
     meter: Meter,
+    alone: Callable[[Plan], Reading],
+    recalled: dict[Plan, Entry],
     plan: Plan,
 ) -> Reading:
     """The reading of a batch: recalled if it was kept, else measured and kept.
 
-    That the budget ended a batch is kept, too, so that a replay ends there.
+    That the budget ended a batch is kept, too, so that a replay ends there. Before the first new batch of a check that
+    resumes, some of those that were recalled are measured again ``alone``.
     """
     key, journal = f"batch {plan.index}", keeping.journal
     spent = recall_if_any(journal, SPENT) if meter.limited or meter.seconds < inf else None
@@ -488,6 +496,8 @@ def _kept(
     kept = journal.recall(key)
     if kept is None:
         try:
+            _refuse_changed(alone, keeping, recalled)
+            recalled.clear()
             reading = measure(plan)
         except BudgetSpentError as error:
             reason = error.reason
@@ -504,4 +514,43 @@ def _kept(
     known()
     watch.was(float(kept["seconds"]))
     meter.was(int(kept.get("queries", 0)))
+    recalled[plan] = kept
     return keeping.unpack(kept)
+
+
+def _refuse_changed(
+    measure: Callable[[Plan], Reading], keeping: Keeping[Reading], recalled: Mapping[Plan, Entry]
+) -> None:
+    """Measure the smallest of the recalled batches again, and refuse to go on where one comes out differently."""
+    if keeping.repeated is None:
+        return
+    samples = 0
+    for plan in sorted(recalled, key=lambda plan: (plan.n, plan.index)):
+        again, before = keeping.pack(measure(plan)), recalled[plan]
+        if any(not _alike(again[name], before.get(name)) for name in again):
+            raise changed_since(f"the {plan.n:,} samples of batch {plan.index}")
+        samples += plan.n
+        if samples >= REPEATED:
+            break
+    keeping.repeated(samples)
+
+
+def changed_since(what: str) -> ChangingModelError:
+    """The error that the model answers differently than before a check resumed; ``what`` it was asked about."""
+    return ChangingModelError(
+        f"expected the answers that this run began with, but about {what} the model answers differently now: it was "
+        "changed since, or it answers at random. Begin a new run, without --resume, or if it is meant to answer at "
+        "random, say so: random_model=True"
+    )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether plain values are the same but for the rounding of numbers."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) or isinstance(other, float):
+        # Coarser than any rounding of a sum, and finer than what a changed answer moves: it cannot change a verdict.
+        return isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
+    return bool(one == other)

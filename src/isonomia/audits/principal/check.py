@@ -19,9 +19,9 @@ from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, pro
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import census_of
 from isonomia.audits.rates.sampling import UNLIMITED
-from isonomia.audits.verdicts import earlier_looks, introduce, new_verdict, why_stopped
+from isonomia.audits.verdicts import earlier_looks, introduce, keeping_of, new_verdict, why_stopped
 from isonomia.engine.budget import Budget
-from isonomia.engine.journal import Entry, Keeping, once
+from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
@@ -152,7 +152,7 @@ def _sampled(
     try:
         looks, order = earlier_looks(check.population)
         schedule = replace(check.schedule, first=first).along(looks, whole=order == "file")
-        keeping = Keeping(check.journal, work.pack, work.unpack)
+        keeping = keeping_of(check, work.pack, work.unpack)
         outcome = run(work, schedule, budget, observer, available=available, keeping=keeping, ahead=work.ahead)
     finally:
         observer.end()

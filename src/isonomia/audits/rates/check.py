@@ -36,8 +36,8 @@ from isonomia.audits.rates.question import (
     refuse_never_given,
 )
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
-from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
-from isonomia.engine.journal import Entry, Keeping, NothingMoreError, once
+from isonomia.audits.verdicts import introduce, keeping_of, new_verdict, no_other_values, same_answers, why_stopped
+from isonomia.engine.journal import Entry, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng, root
@@ -258,7 +258,7 @@ def _drawn(
             observer,
             available=prepared.available,
             counted=question.counted,
-            keeping=Keeping(check.journal, work.pack, work.unpack),
+            keeping=keeping_of(check, work.pack, work.unpack),
             ahead=work.ahead,
             rows=max(rows_each(check, question), 1),
         )

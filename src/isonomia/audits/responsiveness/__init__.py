@@ -54,6 +54,11 @@ class ResponsivenessAudit:
     def prepare(self, check: Check[Responsiveness]) -> Check[Responsiveness]:
         """Refuse a check without a model, which a share of changes that reach a prediction needs."""
         refuse_rates_options(check, "responsiveness")
+        if check.random_model and check.prop.one_is_enough:
+            raise UsageError(
+                "that a single answer is enough means nothing where the model may answer at random: say which share of "
+                "points and answers counts as a way, as in responsiveness.preclusion(..., below=0.05)"
+            )
         return replace(check, model=check.required_model)
 
     def check_names(self, check: Check[Responsiveness]) -> None:

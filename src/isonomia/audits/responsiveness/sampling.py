@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
-from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, recalled_or_measured, unpacked
+from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, unpacked
 from isonomia.audits.responsiveness.workers import DrawnPortion
 from isonomia.engine.journal import Clock, Entry, once
-from isonomia.engine.loop import AGAIN, Outcome, Steps, run_steps
+from isonomia.engine.loop import AGAIN, REPEATED, Outcome, Steps, changed_since, run_steps
 from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng
 from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
 from isonomia.interventions import Points
 from isonomia.models.meter import Meter, count, current_meter
+from isonomia.models.wrappers import watch_on
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
 
@@ -275,13 +276,19 @@ class PointSampler:
     setup: ResponsivenessSetup
     points: int = 0
     distinct: int = 0
-    _alike: bool = True
+    _alike: bool = field(init=False)
     _listings: int = 0
+    _recalled: list[tuple[Callable[[], PointCounts], PointCounts]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # An answer at random about one point says nothing about another one, even an equal one.
+        self._alike = not self.setup.check.random_model
 
     def listed(self, who: Indices) -> PointCounts:
         """Look at all points that some people can reach."""
         number, self._listings = self._listings, self._listings + 1
-        return self._counts(f"listing {number}", lambda: self._list(who), self.setup.reach.counts[who])
+        listed = partial(self._list, who)
+        return self._counts(f"listing {number}", listed, self.setup.reach.counts[who], listed)
 
     def drawn_portions(
         self, portions: Iterator[Indices], size: int, number: int
@@ -323,18 +330,44 @@ class PointSampler:
             alike = self._alike and portion.alike
             return PointCounts(np.full(len(who), float(size)), portion.successes, distinct, alike)
 
-        return self._counts(_round_key(number, part), draw, np.full(len(who), float(size)))
+        alone = partial(self._draw, who, size, number, part)
+        return self._counts(_round_key(number, part), draw, np.full(len(who), float(size)), alone)
 
-    def _counts(self, key: str, measure: Callable[[], PointCounts], n: Floats) -> PointCounts:
-        """The counts of some people's points; a record that does not have ``n`` points of each person is refused."""
-        unpack = partial(PointCounts.unpack, people=len(n))
-        counts = recalled_or_measured(self.setup.check.journal, key, measure, PointCounts.pack, unpack)
+    def _counts(
+        self, key: str, measure: Callable[[], PointCounts], n: Floats, alone: Callable[[], PointCounts]
+    ) -> PointCounts:
+        """The counts of some people's points; a record that does not have ``n`` points of each person is refused.
+
+        Before the first counts of a check that resumes, some that were recalled are measured again ``alone``.
+        """
+        journal = self.setup.check.journal
+        entry = journal.recall(key)
+        if entry is not None:
+            counts = PointCounts.unpack(entry, len(n))
+            self._recalled.append((alone, counts))
+        else:
+            self._refuse_changed()
+            counts = measure()
+            journal.keep(key, counts.pack)
         self.points += int(counts.n.sum())
         self.distinct += counts.distinct
         self._alike = counts.alike
         if (counts.n == n).all() and (counts.successes <= counts.n).all():
             return counts
         raise DataError(f"expected as many points of each person as were looked at, but {key} of the record has others")
+
+    def _refuse_changed(self) -> None:
+        """Look at the fewest recalled points again, at least ``REPEATED``, and refuse a model that changed."""
+        recalled, self._recalled = sorted(self._recalled, key=lambda item: item[1].n.sum()), []
+        watched, points = watch_on(self.setup.check.model), 0
+        for measure, counts in recalled if watched is not None else ():
+            if not np.array_equal(measure().successes, counts.successes):
+                raise changed_since(f"{int(counts.n.sum()):,} points")
+            points += int(counts.n.sum())
+            if points >= REPEATED:
+                break
+        if watched is not None:
+            watched.again += points
 
     def _list(self, who: Indices) -> PointCounts:
         points = self.setup.sets.points(who)

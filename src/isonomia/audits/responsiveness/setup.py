@@ -64,8 +64,12 @@ class ResponsivenessSetup:
     def reach(self) -> ReachSizes:
         """How much they can reach."""
         unpack = partial(ReachSizes.unpack, people=len(self.members.rows))
-        journal = self.check.journal
-        return recalled_or_measured(journal, "reach", lambda: ReachSizes.of(self.sets), ReachSizes.pack, unpack)
+        check = self.check
+
+        def measure() -> ReachSizes:
+            return ReachSizes.of(self.sets, check.random_model)
+
+        return recalled_or_measured(check.journal, "reach", measure, ReachSizes.pack, unpack)
 
     @cached_property
     def people(self) -> Table:
@@ -162,7 +166,7 @@ class ReachSizes:
     counts
         How many points each person can reach by actions; infinite where they are not counted.
     by_chance
-        Whether effects come after an action.
+        Whether effects come after an action, or the model answers at random: then no list of points is all there is.
     approximate
         Whether somebody's draws are only nearly uniform.
     """
@@ -172,12 +176,12 @@ class ReachSizes:
     approximate: bool
 
     @classmethod
-    def of(cls, sets: ReachableSets) -> ReachSizes:
-        """The sizes of reachable sets."""
-        return cls(sets.counts(), sets.by_chance, bool(sets.approximate().any()))
+    def of(cls, sets: ReachableSets, at_random: bool = False) -> ReachSizes:
+        """The sizes of reachable sets; ``at_random`` where the model may answer at random."""
+        return cls(sets.counts(), sets.by_chance or at_random, bool(sets.approximate().any()))
 
     def listable(self, most: int) -> NDArray[np.bool_]:
-        """Whose points can all be looked at: at most ``most``, and without chance effects after an action."""
+        """Whose points can all be looked at: at most ``most``, and without chance after an action."""
         if self.by_chance:
             return np.zeros(len(self.counts), dtype=bool)
         return self.counts <= most

@@ -26,7 +26,7 @@ from isonomia.interventions.enumeration import Enumerated, enumerate_moves
 from isonomia.models.meter import metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
-from isonomia.models.wrappers import watch
+from isonomia.models.wrappers import watch, watch_on
 
 __all__ = ["DrawnPortion", "PointWorkers", "enumerate_by_workers"]
 
@@ -124,6 +124,8 @@ class PointWorkers:
         spread = asker.workers
         if pool is None or pool.executing.here or spread is None:
             return None
+        if (watched := watch_on(asker.model)) is not None:
+            watched.settle()  # the workers' own watches know nothing of an earlier run
         nobody: Any = None
         told = _ToldPoints(sets, replace(target, asker=nobody), spread.model, asker.model is not spread, seed)
         return cls(pool, Shared(told, spread.model.name))
@@ -144,7 +146,7 @@ def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int]) -> Dra
     """What a worker does with one portion."""
     who, size, number, part = item
     asker = Asker(watch(told.model) if told.watched else told.model)
-    target = replace(told.target, asker=asker, distinct=0, alike=True)
+    target = replace(told.target, asker=asker, distinct=0, alike=told.watched)  # one at random may change its mind
     points = told.sets.sample(size, batch_rng(told.seed, number, part), who.tolist())
     with metering(None) as meter:
         hits = target(points)

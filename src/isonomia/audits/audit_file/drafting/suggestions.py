@@ -212,6 +212,7 @@ def preclusion(basis: Basis, free: int) -> Suggestion:
         interventions=CHANGES,
         target=target,
         who=basis.decision.opposite,
+        **({"below": _MAX_FLIPS} if basis.random else {}),
     )
 
 

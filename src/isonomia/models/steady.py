@@ -1,0 +1,190 @@
+"""Steady: a model that is asked about some rows twice, to see whether its answers change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.errors import ChangingModelError
+from isonomia.models.checked import array_from, first_change
+from isonomia.models.meter import current_meter, send
+from isonomia.models.protocol import Answer, AroundModel, Model
+from isonomia.populations.table import Table, joined
+from isonomia.spec.tensors import host, is_tensor
+
+__all__ = ["Steady"]
+
+MAX_AGAIN = 32
+"""The most rows that are asked about again at one time."""
+
+FIRST_AGAIN = 8
+"""How many rows are asked about again the first time, so that a short check does not miss a model that guesses."""
+
+_SHARE = 20
+_SECOND, _GROWTH = 160, 4
+_ADVICE = "Fix this (set its seed, switch it to evaluation), or, "
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """Rows that the model was asked about, what was wanted, and its answer."""
+
+    table: Table
+    want_score: bool
+    want_prediction: bool
+    answer: Answer
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What questions must have in common to be asked together."""
+        return self.want_score, self.want_prediction, self.table.kind, self.table.names
+
+
+@dataclass(slots=True, eq=False)
+class Steady(AroundModel):
+    """A model that is asked about some rows twice, to see whether its answers change.
+
+    The first repetition is in the first batch, the next ones after 160 rows, 640, 2,560 and so on. Each repeats a
+    twentieth of the rows so far, at least 8 and at most 32, evenly spread over the batch. It also repeats the rows of
+    the previous repetition, which catches a service that was replaced in the meantime. A model whose answers change
+    with probability q is found with probability ``1 - (1 - q) ** again``.
+
+    Rows are repeated in reverse order. If the first batches have only a row or two each, their first 8 rows are
+    repeated together, so that a model which compares the rows of a batch is found before a check can end.
+
+    Which rows are repeated depends only on the sizes of the batches, and only first answers are passed on: the
+    statistics are those of the model alone.
+
+    Attributes
+    ----------
+    model
+        The model.
+    asked, again
+        How many rows it was asked about, and how many of them again.
+    """
+
+    model: Model
+    asked: int = 0
+    again: int = 0
+    _due: int = 1
+    _expected: list[_Question] = field(default_factory=list, repr=False)
+    _earlier: _Question | None = field(default=None, repr=False)
+    _first: list[_Question] | None = field(default_factory=list, repr=False)  # until they were asked about together
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask the model, and now and then ask it again.
+
+        Raises
+        ------
+        ChangingModelError
+            When the second answer differs; with the row and both answers.
+        """
+        self.settle()
+        answer = send(self.model, table, want_score=want_score, want_prediction=want_prediction)
+        self.asked += table.rows
+        question = _Question(table, want_score, want_prediction, answer)
+        if self.asked >= self._due:
+            self._due = max(_SECOND, _GROWTH * self.asked)
+            self._ask_again(question)
+        if self._first is not None:
+            self._first.append(question)
+            if self.asked >= FIRST_AGAIN:
+                first, self._first = self._first, None
+                self._ask_together(first)
+        return answer
+
+    def expect(self, table: Table, answer: Answer) -> None:
+        """Ask about some rows of a table, before anything else, to see whether it still gives an earlier run's answer.
+
+        Of all the tables that are expected, the first ``MAX_AGAIN`` rows are asked about.
+        """
+        left = MAX_AGAIN - sum(question.table.rows for question in self._expected)
+        if left > 0:
+            asked = _Question(table, answer.score is not None, answer.prediction is not None, answer)
+            question = _some_rows(asked, np.arange(min(left, table.rows)))
+            self._expected += [] if question is None else [question]
+
+    def settle(self) -> None:
+        """Ask about the rows whose answers are expected.
+
+        Raises
+        ------
+        ChangingModelError
+            When an answer is not the expected one.
+        """
+        expected, self._expected = self._expected, []
+        for question in expected:
+            self._compare(question, "Begin a new run, without --resume, or ")
+
+    def _ask_together(self, first: Sequence[_Question]) -> None:
+        """Ask again about the rows of several batches, in a single batch."""
+        if len(first) == 1 or self.again >= FIRST_AGAIN:
+            return
+        form = first[-1].form
+        parts = [_some_rows(asked, np.arange(asked.table.rows)) for asked in first]
+        alike = [part for part in parts if part is not None and part.form == form]
+        if not alike or len({part.answer.classes for part in alike}) > 1:
+            return
+        answers: list[Any] = []
+        for what in ("prediction", "score"):
+            values = [getattr(part.answer, what) for part in alike]
+            answers.append(None if any(value is None for value in values) else np.concatenate(values))
+        together = joined([part.table for part in alike])
+        rows = np.arange(together.rows)[-(FIRST_AGAIN - self.again) :]
+        answer = Answer(answers[0], answers[1], alike[0].answer.classes)
+        sample = _some_rows(replace(first[-1], table=together, answer=answer), rows[::-1])
+        if sample is not None:
+            self._compare(sample)
+
+    def _ask_again(self, asked: _Question) -> None:
+        count = min(MAX_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
+        rows = np.unique(np.linspace(0, asked.table.rows - 1, count).astype(np.intp))
+        # Never the whole batch, in which every row would be among the same rows as before.
+        sample = _some_rows(asked, rows[:0:-1] if 1 < len(rows) == asked.table.rows else rows[::-1])
+        if sample is None:
+            return  # not one answer per row: the caller reports that
+        earlier, self._earlier = self._earlier, sample
+        for question in (sample, earlier):
+            if question is not None:
+                self._compare(question)
+
+    def _compare(self, question: _Question, advice: str = _ADVICE) -> None:
+        """Ask again, about as many of the rows as the budget covers."""
+        with current_meter().again(question.table.rows) as covered:
+            if covered < question.table.rows:
+                fewer = _some_rows(question, np.arange(covered)) if covered else None
+                if fewer is None:
+                    return
+                question = fewer
+            again = send(
+                self.model, question.table, want_score=question.want_score, want_prediction=question.want_prediction
+            )
+        self.again += question.table.rows
+        change = first_change(question.answer, again)
+        if change is not None:
+            raise ChangingModelError(
+                f"{self.name} should give the same answer for the same person, but it gave {change.before} and then "
+                f"{change.after} for this one: {{{question.table.shown(change.row)}}}. Either it answers at random, or "
+                "its answer for a person depends on who else is in the batch, or it was changed in the meantime. "
+                f"{advice}if it is meant to answer at random, say so: random_model=True."
+            )
+
+
+def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
+    """The same question about some of its rows; ``None`` if there is not one answer per row."""
+    parts: dict[str, NDArray[Any]] = {}
+    for what in ("prediction", "score"):
+        values = getattr(asked.answer, what)
+        if values is not None:
+            array = array_from(values, on_device=True)
+            if array.ndim == 0 or len(array) != asked.table.rows:
+                return None
+            parts[what] = host(array[rows.tolist()] if is_tensor(array) else array[rows])
+    if not parts:
+        return None
+    answer = Answer(parts.get("prediction"), parts.get("score"), asked.answer.classes)
+    return _Question(asked.table.take(rows), asked.want_score, asked.want_prediction, answer)

@@ -1,0 +1,162 @@
+"""A check that resumes asks about rows it has asked about before, and refuses to go on with a model that changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import isonomia as iso
+from isonomia.audits.check import new_check, run_check
+from isonomia.engine.observer import Silent
+from isonomia.errors import ChangingModelError
+from isonomia.interventions import Feature, Interventions
+
+RNG = np.random.default_rng(0)
+ROWS = 3_000
+PEOPLE = {
+    "points": np.arange(ROWS) % 100,
+    "sex": RNG.choice(["F", "M"], ROWS),
+    "passed": RNG.integers(0, 2, ROWS),
+}
+CHANGES = Interventions(
+    (Feature("points", "integer", 0, 99), Feature("sex", "categorical", values=("F", "M"), actionable=False))
+)
+
+
+@dataclass(slots=True)
+class Notebook:
+    """A journal in memory; like a process that is killed, it stops after so many entries of a kind."""
+
+    entries: dict[str, Any] = field(default_factory=dict)
+    stop: Callable[[str], bool] = lambda _: False
+
+    def recall(self, key: str) -> Any:
+        return self.entries.get(key)
+
+    def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
+        if self.stop(key):
+            raise Killed
+        self.entries[key] = json.loads(json.dumps(make()))
+
+
+class Killed(BaseException):
+    """The process ends."""
+
+
+@dataclass
+class Weights:
+    """A model whose weights are elsewhere: its fingerprint does not show that they changed."""
+
+    cut: int = 50
+    asked: int = 0
+
+    def __call__(self, table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        self.asked += len(table["points"])
+        return (np.asarray(table["points"]) > self.cut).astype(int)
+
+
+WEIGHTS = Weights()
+
+
+def model(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    return WEIGHTS(table)
+
+
+def killed_at(key: str) -> Callable[[str], bool]:
+    return lambda other: other == key
+
+
+RISING = iso.safety.property(
+    str(iso.safety.monotone("points", up=(1, 9))).replace("ensures d1 <= d2;", "ensures d1 <= d2 in 99% of cases;")
+)
+
+FEW = iso.Census({key: column[:40] for key, column in PEOPLE.items()})
+RESPONSIVE = iso.Responsiveness(CHANGES, 1, at_least=0.45, most_listed=0)
+
+CASES: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
+    "rates": ("P[prediction == 1 | sex == 'F'] >= 0.48", iso.Sample(PEOPLE), {"delta": 1e-6}, "batch 60"),
+    "one look": ("P[prediction == 1] >= 0.48", iso.Sample(PEOPLE), {"looks": 4}, "batch 2"),
+    "k-safety": (
+        RISING,
+        iso.Sample(PEOPLE),
+        {"budget": 3_000},
+        "batch 3",
+    ),
+    "principal": (
+        iso.PrincipalFairness(attribute="sex", outcome="passed", within=0.1),
+        iso.Sample(PEOPLE),
+        {"delta": 1e-4, "budget": 2_900},
+        "batch 40",
+    ),
+    "responsiveness": (RESPONSIVE, FEW, {}, "round 2 part 0"),
+}
+
+
+def begin(name: str) -> dict[str, Any]:
+    """The entries of a check that was killed half-way."""
+    prop, people, options, last = CASES[name]
+    WEIGHTS.cut = 50
+    entries: dict[str, Any] = {}
+    check = new_check(prop, model, people, seed=1, **options)
+    try:
+        run_check(check.with_journal(Notebook(entries, killed_at(last))), Silent())
+    except Killed:
+        return entries
+    raise AssertionError("it was not killed")
+
+
+def resume(name: str, entries: dict[str, Any]) -> iso.Verdict:
+    prop, people, options, _ = CASES[name]
+    return run_check(new_check(prop, model, people, seed=1, **options).with_journal(Notebook(dict(entries))), Silent())
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_a_check_does_not_go_on_with_a_model_that_changed(name: str) -> None:
+    entries = begin(name)
+    assert any(key.startswith(("batch", "answer", "round")) for key in entries)
+    WEIGHTS.cut = 90
+    with pytest.raises(ChangingModelError, match="new run"):
+        resume(name, entries)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_a_check_goes_on_with_the_same_model_and_asks_at_least_32_rows_again(name: str) -> None:
+    prop, people, options, _ = CASES[name]
+    entries = begin(name)
+    whole = iso.check(prop, model, people, seed=1, **options)
+    again = resume(name, entries)
+    assert (again.answer, again.samples, again.expressions) == (whole.answer, whole.samples, whole.expressions)
+
+
+def test_at_least_32_rows_are_asked_about_again() -> None:
+    entries = begin("rates")
+    batches = [entry for key, entry in entries.items() if key.startswith("batch")]
+    WEIGHTS.asked = 0
+    prop, people, options, _ = CASES["rates"]
+    check = new_check(prop, model, people, seed=1, budget=sum(batch["n"] for batch in batches) + 8, **options)
+    run_check(check.with_journal(Notebook(dict(entries))), Silent())
+    assert 32 + 8 <= WEIGHTS.asked < 32 + 8 + 64
+
+
+def test_what_needs_no_new_answer_is_not_asked_again() -> None:
+    prop, people, options, _ = CASES["rates"]
+    entries: dict[str, Any] = {}
+    WEIGHTS.cut = 50
+    run_check(new_check(prop, model, people, seed=1, **options).with_journal(Notebook(entries)), Silent())
+    WEIGHTS.asked, WEIGHTS.cut = 0, 90
+    resume("rates", entries)
+    assert WEIGHTS.asked == 0
+
+
+def test_a_model_that_answers_at_random_goes_on_and_the_verdict_says_what_was_not_checked() -> None:
+    prop, people, options, _ = CASES["rates"]
+    entries = begin("rates")
+    check = new_check(prop, model, people, seed=1, random_model=True, **options)
+    verdict = run_check(check.with_journal(Notebook(dict(entries))), Silent())
+    assert any("whether it was changed" in assumption for assumption in verdict.assumptions)
