@@ -300,11 +300,20 @@ def brief(value: Any, max_length: int = 120) -> str:
 
 
 def json_value(text: str) -> Any:
-    """Read JSON from outside. Two equal keys in an object are an error, since readers differ in which one they take."""
+    """Read JSON from outside.
+
+    Two equal keys in an object are an error, since readers differ in which one they take; and so is half a surrogate
+    pair, which no text in UTF-8 can hold.
+    """
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct_keys)
+        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct_keys)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ModelError(f"expected text, but {error.object[error.start]!a} is half a character.") from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"expected JSON, but {error}.") from None
+    return value
 
 
 def _no_constant(name: str) -> Any:

@@ -233,13 +233,13 @@ def read_only_address(path: Path) -> str | None:
     return None
 
 
-_NOT_WRITABLE = "The folder cannot be written: change its permissions, or choose another with --records FOLDER"
-_NOT_A_STORE = "It is not a store of records: move it away, or choose another folder with --records FOLDER"
-_BUSY = "Another run has been writing for a long time: wait for it, then go on with --resume"
+_NOT_WRITABLE = "The folder cannot be written: change its permissions, or choose {another}"
+_NOT_A_STORE = "It is not a store of records: move it away, or choose {another}"
+_BUSY = "Another run has been writing for a long time: wait for it, then {again}"
 _HINTS = {
-    "FULL": "The disk is full: make room, then go on with --resume. Nothing that was written before is lost",
+    "FULL": "The disk is full: make room, then {again}. Nothing that was written before is lost",
     "IOERR": (
-        "The disk failed, or a file has become as large as it may: make room, then go on with --resume. Nothing that "
+        "The disk failed, or a file has become as large as it may: make room, then {again}. Nothing that "
         "was written before is lost"
     ),
     "READONLY": _NOT_WRITABLE,
@@ -252,11 +252,18 @@ _HINTS = {
 """What a person can do, by family of SQLite's result codes."""
 
 
-def record_error(what: str, path: Path | None, error: sqlite3.Error) -> RecordError:
-    """SQLite's message, with what a person can do about it."""
+def record_error(
+    what: str,
+    path: Path | None,
+    error: sqlite3.Error,
+    again: str = "go on with --resume",
+    another: str = "another folder with --records FOLDER",
+) -> RecordError:
+    """SQLite's message, with what a person can do about it: do it ``again``, or choose ``another`` place."""
     where = f" at {path}" if path is not None else ""
-    hint = _HINTS.get(error_family(error), "Look at the file, or choose another folder with --records FOLDER")
-    return RecordError(f"expected to {what}{where}, but: {excerpt(str(error), 200)}. {hint}")
+    hint = _HINTS.get(error_family(error), "Look at the file, or choose {another}")
+    advice = hint.format(again=again, another=another)
+    return RecordError(f"expected to {what}{where}, but: {excerpt(str(error), 200)}. {advice}")
 
 
 def error_family(error: sqlite3.Error) -> str:

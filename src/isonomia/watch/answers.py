@@ -372,7 +372,8 @@ def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None
         found[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # + 0.0 avoids -0.0
     if set(found) != set(claim.leaves):
         return None
-    value, _ = over_box(claim.quantity, found)
+    low, high = over_box(claim.quantity, found)  # rounded outward: around 0, both ends are tiny and not 0
+    value = low + (high - low) / 2 + 0.0
     return value if isfinite(value) else None
 
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from isonomia.audits.audit_file.reader import AuditFile
-from isonomia.errors import DataError, IsonomiaError, ModelError
+from isonomia.errors import DataError, IsonomiaError, ModelError, SpecError
 from isonomia.models.client import Sender
 from isonomia.models.process import Command, ended_with, tail
 from isonomia.populations.columns import plain_value
@@ -402,7 +402,7 @@ def judged(watch: Watch, part: Part, *, leave_out: bool) -> tuple[Alarm, ...]:
         if outcome not in part.table.names:
             raise DataError(f"expected the column {outcome!r} in outcomes that come late")
         return watch.label(ids, part.table.column(outcome))
-    except DataError as error:
+    except (DataError, SpecError) as error:
         raise DataError(f"{part.label}: {error}. Nothing of it was counted") from error
 
 

@@ -24,7 +24,6 @@ from isonomia.errors import DataError, ModelError, UsageError
 from isonomia.models.payloads import json_value
 from isonomia.populations.files import cells_of, files_in, read_rows, table_of
 from isonomia.populations.table import Table
-from isonomia.spec.columns import EXACT
 from isonomia.watch.stream import DECISIONS, OUTCOMES, normal_id
 from isonomia.wording import shortened
 
@@ -263,6 +262,9 @@ class Kinds:
     def _without_gaps(self, name: str, values: Sequence[Any]) -> list[Any]:
         """A column of numbers has numbers also in a part where all of them are missing."""
         absent = self.known.get(name) == "number" and all(value is None for value in values)
+        whole = any(type(value) is int for value in values)
+        if whole and any(type(value) is float for value in values):
+            return [float(value) if type(value) is int else value for value in values]
         return [nan] * len(values) if absent else list(values)
 
     def _cell(self, name: str, cell: str, row: str) -> Any:
@@ -441,7 +443,7 @@ class Lines:
                 ids = ids_of(columns[self.late[0]], self.late[0], where[-1])
             typed = self._kinds.cells if self.format == "csv" else self._kinds.column
             content = {name: typed(name, values, where) for name, values in columns.items()}
-            table = table_of({name: _as_floats(values) for name, values in content.items()}, where[-1])
+            table = table_of({name: _as_floats(values, name, where) for name, values in content.items()}, where[-1])
         position = {"line": self._line, "kinds": dict(self._kinds.known)}
         labels = tuple(where if days is None else [f"{day}, {line}" for day, line in zip(days, where, strict=True)])
         return Part(table, position, labels[-1] if labels else f"line {self._line:,}", brings, ids=ids, names=labels)
@@ -451,7 +453,7 @@ class Lines:
         if not text.strip():
             return {}
         if self.format == "csv":
-            cells = next(csv.reader([text]))
+            cells = _cells(text, number)
             if text.count('"') % 2 or len(cells) != len(self._header or ()):
                 raise DataError(
                     f"line {number:,} of standard input: expected {len(self._header or ())} cells, as the header has, "
@@ -479,8 +481,15 @@ def _open_input() -> int:
         raise UsageError("expected lines on standard input, but it is closed") from None
 
 
+def _cells(text: str, number: int) -> list[str]:
+    try:
+        return next(csv.reader([text]), [])
+    except csv.Error as error:
+        raise DataError(f"line {number:,} of standard input: expected cells of CSV, but {error}") from error
+
+
 def _header(text: str) -> list[str]:
-    names = next(csv.reader([text]), [])
+    names = _cells(text, 1)
     twice = next((name for name in names if not name.strip() or names.count(name) > 1), None)
     if not names or twice is not None:
         raise DataError(
@@ -489,9 +498,12 @@ def _header(text: str) -> list[str]:
     return names
 
 
-def _as_floats(values: Sequence[Any]) -> list[Any]:
-    """Whole numbers as floating-point numbers, as far as these are exact: a column has one type in all parts."""
-    return [float(each) if type(each) is int and abs(each) <= EXACT else each for each in values]
+def _as_floats(values: Sequence[Any], name: str, where: Sequence[str]) -> list[Any]:
+    """Whole numbers as floating-point numbers: a column has one type in all parts."""
+    try:
+        return [float(each) if type(each) is int else each for each in values]
+    except OverflowError:
+        raise DataError(f"{where[-1]}: expected numbers in the column {name!r}, but one is too large") from None
 
 
 def _read_all(stream: IO[bytes], lines: Queue[bytes | None]) -> None:

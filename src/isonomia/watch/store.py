@@ -348,7 +348,7 @@ class WatchStore:
         try:
             yield
         except sqlite3.Error as error:
-            raise record_error(what, self.path, error) from error
+            raise record_error(what, self.path, error, "watch again", "another file with --store FILE") from error
 
 
 def _keep_point(database: sqlite3.Connection, point: HistoryPoint) -> None:

@@ -124,6 +124,20 @@ def test_a_part_that_cannot_be_judged_is_named_and_not_counted(tmp_path: Path) -
     assert _monitor(tmp_path).watch.samples == 200
 
 
+def test_a_file_whose_types_do_not_fit_a_property_is_named(tmp_path: Path) -> None:
+    _day(tmp_path / "days", "1", 0.2)
+    (tmp_path / "days" / "2.csv").write_text("x\na\n")
+    with pytest.raises(DataError, match=r"^2\.csv: "):
+        _monitor(tmp_path).catch_up(Event())
+
+
+def test_a_store_that_cannot_be_written_says_what_helps(tmp_path: Path) -> None:
+    (tmp_path / "watch.sqlite").write_bytes(b"no database" * 100)
+    (tmp_path / "days").mkdir()
+    with pytest.raises(RecordError, match="--store FILE"):
+        _monitor(tmp_path)
+
+
 def test_a_replay_finds_what_is_missing(tmp_path: Path) -> None:
     for day in range(3):
         _day(tmp_path / "days", str(day), 0.2, seed=day)

@@ -195,3 +195,62 @@ def test_a_key_that_is_no_whole_number_or_comes_twice_is_an_error(tmp_path: Path
             _taken(SqliteTable(path, "a", "v", "k"))
     with pytest.raises(DataError, match="no such table"):
         _taken(SqliteTable(path, "a", "u", "k"))
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("jsonl", b'{"x": "\\ud800"}\n'),
+        ("jsonl", b'{"x": 1, "x": 2}\n'),
+        ("jsonl", b'{"x": 1' + b"0" * 400 + b"}\n"),
+        ("csv", b"x,y\n1," + b"a" * 200_000 + b"\n"),
+        ("csv", b"x,x\n1,2\n"),
+    ],
+)
+def test_a_line_that_no_table_can_hold_is_an_error(form: str, text: bytes) -> None:
+    with pytest.raises(DataError, match=r"line 1|first line"):
+        _taken(Lines(form, stream=io.BytesIO(text)))
+
+
+def test_rows_without_a_time_are_an_error_and_days_may_come_in_any_order() -> None:
+    rows = [{"x": 1, "t": f"2026-05-{day:02}T10:00"} for day in (3, 1, 2, 9, 1)]
+    text = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    (first, second) = _taken_at_once(Lines("jsonl", stream=io.BytesIO(text), time="t"))
+    assert (first.rows, first.label, second.rows, second.label) == (3, "2026-05-02, line 3", 2, "2026-05-01, line 5")
+    for wrong in (b'{"x": 1, "t": 1714557600}\n', b'{"x": 1, "t": null}\n'):
+        with pytest.raises(DataError, match="expected times such as"):
+            _taken(Lines("jsonl", stream=io.BytesIO(wrong), time="t"))
+
+
+def _taken_at_once(source: Lines) -> list:
+    """The parts of all lines, as they are if the lines arrive together."""
+    assert source.stream is not None
+    return list(source._parts(source.stream.readlines()))
+
+
+def test_a_file_that_cannot_be_read_is_an_error_and_one_that_is_moved_away_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    source = Folder(tmp_path, "days")
+    opened = Path.open
+
+    def refuse(path: Path, *args, **options):
+        if path.name == "a.csv":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(DataError, match=r"a\.csv: Permission denied"):
+        _taken(source)
+    monkeypatch.setattr(Path, "open", lambda path, *_: path.unlink() or opened(path))
+    assert _taken(source) == []
+
+
+def test_whole_numbers_and_others_of_a_table_may_be_mixed(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as database:
+        database.executescript(
+            f"CREATE TABLE t (k INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, {2**60}), (2, 1.5);"
+        )
+    (part,) = _taken(SqliteTable(tmp_path / "a.sqlite", "a", "t", "k"))
+    assert part.table.column("x").tolist() == [2.0**60, 1.5]

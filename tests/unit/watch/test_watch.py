@@ -333,6 +333,12 @@ def test_an_outcome_that_is_refused_can_be_brought_again() -> None:
     assert (watch.samples, watch.pending, watch.missing) == (3, 0, 0)
 
 
+@pytest.mark.parametrize("claim", ["2 * P[hired == 1] >= 0.5", "P[hired == 1] >= 0.5"])
+def test_an_alarm_about_a_rate_of_zero_says_zero(claim: str) -> None:
+    (alarm,) = iso.Watch(claim, alpha=0.05).update({"hired": [0] * 200})
+    assert str(alarm.estimate) == "0.0"
+
+
 def test_nothing_is_said_about_nobody() -> None:
     watch = iso.Watch("P[hired | sex == 'Man'] / P[hired | sex == 'F'] >= 0.8", alpha=0.05)
     assert watch.update({"sex": ["F", "M"] * 500, "hired": [1, 0] * 500}) == ()

@@ -297,3 +297,14 @@ def test_an_error_in_a_file_of_the_audit_shows_its_line(folder):
     (folder / "own.nom").write_text("input x1;\nthis is wrong\n")
     with pytest.raises(SpecError, match="this is wrong"):
         plan_audit(_file(folder, PEOPLE + '[[property]]\nnomos = "own.nom"\n'), 1, Permissions())
+
+
+def test_a_home_that_cannot_be_entered_has_nothing_remembered(folder, monkeypatch):
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    (folder / "audit.toml").write_text('[population]\nsample = "people.csv"\n[[property]]\ncheck = "P[x] >= 0.5"\n')
+    audit = read_audit_file(folder / "audit.toml")
+    monkeypatch.setattr(Path, "stat", refuse)
+    monkeypatch.setattr(Path, "exists", refuse)
+    assert with_remembered(audit, Permissions()) == Permissions()
