@@ -1,7 +1,10 @@
-"""What gradient-boosted trees of XGBoost and LightGBM share.
+"""What gradient-boosted trees of XGBoost and LightGBM share: their input, their output, and the check of their files.
 
 They take one matrix, with categories as the codes that they were fitted with. The objective says what their numbers
 stand for; if it is unknown, they are probabilities for a classifier and values otherwise.
+
+Both libraries trust the sizes and indices in a file. A wrong one can take all memory, read beyond an array, or never
+end, so files are checked before they are opened.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.errors import ModelError
 from isonomia.models.checked import checked_classes
 from isonomia.models.decoder import classes_from
 from isonomia.models.inputs import converted, matrix, refuse
@@ -20,7 +24,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["coded_matrix", "described", "named_classes", "output_of"]
+__all__ = ["MOST_FEATURES", "check_size", "check_tree", "coded_matrix", "described", "named_classes", "output_of"]
 
 Categories = Mapping[str, tuple[Value, ...]]
 """The categories of each column that has some, in the order of their codes 0, 1, 2, ..."""
@@ -78,3 +82,28 @@ def _codes(values: NDArray[Any], categories: tuple[Value, ...]) -> NDArray[np.fl
     code = {category: float(index) for index, category in enumerate(categories)}
     plain = (plain_value(value) for value in values.tolist())
     return np.array([np.nan if value is None else code.get(value, -1.0) for value in plain])
+
+
+MOST_FEATURES = 1 << 24
+"""The most columns that a file may declare. Some memory is taken for each when a row is predicted."""
+
+
+def check_size(what: str, value: object, most: int) -> int:
+    """A whole number that a file declares, from 0 to ``most``; anything else is refused."""
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= most):
+        raise ModelError(f"{what} should be a whole number from 0 to {most:,}, but is {text[:40]}")
+    return int(text)
+
+
+def check_tree(what: str, children: NDArray[np.int64], nodes: int, features: NDArray[np.int64], width: int) -> None:
+    """Refuse children that make no tree, and columns that do not exist.
+
+    ``children`` are those of all inner nodes, numbered from the root, 0. Each must be the child of one node only, and
+    none may be the root; then every way from the root ends, after at most ``nodes`` steps.
+    """
+    inside = bool(np.all((children > 0) & (children < nodes)))
+    if not inside or len(np.unique(children)) < len(children):
+        raise ModelError(f"{what} is not a tree: a child does not exist, or has two parents")
+    if bool(np.any((features < 0) | (features >= width))):
+        raise ModelError(f"{what} reads a column that does not exist: there are {width:,}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -9,9 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.boosters import coded_matrix, described, named_classes, output_of
+from isonomia.models.boosters import (
+    MOST_FEATURES,
+    check_size,
+    check_tree,
+    coded_matrix,
+    described,
+    named_classes,
+    output_of,
+)
 from isonomia.models.checked import checked_features
 from isonomia.models.decoder import OutputDecoder
 from isonomia.models.files import needed
@@ -136,11 +146,61 @@ def open_lightgbm(
         When it cannot read the file.
     """
     lightgbm = needed("lightgbm", "lightgbm", "a LightGBM file")
+    # Without the sizes of its trees in bytes, since a wrong one makes LightGBM end the process.
+    text = re.sub(r"^tree_sizes=.*\n", "", path.read_text("utf-8"), count=1, flags=re.MULTILINE)
     try:
-        booster = lightgbm.Booster(model_str=path.read_text("utf-8"))
+        _check_text(text)
+    except (ModelError, KeyError, ValueError, OverflowError) as error:
+        raise ModelError(f"{path} is not a file that LightGBM wrote, so it was not opened: {error}.") from error
+    try:
+        booster = lightgbm.Booster(model_str=text)
     except (lightgbm.basic.LightGBMError, ValueError) as error:
         raise ModelError(f"{path} is not a file that LightGBM {lightgbm.__version__} can read: {error}") from error
     return lightgbm_model(booster, features=features, classes=classes, source=path.name)
+
+
+def _check_text(text: str) -> None:
+    """Refuse sizes and indices that the file itself contradicts, before LightGBM sees them."""
+    head, *trees = re.split(r"^Tree=", text.partition("\nend of trees")[0].replace("\r\n", "\n"), flags=re.MULTILINE)
+    declared = _keys(head)
+    width = check_size("max_feature_idx", declared["max_feature_idx"], MOST_FEATURES) + 1
+    for name in ("num_class", "num_tree_per_iteration"):
+        if not check_size(name, declared[name], max(1, len(trees))):
+            raise ModelError(f"{name} is 0")
+    for number, tree in enumerate(trees):
+        _check_arrays(f"tree {number}", _keys(tree.partition("\n")[2]), width)
+
+
+def _check_arrays(what: str, tree: dict[str, str], width: int) -> None:
+    def numbers(name: str) -> NDArray[np.int64]:
+        return np.array(tree.get(name, "").split(), dtype=np.int64)
+
+    leaves = check_size(f"num_leaves of {what}", tree["num_leaves"], len(tree["leaf_value"]))
+    kinds = check_size(f"num_cat of {what}", tree.get("num_cat", 0), len(tree.get("cat_threshold", "")))
+    inner, features = leaves - 1, numbers("split_feature")
+    sizes = {name: len(tree.get(name, "").split()) for name in ("split_feature", "threshold", "decision_type")}
+    children = np.concatenate([numbers("left_child"), numbers("right_child")])
+    if inner < 0 or len(tree["leaf_value"].split()) != leaves or {*sizes.values(), len(children) / 2} != {float(inner)}:
+        raise ModelError(f"{what} has arrays of other lengths than its {leaves} leaves")
+    if np.any(children >= inner):
+        raise ModelError(f"{what} is not a tree: a child does not exist")
+    # Here leaf 0 is -1; counted on from the inner nodes, every node has one number.
+    check_tree(what, np.where(children < 0, inner + ~children, children), inner + leaves, features, width)
+    ends = numbers("cat_boundaries") if kinds else np.zeros(1, dtype=np.int64)
+    rising = len(ends) == kinds + 1 and ends[0] == 0 and not np.any(np.diff(ends) < 0)
+    chosen = np.array(tree.get("threshold", "").split(), dtype=np.float64)[(numbers("decision_type") & 1) > 0]
+    if not rising or ends[-1] > len(tree.get("cat_threshold", "").split()) or np.any((chosen < 0) | (chosen >= kinds)):
+        raise ModelError(f"{what} has categories beyond its list")
+    if np.any((numbers("leaf_features") < 0) | (numbers("leaf_features") >= width)):
+        raise ModelError(f"{what} reads a column that does not exist: there are {width:,}")
+
+
+def _keys(text: str) -> dict[str, str]:
+    pairs = [(line.partition("=")[0], line.partition("=")[2]) for line in text.splitlines() if "=" in line]
+    keys = dict(pairs)
+    if len(keys) < len(pairs):
+        raise ModelError("a key occurs twice")
+    return keys
 
 
 def _objective(booster: Any) -> str:

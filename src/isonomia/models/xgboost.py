@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.boosters import coded_matrix, described, named_classes, output_of
+from isonomia.models.boosters import (
+    MOST_FEATURES,
+    check_size,
+    check_tree,
+    coded_matrix,
+    described,
+    named_classes,
+    output_of,
+)
 from isonomia.models.checked import checked_features
 from isonomia.models.decoder import OutputDecoder
 from isonomia.models.files import needed
@@ -191,7 +199,11 @@ def open_xgboost(
     """
     xgboost = needed("xgboost", "xgboost", "an XGBoost file")
     booster, content = xgboost.Booster(), path.read_bytes()
-    _refuse_deep(path, content)
+    try:
+        _check_content(content)
+    except (ModelError, KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        why = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
+        raise ModelError(f"{path} is not a file that XGBoost wrote, so it was not opened: {why}.") from error
     try:
         # As bytes, since by path the file extension, not the content, would choose the format.
         booster.load_model(bytearray(content))
@@ -201,17 +213,133 @@ def open_xgboost(
     return xgboost_model(booster, features=features, classes=classes, missing=missing, source=path.name)
 
 
-_DEEPEST = 1_000
-"""The deepest nesting of brackets in a JSON file. Models have about ten; XGBoost recurses until the process dies."""
+_BYTES_EACH = 20
+"""Each class or target of a model takes at least this many bytes of its file: a tree, or a weight of each column."""
 
 
-def _refuse_deep(path: Path, content: bytes) -> None:
-    if not content.lstrip().startswith(b'{"'):
-        return  # the binary form
-    signs = np.frombuffer(content, dtype=np.uint8)
-    opened, closed = ((signs == first) | (signs == second) for first, second in (b"[{", b"]}"))
-    if int(np.cumsum(opened.astype(np.int32) - closed).max(initial=0)) > _DEEPEST:
-        raise ModelError(f"{path} has more than {_DEEPEST:,} brackets within each other, which no model has.")
+def _check_content(content: bytes) -> None:
+    """Refuse sizes and indices that the file itself contradicts, before XGBoost sees them."""
+    is_json = content.lstrip()[:1] == b"{" and content.lstrip()[1:].lstrip()[:1] == b'"'
+    model = json.loads(content, object_pairs_hook=_without_repeats) if is_json else _Ubj(content).value()
+    learner = model["learner"]
+    sizes, booster = learner["learner_model_param"], learner["gradient_booster"]
+    width = check_size("num_feature", sizes["num_feature"], MOST_FEATURES)
+    most = max(2, len(content) // _BYTES_EACH)
+    groups = max(1, *(check_size(name, sizes.get(name, 0), most) for name in ("num_class", "num_target")))
+    if booster["name"] == "gblinear":
+        _fits("weights", len(booster["model"]["weights"]), (width + 1) * groups)
+        return
+    inside = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
+    trees, info, declared = inside["trees"], _whole(inside["tree_info"]), inside["gbtree_model_param"]
+    check_size("num_parallel_tree", declared.get("num_parallel_tree", 1), max(1, len(trees)))
+    _fits("num_trees", check_size("num_trees", declared["num_trees"], len(trees)), len(trees))
+    _fits("tree_info", len(info), len(trees))
+    _fits("weight_drop", len(booster.get("weight_drop", trees)), len(trees))
+    ends = _whole(inside.get("iteration_indptr", [0, len(trees)]))
+    if ends[0] != 0 or ends[-1] != len(trees) or np.any(np.diff(ends) < 0) or np.any((info < 0) | (info >= groups)):
+        raise ModelError(f"tree_info or iteration_indptr does not fit {len(trees)} trees and {groups} outputs")
+    for number, tree in enumerate(trees):
+        _check_arrays(f"tree {number}", tree, width, groups)
+
+
+def _check_arrays(what: str, tree: Any, width: int, groups: int) -> None:
+    left, right = (_whole(tree[f"{side}_children"]) for side in ("left", "right"))
+    nodes, declared = len(left), tree["tree_param"]
+    vector = max(1, check_size("size_leaf_vector", declared.get("size_leaf_vector", 1), groups))
+    _fits(f"num_nodes of {what}", check_size("num_nodes", declared["num_nodes"], nodes), nodes)
+    for name in ("split_indices", "split_conditions", "default_left", "parents", "split_type"):
+        _fits(f"{name} of {what}", len(tree.get(name, left)), nodes)
+    _fits(f"right_children of {what}", len(right), nodes)
+    _fits(f"base_weights of {what}", len(tree["base_weights"]), nodes * vector)
+    inner = left != -1
+    rows = len(tree.get("leaf_weights", ())) // vector  # of a tree with several outputs, whose leaves name a row there
+    if np.any(right[~inner] != -1 if vector == 1 or not rows else (right[~inner] < 0) | (right[~inner] >= rows)):
+        raise ModelError(f"{what} has a leaf with a child")
+    children = np.concatenate([left[inner], right[inner]])
+    check_tree(what, children, nodes, _whole(tree["split_indices"])[inner], width)
+    if np.any(_whole(tree.get("parents", []))[children] != np.tile(np.flatnonzero(inner), 2)):
+        raise ModelError(f"{what} has parents that do not fit its children")
+    sizes, starts, at = (_whole(tree.get(f"categories_{name}", [])) for name in ("sizes", "segments", "nodes"))
+    _fits(f"categories of {what}", len({len(sizes), len(starts), len(at)}), 1)
+    beyond = (sizes < 0) | (starts < 0) | (starts + sizes > len(tree.get("categories", []))) | (at < 0) | (at >= nodes)
+    if np.any(beyond):
+        raise ModelError(f"{what} has categories beyond its list")
+
+
+def _fits(what: str, size: int, expected: int) -> None:
+    if size != expected:
+        raise ModelError(f"{what} should have size {expected:,}, but has {size:,}")
+
+
+def _whole(values: Any) -> NDArray[np.int64]:
+    return np.asarray(values, dtype=np.int64).reshape(-1)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ModelError("a key occurs twice")  # XGBoost might use the one that was not checked
+    return dict(pairs)
+
+
+_NUMBERS = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8", b"C": ">u1"}
+
+
+@dataclass(slots=True)
+class _Ubj:
+    """A reader of UBJSON, as far as XGBoost writes it: typed arrays have a count, all else ends with a bracket."""
+
+    content: bytes
+    at: int = 0
+
+    def value(self, kind: bytes | None = None) -> Any:
+        """The value that begins here."""
+        kind = self._take(1) if kind is None else kind
+        match kind:
+            case b"{":
+                pairs = []
+                while (sign := self._take(1)) != b"}":
+                    pairs.append((self._text(sign), self.value()))
+                return _without_repeats(pairs)
+            case b"[":
+                return self._array()
+            case b"S":
+                return self._text(self._take(1))
+            case b"T" | b"F" | b"Z":
+                return {b"T": True, b"F": False, b"Z": None}[kind]
+            case _:
+                return self._numbers(kind, 1)[0]
+
+    def _array(self) -> Any:
+        if self.content[self.at : self.at + 1] == b"$":
+            _, kind, sign = self._take(1), self._take(1), self._take(1)
+            if sign != b"#":
+                raise ModelError("a typed array without a count")
+            return self._numbers(kind, int(self.value()))
+        count = -1
+        if self.content[self.at : self.at + 1] == b"#":
+            self._take(1)
+            count = int(self.value())
+        items: list[Any] = []
+        while len(items) != count:
+            sign = self._take(1)
+            if sign == b"]" and count < 0:
+                break
+            items.append(self.value(sign))
+        return items
+
+    def _numbers(self, kind: bytes, count: int) -> NDArray[Any]:
+        form = np.dtype(_NUMBERS[kind])
+        return np.frombuffer(self._take(count * form.itemsize), dtype=form)
+
+    def _text(self, kind: bytes) -> str:
+        return self._take(int(self._numbers(kind, 1)[0])).decode("utf-8")
+
+    def _take(self, size: int) -> bytes:
+        part = self.content[self.at : self.at + size]
+        if size < 0 or len(part) < size:
+            raise ModelError("it ends too early")
+        self.at += size
+        return part
 
 
 def _objective(booster: Any) -> str:
