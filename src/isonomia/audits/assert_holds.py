@@ -81,7 +81,7 @@ def assert_holds(
         As for :func:`isonomia.check`.
     delta, budget, seed, looks
         As for :func:`isonomia.check`. Those not given come from the test's ``isonomia`` marker, then from pytest's
-        command line or configuration; else they are 0.05, no limit, a fresh seed, which a failure states, and
+        command line or configuration; else they are 0.05, no limit, a seed derived from property, data and model, and
         ``"any"``.
     undecided
         What an undecided property does to the test: ``"fail"``, the default; ``"pass"``, which accepts that nothing is

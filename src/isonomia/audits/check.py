@@ -21,7 +21,7 @@ from isonomia.engine.budget import Budget
 from isonomia.engine.journal import NothingMoreError, once, recall_if_any
 from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer, Silent
-from isonomia.engine.seeds import fresh_seed, root
+from isonomia.engine.seeds import derived_seed, root
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for
@@ -41,7 +41,7 @@ from isonomia.spec.walk import nodes
 if TYPE_CHECKING:
     from isonomia.audits.rates.plan import RatesPlan
 
-__all__ = ["check", "checked_observer", "new_check", "outcomes_of", "plan", "run_check"]
+__all__ = ["check", "checked_observer", "new_check", "outcomes_of", "plan", "run_check", "subjects"]
 
 METHODS = ("auto", "bets", "region", "verifair", "exact")
 """Ways of deciding a property about rates; ``"auto"`` is a proof where that is cheap, else bets, else a region."""
@@ -293,7 +293,9 @@ def check(
         verdict counts: pairs of people where a property speaks of ``other``, cases for k-safety, points that people
         can reach for responsiveness.
     seed
-        Makes the check repeatable. Where none is given, a fresh one is used and stated in the verdict.
+        Which rows and draws come first. By default it is derived from the property and the fingerprints of population
+        and model, so that the same check gives the same verdict. The verdict says if one was chosen by hand: trying
+        several until one decides breaks the guarantee.
     method
         ``"auto"`` proves what is claimed of a program or a causal model where that takes no longer than drawing from
         it; elsewhere it uses bets where the property is linear in the rates, and a confidence region where it is not.
@@ -403,13 +405,14 @@ def new_check(
     stop: str = "decided",
     width: float | None = None,
     outcomes: Sequence[str] = (),
+    seed_chosen: bool | None = None,
 ) -> Check[Any]:
     """Check every argument of :func:`check`, without running the check.
 
-    ``outcomes`` are further columns that the model is not given, unless it names them itself.
+    ``outcomes`` are further columns that the model is not given, unless it names them itself. ``seed_chosen`` says
+    whether the seed was chosen by hand; by default it was if there is one.
     """
-    number = fresh_seed() if seed is None else seed
-    root(number)
+    root(0 if seed is None else seed)
     prop = checked_property(property)
     audit = audit_for(prop)
     people: Any = None if population is None and audit.imports(prop) else checked_population(population)
@@ -433,7 +436,8 @@ def new_check(
         people,
         delta=checked_delta(delta),
         budget=Budget.of(budget),
-        seed=int(number),
+        seed=0 if seed is None else int(seed),
+        seed_chosen=seed is not None if seed_chosen is None else seed_chosen,
         schedule=Schedule(growth=checked_growth(growth)),
         pool=pool,
         method=checked_method(method),
@@ -444,7 +448,26 @@ def new_check(
         stop=checked_stop(stop, checked_width(width), looks),
         width=checked_width(width),
     )
+    if seed is None:
+        fingerprint_by_workers(pool, people)
+        new = replace(new, seed=derived_seed(str(prop), *subjects(new)))
     return audit.prepare(new)
+
+
+def subjects(check: Check[Any]) -> tuple[str, str]:
+    """The fingerprints of a check's population and model, for its seed; empty where there is none.
+
+    Looks at a table that grows must have the same seed. So of planned reports the rows of the first one count, and of
+    rows in file order, which may be looked at again after more have come, the first row.
+    """
+    people = check.population
+    if isinstance(people, Sample) and people.row_order == "file":
+        known = people.first(1)
+    elif isinstance(people, Sample) and people.looks is not None:
+        known = people.first(people.looks[0] if people.looks else people.size)
+    else:
+        known = str(people.fingerprint()) if hasattr(people, "fingerprint") else ""
+    return known, "" if check.model is None else check.model.fingerprint()
 
 
 def run_check(check: Check[Any], observer: Observer) -> Verdict:

@@ -64,8 +64,9 @@ class Check(Generic[P]):
     prop, model, population
         What must hold, of which model, for whom. The model is ``None`` where the population has all that the property
         names; the population is a domain, or ``None``, for some k-safety properties.
-    delta, budget, seed
-        The risk of a wrong answer, the most the check may cost, and what makes it repeatable.
+    delta, budget, seed, seed_chosen
+        The risk of a wrong answer, the most the check may cost, what makes it repeatable, and whether that was chosen
+        by hand.
     schedule, pool
         How large batches are, and the workers that query the model and read long tables; ``None`` without workers.
     method, ranges
@@ -92,6 +93,7 @@ class Check(Generic[P]):
     delta: float = 0.05
     budget: Budget = field(default_factory=Budget)
     seed: int = 0
+    seed_chosen: bool = False
     schedule: Schedule = field(default_factory=Schedule)
     pool: Pool | None = None
     method: str = "auto"

@@ -284,6 +284,7 @@ def new_verdict(
             *_cache_remarks(check, interrupted=stopped == INTERRUPTED),
         ),
         seed=check.seed,
+        seed_chosen=check.seed_chosen,
         population=people,
         model={} if check.model is None else {"name": check.model.name, "fingerprint": check.model.fingerprint()},
         name=check.prop.name,

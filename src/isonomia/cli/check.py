@@ -86,7 +86,8 @@ def check(
     control: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="How the risk covers many: family (no wrong name) or discovery (few wrong names)."
+            metavar="NAME",
+            help="What the risk bounds: the family-wise error rate (family) or the false discovery rate (discovery).",
         ),
     ] = "family",
     explain: Explain = False,

@@ -108,7 +108,10 @@ Budget = Annotated[
     str | None, typer.Option(metavar="COST", help="The most samples, time or both: 1e6, 30s, '1e6, 5min'.")
 ]
 Seed = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="The same seed gives the same answers; new unless given.")
+    int | None,
+    typer.Option(
+        metavar="NUMBER", help="The same seed gives the same answers; default: derived from property, data and model."
+    ),
 ]
 AllowCode = Annotated[
     bool,

@@ -114,7 +114,7 @@ def responsiveness(
         str,
         typer.Option(
             metavar="NAME",
-            help="How the risk covers many: family (no wrong name) or discovery (few wrong names).",
+            help="What the risk bounds: the family-wise error rate (family) or the false discovery rate (discovery).",
             rich_help_panel=DRAWS,
         ),
     ] = "family",

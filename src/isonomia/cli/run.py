@@ -68,7 +68,9 @@ def run(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="The same seed gives the same answers; the file's unless given."),
+        typer.Option(
+            metavar="NUMBER", help="The same seed gives the same answers; default: the file's, or derived from it."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -123,7 +125,7 @@ def run(
     ended = complete(store, audit) if resume else None
     earlier = ended or (unfinished(store, audit) if resume else None)
     looks = EarlierLooks.of(store, audit, earlier)
-    chosen = _seed(audit, earlier, seed, looks.seed)
+    chosen, by_hand = _seed(audit, earlier, seed, looks.run)
     console = new_console()
     if ended is not None:
         # Nothing is left to check, and so neither the model nor the people are needed.
@@ -132,12 +134,17 @@ def run(
         console.print(f"run {ended.id} had ended: its verdicts are those of the store", markup=False, soft_wrap=True)
         _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache, executor)
-    looked_at = partial(looks.continued, chosen)
-    planned = plan_audit(audit, chosen, permissions, wrapping, executor=executor, looked_at=looked_at)
+    looked_at = partial(looks.continued, 0 if chosen is None else chosen)
+    planned = plan_audit(
+        audit, chosen, permissions, wrapping, executor=executor, looked_at=looked_at, seed_chosen=by_hand
+    )
+    if chosen is None:
+        chosen = planned[0].check.seed if planned else 0
     if earlier:
         started = resume_run(store, audit, earlier, planned)
     else:
-        started = begin_run(store, audit, planned, chosen, _options_to_repeat(audit, permissions), looks.tables)
+        options = _options_to_repeat(audit, permissions)
+        started = begin_run(store, audit, planned, chosen, options, looks.tables, by_hand)
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
     for cached in wrapping.caches:
         console.print(cached.remark, markup=False, soft_wrap=True)
@@ -198,17 +205,24 @@ def _jobs(audit: AuditFile, jobs: int | None) -> int | None:
     return None if wanted is None else int(wanted)
 
 
-def _seed(audit: AuditFile, earlier: RunRecord | None, seed: int | None, before: int | None) -> int:
-    """The seed that is given, else the file's, else that of earlier looks at its tables, else a fresh one."""
-    from isonomia.engine.seeds import fresh_seed, root
+def _seed(
+    audit: AuditFile, earlier: RunRecord | None, seed: int | None, before: RunRecord | None
+) -> tuple[int | None, bool]:
+    """The seed that is given, else the file's, else that of earlier looks at its tables, and whether it was chosen.
+
+    ``None`` where there is none of these: then it is derived from what is checked.
+    """
+    from isonomia.engine.seeds import root
 
     if earlier is not None and seed is not None:
         raise RecordError("expected no --seed with --resume: the run goes on with its own")
     if seed is not None:
         root(seed)  # refuses what is not a seed; later, a property of the file would be blamed
-    wanted = [earlier.request["seed"] if earlier else seed, audit.content.get("seed"), before]
-    chosen = next((each for each in wanted if each is not None), None)
-    return fresh_seed() if chosen is None else int(chosen)
+    stated = audit.content.get("seed") if seed is None else seed
+    kept = earlier if earlier is not None or stated is not None else before
+    if kept is not None:
+        return int(kept.request["seed"]), bool(kept.request.get("seed_chosen", False))
+    return (None, False) if stated is None else (int(stated), True)
 
 
 def _carried_out(

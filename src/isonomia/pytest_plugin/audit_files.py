@@ -83,7 +83,6 @@ class AuditFileTests(pytest.File):
     def _plan(self) -> list[PlannedCheck]:
         from isonomia.audits.audit_file.permissions import check_allowed
         from isonomia.audits.audit_file.planner import plan_audit
-        from isonomia.engine.seeds import fresh_seed
 
         config, audit = self.config, self._audit
         budget = budget_option(config, configured="budget" not in audit.content)
@@ -94,7 +93,7 @@ class AuditFileTests(pytest.File):
         permissions = self._permissions()
         check_allowed(audit, permissions, _ADVICE)
         refuse_namesakes(audit)
-        return plan_audit(audit, fresh_seed() if seed is None else seed, permissions)
+        return plan_audit(audit, seed, permissions, seed_chosen=seed is not None)
 
     def _permissions(self) -> Permissions:
         from isonomia.audits.audit_file.permissions import with_remembered

@@ -144,7 +144,8 @@ def _others(before: Verdict, after: Verdict) -> Iterator[str]:
             yield what
     if before.text != after.text:
         yield "property"
-    for what in ("delta", "seed", "version"):
+    by_hand = before.seed_chosen or after.seed_chosen  # a derived seed changes with what it is derived from
+    for what in ("delta", "seed", "version") if by_hand else ("delta", "version"):
         if getattr(before, what) != getattr(after, what):
             yield what
 

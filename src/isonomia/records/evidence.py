@@ -106,6 +106,7 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
         "files": dict(run.request["files"]),
     }
     about |= {"versions": dict(run.versions), "seed": run.request["seed"]}
+    about |= {"seed_chosen": run.request["seed_chosen"]} if "seed_chosen" in run.request else {}
     return EvidenceFile(about, audit, tuple(_check_evidence(store, check) for check in checks))
 
 

@@ -176,8 +176,9 @@ class Verdict:
         What the guarantee rests on, in words.
     remarks
         What a reader should know about how the answer was reached.
-    seed
-        The seed that repeats it.
+    seed, seed_chosen
+        The seed that repeats it, and whether it was chosen by hand. Otherwise it was derived from the property and the
+        fingerprints of population and model, so that no other seed can have been tried.
     seconds
         How long it took.
     population, model
@@ -225,6 +226,7 @@ class Verdict:
     looks: str | int = "any"
     groups: tuple[GroupRecord, ...] = ()
     queries: int | None = field(default=None, compare=False)
+    seed_chosen: bool = False
     kept: ViolationSet | None = field(default=None, compare=False, repr=False)
 
     def violations(self) -> ViolationSet:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, levels, rows
+from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, levels, rows, seed_note
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened
@@ -128,7 +128,7 @@ def _section(entry: Entry) -> str:
             lines += [escaped(block.title), "", _row(block.headings), "|---" * len(block.headings) + "|"]
             lines += [*map(_row, block.rows), ""]
     lines += [f"- assumes that {escaped(item)}" for item in verdict.assumptions]
-    lines += [f"- note: {escaped(item)}" for item in verdict.remarks]
+    lines += [f"- note: {escaped(item)}" for item in (*verdict.remarks, *filter(None, [seed_note(verdict)]))]
     return "\n".join(lines) + "\n"
 
 

@@ -65,6 +65,7 @@ def _result(number: int, entry: Entry, audit: Audit) -> dict[str, Any]:
             "samples": verdict.samples,
             "queries": verdict.queries,
             "seed": verdict.seed,
+            "seedChosen": verdict.seed_chosen,
             "counterexamples": len(verdict.counterexamples),
         },
     }

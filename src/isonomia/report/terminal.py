@@ -35,6 +35,7 @@ from isonomia.records.display.words import (
     level,
     queries,
     scale_of,
+    seed_note,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.principal import subgroup_strips
@@ -230,7 +231,8 @@ def _notes(verdict: Verdict) -> Padding:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", overflow="fold")
     some = [f"the estimates are of {early(verdict)}, which were enough: measure takes all"] if early(verdict) else []
-    for kind, items in (("assumes", verdict.assumptions), ("note", [*some, *verdict.remarks])):
+    notes = [*some, *verdict.remarks, *filter(None, [seed_note(verdict)])]
+    for kind, items in (("assumes", verdict.assumptions), ("note", notes)):
         for item in items:
             grid.add_row(kind, Text(item))
     spent = filter(None, (queries(verdict), f"{verdict.seconds:.2f} s"))

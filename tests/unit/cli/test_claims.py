@@ -55,7 +55,7 @@ def test_several_targets_are_classes(second: str) -> None:
     [
         ({"target": ("1",), "at_least": 0.1}, "prediction == 1 >= 0.1"),
         ({"target": ("1",), "at_most": 0.1}, "prediction == 1 <= 0.1"),
-        ({"test": "preclusion", "target": ("1",)}, "prediction == 1 > 0"),
+        ({"test": "preclusion", "target": ("1",)}, "prediction == 1 > 0 (>= 0.01 where points are drawn)"),
         ({"test": "preclusion", "target": ("1",), "at_least": 0.02}, "prediction == 1 >= 0.02"),
         ({"test": "gaming", "target": ("1",), "at_most": 0.2}, "prediction == 1 <= 0.2"),
         ({"test": "stability", "within": 2.0}, "abs(prediction - own) <= 2 >= 0.95"),

@@ -38,7 +38,7 @@ CHANGES = {
     "population": {"population": {"fingerprint": "b"}},
     "property": {"text": "P[a] >= 0.6"},
     "delta": {"delta": 0.01},
-    "seed": {"seed": 4},
+    "seed": {"seed": 4, "seed_chosen": True},
     "version": {"version": "0.2.0"},
 }
 

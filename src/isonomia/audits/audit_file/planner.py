@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,9 +12,10 @@ from typing import Any, TypeAlias
 
 from isonomia.audits.audit_file.permissions import is_inside
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
-from isonomia.audits.check import new_check, outcomes_of
+from isonomia.audits.check import new_check, outcomes_of, subjects
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
+from isonomia.engine.seeds import derived_seed
 from isonomia.errors import IsonomiaError, SpecError, UntrustedTypesError, UsageError, nearest, refuse_no_path
 from isonomia.executors import pool_for
 from isonomia.interventions import Interventions
@@ -81,13 +83,14 @@ DELTA = 0.05
 
 def plan_audit(
     file: AuditFile,
-    seed: int,
+    seed: int | None,
     permissions: Permissions,
     wrap: Wrap = unwrapped,
     *,
     given: Mapping[str, Model] | None = None,
     executor: str | None = None,
     looked_at: Callable[[str, Sample], Sample] = lambda _, sample: sample,
+    seed_chosen: bool = False,
 ) -> list[PlannedCheck]:
     """Open models and populations, and prepare every check.
 
@@ -95,7 +98,7 @@ def plan_audit(
     of them is answered wrongly is at most that risk, whatever their number and however they depend on each other.
     ``wrap`` may put something around each model, such as a cache. Models that are ``given``, by their names in the
     file, replace those that it names, which are not opened; likewise an ``executor``. ``looked_at`` tells a sample,
-    given its name in the file, which earlier looks there were.
+    given its name in the file, which earlier looks there were. Without a seed, that of :func:`default_seed` is used.
     """
     where = executor or file.content.get("executor")
     models = {name: wrap(name, model) for name, model in models_of(file, permissions, given or {}).items()}
@@ -104,14 +107,33 @@ def plan_audit(
         for name, people in populations_of(file).items()
     }
     planned = []
-    stated = stated_in(file, seed, permissions)
+    stated = stated_in(file, 0 if seed is None else seed, permissions, seed_chosen)
     outcomes = _outcomes(stated)
     for each in stated:
         entry = each.entry
         model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
         planned.append(planned_for(each, model, population, tuple(outcomes[entry.get("model")]), where))
         _check_names(entry, planned[-1].check)
+    if seed is None:
+        seed = default_seed(planned)
+        planned = [replace(each, check=replace(each.check, seed=seed)) for each in planned]
     return shared_out(planned)
+
+
+def default_seed(planned: Sequence[PlannedCheck]) -> int:
+    """The seed of an audit for which none is chosen: derived from its properties, their populations and models.
+
+    Names and reasons do not count.
+    """
+    parts = [
+        (json.dumps(_without_words(each.definition), sort_keys=True, default=str), *subjects(each.check))
+        for each in planned
+    ]
+    return derived_seed(*(text for part in parts for text in part))
+
+
+def _without_words(definition: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in definition.items() if key not in ("name", "why")}
 
 
 def _check_names(table: FileTable, check: Check[Any]) -> None:
@@ -154,12 +176,17 @@ def planned_for(
     return PlannedCheck(each.name, entry.get("why"), entry.line, check, dict(entry.content))
 
 
-def stated_in(file: AuditFile, seed: int, permissions: Permissions) -> list[StatedProperty]:
+def stated_in(file: AuditFile, seed: int, permissions: Permissions, seed_chosen: bool = False) -> list[StatedProperty]:
     """Every property of a file with its options. No model and no population is opened."""
     interventions, entries = interventions_of(file), file.properties()
     names, share = _names(entries), _share(file, entries)
     return [
-        StatedProperty(name, entry, property_of(entry, interventions, permissions), _options(file, entry, share, seed))
+        StatedProperty(
+            name,
+            entry,
+            property_of(entry, interventions, permissions),
+            _options(file, entry, share, seed) | {"seed_chosen": seed_chosen},
+        )
         for entry, name in zip(entries, names, strict=True)
     ]
 

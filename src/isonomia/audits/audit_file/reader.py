@@ -342,7 +342,7 @@ _PROPERTY: Mapping[str, Key] = {
     "width": Key("number", "how narrow its own interval is to be"),
     "method": Key("text", "how it is decided: auto, exact, bets, region or verifair"),
     "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
-    "control": Key("text", "how groups are named: family (no wrong name) or discovery (few wrong names)"),
+    "control": Key("text", "the error rate of named groups: family-wise (family) or false discovery rate (discovery)"),
     "why": Key("text", "why it must hold, for the report"),
 }
 

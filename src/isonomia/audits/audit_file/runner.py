@@ -135,10 +135,15 @@ def begin_run(
     seed: int,
     options: Sequence[str] = (),
     tables: Mapping[str, Any] | None = None,
+    seed_chosen: bool | None = None,
 ) -> Started:
-    """Record a new run: the command's ``options`` that are needed again to resume it, and the sampled ``tables``."""
+    """Record a new run: the command's ``options`` that are needed again to resume it, and the sampled ``tables``.
+
+    ``seed_chosen`` says whether the seed was chosen by hand; a replay in full expects the default one where it was not.
+    """
     request = {"file": str(file.path), "text": file.text, "digest": digest(file), "seed": seed, "files": file.files}
     request |= {"code": code_digest(file), "options": list(options), "tables": dict(tables or {})}
+    request |= {} if seed_chosen is None else {"seed_chosen": seed_chosen}
     checks = [(each.name, each.definition, _options(each)) for each in planned]
     run = store.begin(file.content.get("title") or file.path.stem, request, checks)
     return Started(run, (None,) * len(planned))

@@ -217,12 +217,12 @@ def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
         return []
     shown, proved = f"{plural(n, 'case')} showed no violation", setup.evidence.proved(n)
     if outcome.refuted:
-        few = f"less than {proved:.3g} of the cases violate it, at the risk {chance(check.delta)}"
+        few = f"less than {chance(proved)} of the cases violate it, at the risk {chance(check.delta)}"
         return [f"{plural(n, 'random case')} showed no violation: {few}"]
     if outcome.answer is True:
         return [f"{shown}: it holds for all but {check.prop.eps:.3g} of the cases"]
     return [
-        f"{shown}, which by itself proves that it holds for all but {proved:.3g} of the cases, at the risk "
+        f"{shown}, which by itself proves that it holds for all but {chance(proved)} of the cases, at the risk "
         f"{chance(check.delta)}; the interval of the share has to be right after violations too, and is wider"
     ]
 

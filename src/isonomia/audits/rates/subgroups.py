@@ -61,8 +61,9 @@ class FoundSubgroup:
     estimate
         The compared quantity.
     low, high
-        An interval for it, on the side of the threshold on which the subgroup was named. Of the intervals of a search,
-        the expected share that misses is at most ``2 * fdr``: ``fdr`` for the limits, and ``fdr`` for wrong names.
+        The limits of its interval, on the side of the threshold on which the subgroup was named. Of all lower limits of
+        a search the expected share of wrong ones is at most ``fdr``, and so it is of the upper ones; both together miss
+        in an expected share of at most ``2 * fdr``.
     p_value
         The evidence: how probable a table at least as extreme would be if the property held for the subgroup; 0 for a
         census.

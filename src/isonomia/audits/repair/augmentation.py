@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from isonomia.audits.check import checked_delta, checked_population, checked_property
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
 from isonomia.audits.repair.training import RepairRound, Rule, Training, called
-from isonomia.engine.seeds import fresh_seed
+from isonomia.engine.seeds import derived_seed
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population
@@ -135,7 +135,7 @@ def augment(
     delta
         The risk of all claims together.
     seed
-        Makes it repeatable, as far as the training is.
+        Makes it repeatable, as far as the training is; by default derived from properties and data.
     tell
         Called with every :class:`RepairRound`.
 
@@ -183,7 +183,7 @@ def augment(
         label,
         props,
         fresh,
-        int(fresh_seed() if seed is None else seed),
+        derived_seed(str(claim), people.fingerprint()) if seed is None else int(seed),
         cases,
         _share("most", most),
         _share("mix", mix),
@@ -196,6 +196,7 @@ def augment(
     kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
     before, after = models[0], models[kept]
     verdict = Certificate(work, type(people), held, claim, risk).verdict(train, before, after, history, kept, began)
+    verdict = replace(verdict, seed_chosen=seed is not None)
     return Augmentation(after, before, verdict, history, kept, held_rows)
 
 

@@ -282,7 +282,7 @@ def rebuilt(evidence: EvidenceFile) -> Rebuilt:
     audit = evidence.audit
     try:
         file = recorded_audit_file(audit["name"], audit["text"], audit["files"])
-        stated = tuple(stated_in(file, evidence.run["seed"], Permissions()))
+        stated = tuple(stated_in(file, evidence.run["seed"], Permissions(), evidence.run.get("seed_chosen", False)))
     except (IsonomiaError, RecursionError) as error:
         raise RecordError(
             f"expected an audit file in the record, but it cannot be read: {visible(str(error))}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.audits.audit_file.permissions import check_allowed
-from isonomia.audits.audit_file.planner import PlannedCheck, StatedProperty, plan_audit
+from isonomia.audits.audit_file.planner import PlannedCheck, StatedProperty, default_seed, plan_audit
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable, recorded_audit_file
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
@@ -103,9 +103,16 @@ def rerun(
         entry = stated.get(name, {})
         return sample.continuing(entry["looks"], entry.get("note", "")) if "looks" in entry else sample
 
-    again = plan_audit(file, evidence.run["seed"], permissions, given=models, looked_at=looked_at)
+    by_hand, recorded = evidence.run.get("seed_chosen"), evidence.run["seed"]
+    again = plan_audit(file, recorded, permissions, given=models, looked_at=looked_at, seed_chosen=bool(by_hand))
+    derived = by_hand is False and not models and not any(entry.get("looks") for entry in stated.values())
+    expected = default_seed(again) if derived else recorded
     for planned, check in zip(again, evidence.checks, strict=True):
-        yield _rerun_one(evidence, check, _with_known(planned, check), observe)
+        found = _rerun_one(evidence, check, _with_known(planned, check), observe)
+        if expected != recorded and not found.others:
+            other = ValueDifference("seed, which was not chosen by hand", recorded, expected)
+            found = replace(found, differences=(*found.differences, other))
+        yield found
 
 
 _ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"

@@ -18,6 +18,7 @@ from isonomia.records.display.words import (
     level,
     quantities,
     scale_of,
+    seed_note,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import capitalised, excerpt, number, visible
@@ -171,7 +172,10 @@ def _row(*cells: str) -> str:
 
 
 def _notes(verdict: Verdict) -> str:
-    notes = [f"assumes that {item}" for item in verdict.assumptions] + list(verdict.remarks)
+    notes = [f"assumes that {item}" for item in verdict.assumptions] + [
+        *verdict.remarks,
+        *filter(None, [seed_note(verdict)]),
+    ]
     if not notes:
         return ""
     items = "".join(f"<li>{safe(item, 400)}</li>" for item in notes[:MAX_ROWS])

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from isonomia.records.display.view import CounterexampleView, Rates, RecordView, TableBlock, view_of
-from isonomia.records.display.words import answer_line, draws, guarantee, interval, level, quantities, rows
+from isonomia.records.display.words import answer_line, draws, guarantee, interval, level, quantities, rows, seed_note
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import (
     alongside,
@@ -52,7 +52,7 @@ def as_text(verdict: Verdict) -> str:
         if isinstance(block, TableBlock):
             lines += [f"  {block.title}", *(f"    {line}" for line in _table_lines([block.headings, *block.rows]))]
     lines += [f"  assumes that {item}" for item in verdict.assumptions]
-    lines += [f"  note: {item}" for item in verdict.remarks]
+    lines += [f"  note: {item}" for item in (*verdict.remarks, *filter(None, [seed_note(verdict)]))]
     return "\n".join(lines)
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "risk",
     "rows",
     "scale_of",
+    "seed_note",
     "stretch",
     "telling",
     "worst_group",
@@ -129,6 +130,13 @@ def levels(verdicts: Iterable[Verdict]) -> str:
     if not any(map(level, verdicts)):
         return ""
     return "Each limit of an interval is wrong with probability at most the risk chosen for its property."
+
+
+def seed_note(verdict: Verdict) -> str:
+    """That the seed was chosen by hand, in words; empty where it was derived from property, data and model."""
+    if not verdict.seed_chosen or verdict.exact:
+        return ""
+    return f"the seed, {verdict.seed}, was chosen by hand; the guarantee is for a seed chosen before any answer is seen"
 
 
 def looks(verdict: Verdict) -> str:

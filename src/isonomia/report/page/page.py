@@ -21,6 +21,7 @@ from isonomia.records.display.words import (
     level,
     looks,
     queries,
+    seed_note,
     telling,
     worst_group,
 )
@@ -396,7 +397,7 @@ def section_of(number_of_it: int, entry: Entry, limits: PageLimits) -> Section:
         guarantee=guarantee(verdict),
         method=verdict.method,
         assumptions=_some(verdict.assumptions, limits),
-        remarks=_some(verdict.remarks, limits),
+        remarks=_some((*verdict.remarks, *filter(None, [seed_note(verdict)])), limits),
         repeat=_repeat(verdict),
     )
 
@@ -459,7 +460,8 @@ def _repeat(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     model, population = verdict.model, verdict.population
     size = population.get("size")
     people = f"{population.get('kind', 'unknown')}{f' of {size:,}' if isinstance(size, int) else ''}"
-    needed = [("seed", str(verdict.seed)), ("risk chosen", f"{verdict.delta!r}"), ("method", verdict.method)]
+    origin = "chosen by hand" if verdict.seed_chosen else "derived from property, data and model"
+    needed = [("seed", f"{verdict.seed}, {origin}"), ("risk chosen", f"{verdict.delta!r}"), ("method", verdict.method)]
     if model:
         needed += [("model", short(str(model.get("name", "-")), 120)), ("its fingerprint", _fingerprint(model))]
     needed += [("population", people), ("its fingerprint", _fingerprint(population))]
