@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,6 +73,19 @@ def init(
             metavar="COLUMN", help="With --interventions: a column that is not a feature, or a pattern: 'juv_*'."
         ),
     ] = None,
+    queries: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=20,
+            help="The most rows to send to the model. A service or a program is asked about at most 200 rows unless "
+            "you say more, here or with --yes.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", metavar=FLAG, help="Send up to 2,000 rows to a service or a program.")
+    ] = False,
     features: Features = None,
     model_options: ModelOptions = None,
     trust_pickle: TrustPickle = False,
@@ -101,7 +116,8 @@ def init(
     options = {**parse_model_options(model_options or []), **({"trusted": trust} if trust else {})}
     if model is None and (options or columns or trust_pickle):
         raise UsageError("expected a model with --features, --trust-pickle, --trust and --model-option, but got none")
-    _draft_audit(model, data, target, wishes, options, census=census, trust_pickle=trust_pickle, force=force)
+    ask = partial(_allowed_queries, queries, yes)
+    _draft_audit(model, data, target, wishes, options, ask, census=census, trust_pickle=trust_pickle, force=force)
 
 
 def _sources(given: list[str]) -> tuple[str | None, str]:
@@ -127,6 +143,7 @@ def _draft_audit(
     target: Path,
     wishes: Wishes,
     options: dict[str, Any],
+    allowed: Callable[[Model], float],
     *,
     census: bool,
     trust_pickle: bool,
@@ -146,7 +163,8 @@ def _draft_audit(
     files = Files(named, _relative(data, folder), options, census, trusting)
     beside = folder / CHANGES
     known = read_interventions(beside) if beside.exists() and not force else None
-    draft = draft_audit(rows, opened, files, wishes, known, alone=printed)
+    queries = inf if opened is None else allowed(opened(wishes.features))
+    draft = draft_audit(rows, opened, files, wishes, known, alone=printed, queries=queries)
     if printed:
         typer.echo(draft.text, nl=False)
         return
@@ -155,6 +173,31 @@ def _draft_audit(
     write_text(draft.text, target, force=force)
     flags = _remember(target) + (" --trust-pickle" if trusting else "")
     _tell(draft, target, beside, flags)
+
+
+FEW_QUERIES, MANY_QUERIES = 200, 2_000
+"""The most rows that a draft sends to a service or a program: without a question, and after a yes."""
+
+
+def _allowed_queries(queries: int | None, yes: bool, model: Model) -> float:
+    """How many rows may be sent to a model: without limit to one that runs here, unless there is one."""
+    from isonomia.models.executable import ExecutableModel
+    from isonomia.models.http import HttpModel
+
+    if queries is not None or not isinstance(model, HttpModel | ExecutableModel):
+        return inf if queries is None else queries
+    if yes:
+        return MANY_QUERIES
+    console = new_console(stderr=True, wrap=False)
+    terminal = not os.environ.get("CI") and sys.stdin.isatty() and sys.stderr.isatty()
+    if terminal:
+        question = f"A draft sends up to {MANY_QUERIES:,} rows to {model.name}, which may cost money. Send them? [y/N] "
+        console.print(on_one_line(question), markup=False, end="")
+        if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+            return MANY_QUERIES
+    note = f"{model.name} is asked about at most {FEW_QUERIES} rows; --yes allows {MANY_QUERIES:,}, --queries N others."
+    console.print(on_one_line(note), markup=False)
+    return FEW_QUERIES
 
 
 def _remember(target: Path) -> str:
@@ -216,6 +259,8 @@ def _tell(draft: AuditDraft, target: Path, beside: Path, flags: str) -> None:
         else "outcome: no column looks like it; --outcome names one.",
         f"protected: {', '.join(each.column for each in basis.attributes) or 'none seen'}; --protected names others.",
     ]
+    if draft.queries:
+        lines.append(f"{plural(draft.queries, 'row')} sent to the model.")
     if draft.changes is not None:
         lines.append(f"{beside}: what people can change, which {target.name} uses; read it too.")
     lines.append(f"Every line is a guess: read it and correct it, then isonomia run {target}{flags}")

@@ -60,6 +60,8 @@ class Meter:
         Whether the number of samples is limited, so that :meth:`further` rows are, too.
     rows
         The rows sent so far, in this run and in the runs that it resumes.
+    parent
+        The meter of what this check is a part of, such as a draft; it is charged, too.
     promised
         How many more rows the batch that is running needs; second questions leave them alone.
     """
@@ -69,13 +71,15 @@ class Meter:
     counted: bool = False
     rows: int = 0
     promised: int = 0
+    parent: Meter | None = None
     _further: int = 0
     _began: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def left(self) -> float:
         """How many more rows may be sent; 0 once the time is up."""
-        return 0 if self.is_late else max(self.queries - self.rows, 0)
+        own = 0 if self.is_late else max(self.queries - self.rows, 0)
+        return own if self.parent is None else min(own, self.parent.left)
 
     @property
     def is_late(self) -> bool:
@@ -99,6 +103,8 @@ class Meter:
             raise BudgetSpentError("queries")
         if self.is_late:
             raise BudgetSpentError("time")
+        if self.parent is not None:
+            self.parent.charge(rows)
         self.rows += rows
         self.promised = max(self.promised - rows, 0)
 
@@ -155,6 +161,8 @@ def current_meter() -> Meter:
 @contextmanager
 def metering(meter: Meter | None) -> Iterator[Meter]:
     """Charge a meter for every row that is sent inside; ``None`` for a new one without limits."""
+    if meter is not None:
+        meter.parent = _CURRENT.get()
     meter = meter or Meter()
     token = _CURRENT.set(meter)
     try:

@@ -211,7 +211,7 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
     if setup.subject.sample:  # every row is drawn besides
         limit -= 0 if limit == MAX_CASES else setup.subject.cases(len(setup.program.spec.inputs))
-    limit = min(limit, (1.0 - RESERVE) * check.budget.queries // (setup.program.k or 1))
+    limit = min(limit, (1.0 - RESERVE) * check.budget.queries / (setup.program.k or 1))
     tally = Tally.empty(len(setup.program.ensures))
     max_n = inf if prop.enumerate else limit
     listed = None if runner.draws else all_cases(runner.program, setup.domain, max_n, tally, runner.workers)

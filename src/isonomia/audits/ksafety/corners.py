@@ -111,7 +111,7 @@ def try_corners(setup: Setup) -> Corners | None:
     """Try the corners; ``None`` where they are not wanted or could prove nothing."""
     prop, evidence = setup.check.prop, setup.evidence
     max_n = max_corners(setup.check.budget, evidence, coded=setup.program.code is not None)
-    max_n = int(min(max_n, setup.check.budget.queries // (10 * (setup.program.k or 1))))
+    max_n = int(min(max_n, setup.check.budget.queries / (10 * (setup.program.k or 1))))
     if not prop.corners or not prop.stop_early or not evidence.strict or not max_n:
         return None
     entry = setup.journal.recall(KEY)

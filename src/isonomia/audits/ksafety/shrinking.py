@@ -59,7 +59,7 @@ def _shrunk(runner: Runner, violation: Violation) -> Violation:
         return violation
     begun = replace(violation.case, choices=(), parts=np.ones(1, dtype=np.int64))
     tally = Tally.empty(len(runner.program.ensures))
-    max_n = min(ENOUGH, current_meter().left // (runner.program.k or 1))
+    max_n = min(ENOUGH, current_meter().left / (runner.program.k or 1))
     try:
         choices = every_choice(runner.program, violation.domain, begun, max_n, tally, runner.workers)
     except RaisedEverywhereError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -124,10 +125,13 @@ class Decision:
 # Asking the model ----------------------------------------------------------------------------------------------------
 
 
-def some_rows(table: Table) -> Table:
-    """Rows from all over a table and, for every column with a missing value, a row in which it is missing."""
-    chosen = set(np.linspace(0, table.rows - 1, min(_ROWS, table.rows)).astype(int).tolist())
-    for name in table.names[:_ROWS]:
+def some_rows(table: Table, most: float = inf) -> Table:
+    """Rows from all over a table and, for every column with a missing value, a row in which it is missing.
+
+    They are at most ``most``; then the rows with missing values are left out.
+    """
+    chosen = set(np.linspace(0, table.rows - 1, int(min(_ROWS, table.rows, most))).astype(int).tolist())
+    for name in table.names[:_ROWS] if most == inf else ():
         column = table.column(name)
         if column.dtype.kind in "fO":
             gap = next((row for row, value in enumerate(column) if plain_value(value) is None), None)
@@ -173,7 +177,7 @@ def _answers_of(model: Model, features: tuple[str, ...] | None, rows: Table) -> 
     began = monotonic()
     answer = _answer(model, rows)
     speed = rows.rows / max(monotonic() - began, 1e-4)
-    again = _answer(model, rows.slice(0, 20))
+    again = _answer(model, rows.slice(0, min(20, -(-rows.rows // 5))))
     scores = _one_score(answer)
     return ModelAnswers(
         model=model,

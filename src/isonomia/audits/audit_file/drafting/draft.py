@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TypeAlias
 
 from isonomia.audits.audit_file.drafting.answers import (
@@ -44,9 +45,11 @@ from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.rates.question import ask_about
 from isonomia.audits.rates.sampling import prepare
+from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Silent
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest, no_names
 from isonomia.interventions import Draft, Interventions
+from isonomia.models.meter import BudgetSpentError, Meter, current_meter, metering
 from isonomia.models.protocol import Model
 from isonomia.populations import Census, Sample
 from isonomia.populations.files import Rows
@@ -94,12 +97,15 @@ class AuditDraft:
         What the draft rests on.
     suggestions
         The properties, active and commented out.
+    queries
+        How many rows were sent to the model.
     """
 
     text: str
     changes: str | None
     basis: Basis
     suggestions: tuple[Suggestion, ...]
+    queries: int = 0
 
 
 def draft_audit(
@@ -110,14 +116,29 @@ def draft_audit(
     changes: Interventions | None = None,
     *,
     alone: bool = False,
+    queries: float = inf,
 ) -> AuditDraft:
     """Guess an audit from a table and a model, or from a table that holds a model's answers.
 
     Every active property was tried on some of the people, so the draft runs as it is. ``opened`` opens the model, with
     features or without; it is ``None`` where the table holds the answers. ``changes`` is what people can change; it is
     drafted unless given. ``alone`` means that no file can be written beside the audit file: what needs one is commented
-    out.
+    out. At most ``queries`` rows are sent to the model; what could not be tried with them is commented out.
     """
+    with metering(Meter(queries)) as meter:
+        try:
+            draft = _draft(rows, opened, files, wishes, changes, alone)
+        except BudgetSpentError as spent:
+            raise UsageError(
+                f"a draft takes more than {queries:,.0f} rows: the model was asked about {meter.rows:,} and more are "
+                "needed. Allow more with --queries"
+            ) from spent
+    return replace(draft, queries=meter.rows)
+
+
+def _draft(
+    rows: Rows, opened: Opener | None, files: Files, wishes: Wishes, changes: Interventions | None, alone: bool
+) -> AuditDraft:
     long = isinstance(rows, LongTable)
     basis = _basis(next(rows.batches()) if isinstance(rows, LongTable) else rows, opened, wishes, long)
     actions, text = _interventions(basis, changes)
@@ -159,7 +180,9 @@ def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> B
         decision = decision_of_column(columns[decided], wishes.favourable, spelled, names)
     else:
         outcome = wishes.outcome or likely_outcome(columns, None, ())
-        answers = ask_model(opened, some_rows(table), columns, outcome, wishes.features)
+        meter = current_meter()
+        rows = some_rows(table, meter.queries // 5 if meter.limited else inf)  # twice: for predictions and for scores
+        answers = ask_model(opened, rows, columns, outcome, wishes.features)
         outcome = wishes.outcome or likely_outcome(columns, answers.reads, answers.classes)
         decision = decision_of_model(answers, wishes.favourable, [outcome] if outcome else [])
     taken = [name for name in (outcome, decided) if name is not None]
@@ -203,21 +226,27 @@ def _interventions(basis: Basis, given: Interventions | None) -> tuple[Intervent
 
 def _tried(claims: Sequence[Suggestion], basis: Basis, actions: Interventions | None) -> list[Suggestion]:
     """The suggestions, with those that cannot be checked commented out; at least one is active."""
-    rows = some_rows(basis.table)
-    tried = [_trial(claim, basis, rows, actions) for claim in numbered(claims)]
+    meter = current_meter()
+    rows = basis.answers.rows if basis.answers is not None and meter.limited else some_rows(basis.table)
+    tried, waiting = list[Suggestion](), sum(claim.active for claim in claims)
+    for claim in numbered(claims):
+        tried.append(_trial(claim, basis, rows, actions, meter.left / max(waiting, 1)))
+        waiting -= claim.active
     if any(claim.active for claim in tried):
         return tried
-    last = _trial(fallback(basis), basis, rows, actions)
+    last = _trial(fallback(basis), basis, rows, actions, meter.left)
     if not last.active:
         raise DataError(f"nothing that a draft could claim can be checked. {last.doubt}")
     return [last, *tried]
 
 
-def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions | None) -> Suggestion:
+def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions | None, queries: float) -> Suggestion:
     """The suggestion as it is where it can be checked, and otherwise commented out with what went wrong."""
     if not claim.active:
         return claim
     answers = basis.answers
+    if answers is not None and queries < 1:
+        return claim.doubted("it was not tried: the rows that may be sent to the model are used up (--queries)")
     try:
         table = recorded_audit_file("draft", "\n".join(claim.lines()), {}).properties()[0]
         prop = property_of(table, {} if actions is None else {CHANGES: actions}, Permissions())
@@ -226,14 +255,15 @@ def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions 
             None if answers is None else answers.model,
             Sample(rows),
             delta=_TRIAL_DELTA,
-            budget=_TRIAL_BUDGET,
+            budget=Budget(_TRIAL_BUDGET, queries=queries),
             seed=0,
             random_model=answers is not None and answers.random,
         )
         if isinstance(prop, Property):
             # For rates, everything is prepared for sampling, but then everybody is counted, which is faster.
             prepare(check, ask_about(prop, check.population, check.model, check.ranges))
-            check = replace(check, population=Census(rows))
+            if queries == inf:
+                check = replace(check, population=Census(rows), budget=Budget())
         run_check(check, Silent())
     except IsonomiaError as error:
         return claim.doubted(f"it cannot be checked here: {_reason(error)}")
