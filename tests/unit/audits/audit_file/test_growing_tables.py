@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import isonomia as iso
 from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import EarlierLooks, begin_run, resume_run, run_checks
+from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replaying.recompute import rebuilt, recomputed
 from isonomia.audits.replaying.rerun import rerun
@@ -157,10 +160,36 @@ def test_planned_reports_are_counted_by_the_store_and_no_more_are_made_than_plan
         folder.look()
 
 
-@pytest.mark.parametrize("claim", ["P[hired == 1] >= 0.5", "P[hired | sex == 'F'] >= P[hired | sex == 'M'] - 0.02"])
+class _Kept(dict[str, Any]):
+    """A journal in memory."""
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        return dict(self)
+
+    def recall(self, key: str) -> Any:
+        return self.get(key)
+
+    def keep(self, key: str, make: Callable[[], Any]) -> None:
+        self[key] = make()
+
+
+def test_in_file_order_batches_do_not_depend_on_the_number_of_rows():
+    found = []
+    for rows in (100, 103, 257, 600):
+        journal, people = _Kept(), iso.Sample(_people(rows), order="file")
+        check = new_check("P[hired | sex == 'F'] >= P[hired | sex == 'M']", population=people, delta=1e-4, seed=1)
+        verdict = run_check(check.with_journal(journal), Silent())
+        assert rows - verdict.samples <= max(8, 0.02 * rows) + 12
+        found.append([(entry["n"], entry["counts"]) for key, entry in journal.items() if key.startswith("batch ")])
+    for earlier, later in itertools.pairwise(found):
+        assert later[: len(earlier)] == earlier
+
+
+@pytest.mark.parametrize("claim", ["P[hired == 1] >= 0.42", "P[hired | sex == 'F'] >= P[hired | sex == 'M'] - 0.12"])
 def test_in_file_order_an_answer_in_python_stays_when_rows_are_added(claim: str):
     answered = 0
-    for seed in range(12):
+    for seed in range(3):
         before: Verdict | None = None
         for rows in (100, 103, 257, 600, 1_000):
             people = iso.Sample(_people(rows, seed), order="file")
