@@ -286,7 +286,8 @@ class WatchTerms:
         expressions = [
             self._expression(claim, leaves).agreeing(each) for (_, claim), each in zip(claims, answers, strict=True)
         ]
-        informed = tuple(leaves[leaf] for leaf in dict.fromkeys(leaf for _, claim in claims for leaf in claim.leaves))
+        named = tuple(dict.fromkeys(leaf for _, claim in claims for leaf in claim.leaves))
+        informed = tuple(leaves[leaf] for leaf in named)
         groups = tuple(
             GroupRecord(
                 claim.group,
@@ -313,7 +314,7 @@ class WatchTerms:
             expressions=tuple(expressions),
             stopped=f"after the {known.samples:,} samples that have come so far",
             assumptions=self._assumptions(known.missing),
-            remarks=(meaning, *_unseen(informed)),
+            remarks=(meaning, *_unseen(named, informed)),
             seed=self.seed,
             seconds=0.0,
             population={"kind": "stream", "rows": known.samples},
@@ -377,11 +378,11 @@ def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None
     return value if isfinite(value) else None
 
 
-def _unseen(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
+def _unseen(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tuple[str, ...]:
     """Remarks on groups without members and events that never happened: more often misspelt than impossible."""
     nobody = [
-        f"no sample so far informs {leaf.text}, so nothing is said about it: is it spelled as in the stream?"
-        for leaf in leaves
-        if not leaf.n
+        f"no sample so far informs {record.text}, so nothing is said about it: is it spelled as in the stream?"
+        for record in records
+        if not record.n
     ]
-    return (*nobody, *never_happened(leaves))
+    return (*nobody, *never_happened(leaves, records))

@@ -246,3 +246,10 @@ def test_stored_predictions_are_looked_at_too() -> None:
     for people in (iso.Census(stored), iso.Sample(stored)):
         with pytest.raises(iso.SpecError, match=r"such as 0\.1"):
             iso.check("P[prediction == 1] <= 0.5", population=people, seed=1)
+
+
+@pytest.mark.parametrize("kind", [iso.Census, iso.Sample])
+def test_an_event_that_never_happens_is_mentioned_whatever_its_value_contains(kind):
+    people = kind({"g": ["x | y", "x | z"] * 50})
+    verdict = iso.check("P[g == 'x | w'] + P[g == 'x | y'] <= 0.9", population=people, seed=1)
+    assert any("P[g == 'x | w'] was 0" in remark for remark in verdict.remarks)

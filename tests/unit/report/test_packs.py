@@ -22,7 +22,7 @@ from isonomia.interventions.constraints import OneHot
 from isonomia.populations import Table
 from isonomia.report.entries import Audit, Entry
 from isonomia.report.packs import PACKS, fill, pack_named
-from isonomia.report.packs.audit_tables import SealedAudit
+from isonomia.report.packs.audit_tables import SealedAudit, kind_of
 from isonomia.report.packs.eeoc.pack import fisher, standard_deviations
 
 SELECTED = {
@@ -583,3 +583,24 @@ def test_what_is_missing_is_told(arguments: list[str], message: str, tmp_path: P
     done = CliRunner().invoke(app, ["file", *arguments])
     assert isinstance(done.exception, UsageError)
     assert message in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("P[prediction == true | sex == 'F'] >= 0.8 * P[prediction == true | sex == 'M']", "bias"),
+        ("P[prediction == 1 | note == 'prediction == outcome'] >= 0.5", "bias"),
+        ("P[prediction == 1 | hired == 1 and sex == 'F'] >= 0.8", "bias"),
+        ("P[prediction == hired] >= 0.8", "accuracy"),
+        ("P[hired != prediction | sex == 'F'] <= 0.1", "accuracy"),
+        ("E[abs(price - prediction) from 0 to 10] <= 2", "accuracy"),
+        ("for g in sex: abs(E[score from 0 to 1 | sex == g] - P[hired == 1 | sex == g]) <= 0.1", "accuracy"),
+    ],
+)
+def test_what_a_property_is_about_is_read_from_its_syntax(text, kind):
+    rng = np.random.default_rng(0)
+    columns = {"sex": ["F", "M"], "note": ["prediction == outcome", "x"], "hired": [0, 1], "price": [1.0, 2.0]}
+    people = {name: rng.choice(values, 40) for name, values in columns.items()}
+    people |= {"prediction": rng.choice([True, False], 40) if "true" in text else rng.integers(0, 2, 40)}
+    people |= {"score": rng.random(40)}
+    assert kind_of(iso.check(text, population=iso.Census(people), ranges={"price": (0, 10)}, seed=1)) == kind

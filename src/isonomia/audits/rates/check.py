@@ -384,7 +384,7 @@ def census_remarks(question: Question, counted: CensusCounts) -> tuple[str, ...]
     """What a reader should know about a census; nothing where it was interrupted."""
     if counted.interrupted:
         return ()
-    return (*_nobody(counted.empty, counted.asked, question), *never_happened(counted.leaves))
+    return (*_nobody(counted.empty, counted.asked, question), *never_happened(question.leaves, counted.leaves))
 
 
 def remarks_on_draws(
@@ -398,7 +398,7 @@ def remarks_on_draws(
         *work.notes,
         *work.evidence.remarks,
         *_nobody(empty, outcome.samples, work.question),
-        *never_happened(leaves),
+        *never_happened(work.question.leaves, leaves),
         *_never_seen(work, outcome),
     )
 
@@ -434,22 +434,17 @@ def _nobody(empty: Sequence[Leaf], asked: int, question: Question) -> tuple[str,
     )
 
 
-def never_happened(leaves: Sequence[LeafRecord]) -> tuple[str, ...]:
+def never_happened(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tuple[str, ...]:
     """Remarks on events that never happen: they are more often misspelled than impossible, unless others have them."""
-    happens = {_event(leaf.text) for leaf in leaves if leaf.n and leaf.estimate}
-    silent = [
-        leaf
-        for leaf in leaves
-        if leaf.n and leaf.estimate == 0 and leaf.text.startswith("P[") and _event(leaf.text) not in happens
+    rates = [
+        (leaf.event, each) for leaf, each in zip(leaves, records, strict=True) if isinstance(leaf, Rate) and each.n
     ]
+    happens = {event for event, record in rates if record.estimate}
     return tuple(
-        f"{leaf.text} was 0: nobody among {leaf.n:,} had the event; is its value spelled as the model gives it?"
-        for leaf in silent
+        f"{record.text} was 0: nobody among {record.n:,} had the event; is its value spelled as the model gives it?"
+        for event, record in rates
+        if record.estimate == 0 and event not in happens
     )
-
-
-def _event(text: str) -> str:
-    return text.partition(" | ")[0].removesuffix("]")
 
 
 def _never_seen(work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]) -> tuple[str, ...]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isonomia.errors import UsageError
+from isonomia.errors import SpecError, UsageError
 from isonomia.records.display.view import view_of
 from isonomia.records.display.words import early, level, looks, risk
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
 from isonomia.report.packs.protocol import PackContent, PackTable
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.tree import Arithmetic, Column, Compare, Mean, Output, Rate, Row, RowArithmetic
+from isonomia.spec.walk import nodes
 from isonomia.wording import chance
 
 __all__ = ["SealedAudit", "audit_content"]
@@ -27,9 +29,7 @@ class SealedAudit:
 
 
 KINDS = ("bias", "accuracy", "robustness", "recourse")
-"""What properties are about, as far as their kind and their text tell."""
-
-_COMPARES_OUTCOME = re.compile(r"prediction (==|!=|-) (`|[a-z_])|- prediction\b|score\S* - P\[", re.IGNORECASE)
+"""What properties are about, as far as their kind and their syntax tell."""
 
 
 def kind_of(verdict: Verdict) -> str:
@@ -42,7 +42,32 @@ def kind_of(verdict: Verdict) -> str:
         case "principal fairness":
             return "bias"
         case _:
-            return "accuracy" if _COMPARES_OUTCOME.search(verdict.text) else "bias"
+            return "accuracy" if _compares_outcome(verdict.text) else "bias"
+
+
+def _compares_outcome(text: str) -> bool:
+    """Whether somewhere an answer of the model is compared with a column, or subtracted from it."""
+    try:
+        formula = parse_formula(text)
+    except SpecError:  # a property of another kind, or of a version that wrote them otherwise
+        return False
+    for part in nodes(formula):
+        match part:
+            case Compare("==" | "!=", left, right) | RowArithmetic("-", left, right):
+                sides = {_said_by(left), _said_by(right)}
+            case Arithmetic("-", (Rate() | Mean()) as left, (Rate() | Mean()) as right):
+                sides = {_said_by(each.event if isinstance(each, Rate) else each.term) for each in (left, right)}
+            case _:
+                continue
+        if sides == {"model", "data"}:
+            return True
+    return False
+
+
+def _said_by(row: Row) -> str:
+    """Whether a term is made of answers of the model alone, or of columns alone; empty where of neither or both."""
+    kinds = {type(part) for part in nodes(row)} & {Output, Column}
+    return "" if len(kinds) != 1 else "model" if Output in kinds else "data"
 
 
 def audit_content(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
