@@ -238,8 +238,24 @@ def _check_content(content: bytes) -> None:
     ends = _whole(inside.get("iteration_indptr", [0, len(trees)]))
     if ends[0] != 0 or ends[-1] != len(trees) or np.any(np.diff(ends) < 0) or np.any((info < 0) | (info >= groups)):
         raise ModelError(f"tree_info or iteration_indptr does not fit {len(trees)} trees and {groups} outputs")
+    _check_categories(inside.get("cats", {}), width)
     for number, tree in enumerate(trees):
+        _fits(f"the id of tree {number}", int(tree.get("id", number)), number)
         _check_arrays(f"tree {number}", tree, width, groups)
+
+
+def _check_categories(cats: Any, width: int) -> None:
+    """Refuse categories of columns, if the file has some, that begin or end outside of their list."""
+    columns = cats.get("enc", [])
+    for column in columns:
+        ends = _whole(column.get("offsets", []))  # of texts, one after another
+        if len(ends) and (ends[0] != 0 or ends[-1] != len(column["values"]) or np.any(np.diff(ends) < 0)):
+            raise ModelError("the categories of a column lie outside of their text")
+    known = [max(len(each["offsets"]) - 1, 0) if "offsets" in each else len(each["values"]) for each in columns]
+    segments, order = _whole(cats.get("feature_segments", [])), _whole(cats.get("sorted_idx", []))
+    fitting = not len(segments) or np.array_equal(segments, np.cumsum([0, *known]))
+    if len(columns) not in {0, width} or not fitting or np.any((order < 0) | (order >= max([0, *known]))):
+        raise ModelError("the lists of categories do not fit the columns")
 
 
 def _check_arrays(what: str, tree: Any, width: int, groups: int) -> None:

@@ -234,6 +234,8 @@ TREE = (*MODEL, "trees", 0)
         ((*TREE, "parents"), 1, 1),
         (TREE, "split_conditions", []),
         (TREE, "categories_nodes", [0]),
+        (TREE, "id", 1),
+        ((*MODEL, "cats"), "sorted_idx", [0, 99]),
         ((*MODEL, "tree_info"), 0, 7),
         ((*MODEL, "iteration_indptr"), -1, 99),
         ((*MODEL, "gbtree_model_param"), "num_trees", "2147483647"),
@@ -269,6 +271,21 @@ def test_a_binary_file_of_xgboost_is_checked_in_the_same_way(tmp_path, monkeypat
         (tmp_path / "m.ubj").write_bytes(bomb)
         with pytest.raises(ModelError, match="so it was not opened"):
             load_model(tmp_path / "m.ubj")
+
+
+@pytest.mark.parametrize("offset", [2**31 - 1, -1, 0])
+def test_categories_that_lie_outside_of_their_text_never_reach_xgboost(tmp_path, offset):
+    pytest.importorskip("xgboost", minversion="3.1")
+    frame = FRAME.assign(sex=FRAME["sex"].astype("category"))
+    model = estimator("xgboost", "Classifier", enable_categorical=True).fit(frame, YES)
+    model.save_model(tmp_path / "m.json")
+    load_model(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    texts = next(each for each in _at(content, MODEL)["cats"]["enc"] if "offsets" in each)
+    texts["offsets"][-1] = offset
+    (tmp_path / "m.json").write_text(json.dumps(content))
+    with pytest.raises(ModelError, match="categories"):
+        load_model(tmp_path / "m.json")
 
 
 def test_a_key_that_occurs_twice_is_refused(tmp_path):
