@@ -9,8 +9,8 @@ payoff ``y`` multiplies the wealth of a bettor by
 
 where the weight ``a >= 0`` of the draw is fixed before its outcome is seen. A **block** ends when the weights of each
 group add up to the same total, and wealth counts at the ends of blocks only. *Guarantee*: while the claim holds, and
-the mean payoffs do not change within a block, the expected factor of a block is at most 1, for any stake ``s >= 0``
-with positive factors and any ``m_g`` fixed before the block: with total ``A`` it is at most
+no mean payoff but at most one changes within a block, the expected factor of a block is at most 1, for any stake
+``s >= 0`` with positive factors and any ``m_g`` fixed before the block: with total ``A`` it is at most
 ``exp(s A (sum of the true means - bound))``. When and how often each group comes does not matter.
 
 An **e-detector** adds up one bet for every moment at which the claim may have begun to fail: before each block it is
@@ -296,15 +296,16 @@ class Detector:
         label = np.concatenate([state.waiting[0], groups[within]])
         value = np.concatenate([state.waiting[1], payoffs[within]])
         place = np.concatenate([np.full(waited, state.begun), state.draws + within + 1])
+        labels, places = (label.tolist(), place.tolist()) if len(self.lows) > 1 else ([], [])
         state = replace(state, draws=state.draws + len(groups))
         alarm: tuple[DetectorState, int, tuple[float, float]] | None = None
         done = 0
         while done < len(label):
             if state.blocks >= state.stakes_until:
                 state = self._set_stakes(state)
-            blocks = _weighed(label[done:], place[done:], state)
-            came = np.bincount(label[max(done, waited) : done + blocks.seen], minlength=len(self.lows))
-            rows, done = done + blocks.rows, done + blocks.seen
+            blocks = _weighed(labels, places, done, state) if labels else _single(place, done, state)
+            came = np.bincount(label[max(done, waited) : blocks.seen], minlength=len(self.lows))
+            rows, done = blocks.rows, blocks.seen
             full = blocks.stops[-1] if len(blocks.stops) else 0
             earlier = state
             state = replace(
@@ -493,7 +494,7 @@ class _Blocks:
     excess
         For blocks that were closed at a price, by how much the weights of each group exceed the least.
     seen
-        How many draws were weighed.
+        How many draws are done then.
     begun, missing
         As in the state.
     """
@@ -509,49 +510,61 @@ class _Blocks:
     missing: int
 
 
-def _weighed(label: Integers, place: Integers, state: DetectorState) -> _Blocks:
-    """Weigh draws until the stakes are due again. Outcomes are not looked at."""
+def _single(place: Integers, done: int, state: DetectorState) -> _Blocks:
+    """The same as :func:`_weighed` for one group: every draw is a block."""
+    used = np.arange(done, min(done + state.stakes_until - state.blocks, len(place)))
+    ends = place[used]
+    return _Blocks(used, np.ones(len(used)), used - done + 1, ends, ends, {}, done + len(used), 0, -1)
+
+
+def _weighed(label: list[int], place: list[int], done: int, state: DetectorState) -> _Blocks:
+    """Weigh the draws after those that are done, until the stakes are due again. Outcomes are not looked at."""
     most = state.stakes_until - state.blocks
-    if len(state.weights) == 1:  # every draw is a block
-        count = min(most, len(label))
-        ends = place[:count]
-        return _Blocks(np.arange(count), np.ones(count), np.arange(1, count + 1), ends, ends, {}, count, 0, -1)
     usual: list[float] = state.weights.tolist()
-    groups, lead = len(usual), MOST_LEAD * max(usual)
+    least_weight, most_weight = ([part * each for each in usual] for part in (LEAST_WEIGHT, MOST_WEIGHT))
+    groups, lead, longest = len(usual), MOST_LEAD * max(usual), LONGEST_BLOCK
     begun, missing = 0, state.missing  # the present block is weighed again from its first draw
-    totals = [0.0] * groups
+    totals, top = [0.0] * groups, 0.0
     rows: list[int] = []
     weights: list[float] = []
     stops: list[tuple[int, int, int]] = []
     excess: dict[int, Floats] = {}
     seen = len(label)
-    for index, (group, at) in enumerate(zip(label.tolist(), place.tolist(), strict=True)):
-        if begun and at - begun > LONGEST_BLOCK:
+    for index in range(done, len(label)):
+        group, at = label[index], place[index]
+        if begun and at - begun > longest:
             least = min(totals)
             excess[len(stops)] = np.asarray(totals) - least
             stops.append((len(rows), begun, at))
-            begun, missing, totals = 0, totals.index(least), [0.0] * groups
-        if len(stops) == most:
-            seen = index
-            break
+            begun, missing, totals, top = 0, totals.index(least), [0.0] * groups, 0.0
+            if len(stops) == most:
+                seen = index
+                break
         if not begun:
             if missing not in (-1, group):
                 continue
             begun, missing = at, -1
-        step, mine, top = usual[group], totals[group], max(totals)
-        alone = top == 0.0 or totals.count(top) == 1
-        if top - mine < LEAST_WEIGHT * step and alone and mine + step - min(totals) <= lead:
-            new = mine + step
-        elif mine < top:
-            new = min(top, mine + MOST_WEIGHT * step)
+        mine = totals[group]
+        gap = top - mine
+        if gap >= least_weight[group]:
+            new = top if gap <= most_weight[group] else mine + most_weight[group]
+        elif mine + usual[group] - min(totals) <= lead and (not top or totals.count(top) == 1):
+            new = mine + usual[group]
+        elif gap:
+            new = top
         else:
             continue
         totals[group] = new
         rows.append(index)
         weights.append(new - mine)
-        if new == top and totals.count(top) == groups:
+        if new > top:
+            top = new
+        elif new == top == min(totals):
             stops.append((len(rows), begun, at))
-            begun, totals = 0, [0.0] * groups
+            begun, totals, top = 0, [0.0] * groups, 0.0
+            if len(stops) == most:
+                seen = index + 1
+                break
     table = np.asarray(stops, dtype=np.int64).reshape(-1, 3)
     used = np.asarray(rows, dtype=np.int64)
     stops_at, starts, ends = table.T

@@ -342,8 +342,8 @@ class WatchTerms:
         ]
         if any(len(side.channels) > 1 for _, side in self.sides):
             assumed.append(
-                "the compared rates, given everything before, do not change within a block: usually the few samples in "
-                f"which each compared group occurs once or twice, and never more than {LONGEST_BLOCK:,} samples"
+                "at most one of the compared rates, given everything before, changes within a block: usually the few "
+                f"samples in which each compared group occurs once or twice, never more than {LONGEST_BLOCK:,} samples"
             )
         if missing:
             assumed.append(f"the {missing:,} samples without an outcome would have been left out whatever the outcome")

@@ -86,9 +86,9 @@ class Watch:
     Guarantee: while every property holds for the distribution of every sample, given those before, the probability that
     there is ever an alarm is at most ``alpha``, or the mean number of samples to the first alarm is at least
     ``run_length``. The distribution may change from sample to sample, and who comes next may depend on earlier
-    decisions and outcomes. For properties that compare groups, the compared rates must not change within a block:
-    usually the few samples in which each of the groups occurs once or twice, never more than 10,000. After an alarm was
-    acknowledged, the watch goes on with half of the risk that was left.
+    decisions and outcomes. For properties that compare groups, at most one of the compared rates may change within a
+    block: usually the few samples in which each of the groups occurs once or twice, never more than 10,000. After an
+    alarm was acknowledged, the watch goes on with half of the risk that was left.
 
     With late outcomes it does no harm if they come sooner for some samples than for others, since samples are judged in
     the order in which they came. Whether ``patience`` leaves a sample out must not depend on its outcome; ``bounds``
