@@ -22,6 +22,7 @@ from isonomia.cli.measure import measure
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
 from isonomia.cli.records import export, report, runs, show
+from isonomia.cli.register import register
 from isonomia.cli.repair import repair
 from isonomia.cli.replay import replay
 from isonomia.cli.responsiveness import responsiveness
@@ -49,6 +50,7 @@ COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
     "Whole audits": {
         demo: "Audit a made-up hiring model, and write the report.",
         init: "Draft an audit file from a model and a table.",
+        register: "Write down an audit before any answer is seen.",
         run: "Check every property of an audit file.",
         watch: "Judge decisions in production, as they come.",
     },

@@ -53,6 +53,10 @@ def replay(
             help="Where data and model are, for --full; beside FILE if the audit file is there, else here.",
         ),
     ] = None,
+    registered: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Compare with this registration, which isonomia register wrote beforehand."),
+    ] = None,
     key: Key = None,
     seconds: Annotated[
         float, typer.Option(metavar="NUMBER", min=0.0, help="How long computing one property may take.")
@@ -89,6 +93,8 @@ def replay(
     )
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
+    if evidence.watch is not None and registered is not None:
+        raise UsageError("expected --registered with the evidence of an audit, but this is of a watch")
     if evidence.watch is not None:
         _replay_watch(evidence, file, folder, model or [], full, permissions, trust, console)
     audit = rebuilt(evidence)
@@ -109,6 +115,7 @@ def replay(
             if full
             else _recheck(evidence, audit, opened, permissions, console)
         )
+    sound &= registered is None or _as_registered(evidence, registered, console)
     if not sound:
         _end_broken(console)
     if not (model or full):
@@ -179,6 +186,19 @@ def _replay_watch(
     raise typer.Exit(code)
 
 
+def _as_registered(evidence: EvidenceFile, path: Path, console: Console) -> bool:
+    """Compare evidence with a registration, and tell; gives whether they agree."""
+    from isonomia.audits.audit_file.registration import read_registration, unlike
+
+    registration = read_registration(path)
+    found = list(unlike(registration, evidence))
+    _list("not as registered", [f"{each.path}: {each.before} registered, {each.after} here" for each in found], console)
+    if not found:
+        _say(console, f"it is as registered at {registration['time']}, hash {registration['hash']}")
+        _say(console, "A registration shows this only if its hash was published before the run")
+    return not found
+
+
 def _end_broken(console: Console) -> NoReturn:
     console.print(Text("this evidence is inconsistent: see above", style="bold red"))
     raise typer.Exit(2)
@@ -215,6 +235,10 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
         console.print(Text(evidence.seal_problem, style="bold red"))
     else:
         console.print("the seal is intact" + (", and made with this key" if keyed else ""))
+    trials = run.get("trials")
+    if trials is not None:
+        others = ", ".join(f"{trials[key]} with other {key}" for key in ("properties", "deltas", "looks", "seeds"))
+        _say(console, f"{plural(trials['runs'], 'other run')} in its store used the same data: {others}")
     used = run["versions"].get("isonomia", "another version")
     if used != __version__:
         _say(console, f"recorded with isonomia {used}, replayed with {__version__}")

@@ -19,7 +19,7 @@ from typing import Any
 
 from isonomia.errors import RecordError
 from isonomia.records.database import resume_command
-from isonomia.records.store import ANSWER_PREFIX, CheckRecord, Store
+from isonomia.records.store import ANSWER_PREFIX, CheckRecord, RunRecord, Store
 from isonomia.records.strict_json import canonical, evidence_schema, read_strictly, schema_problems
 from isonomia.records.verdict import Verdict
 
@@ -61,8 +61,9 @@ class CheckEvidence:
 class EvidenceFile:
     """The evidence of a run.
 
-    ``run`` has its ``id``, the times ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, and its
-    ``seed``; ``audit`` has the audit file's ``name`` and ``text``, and the texts of the ``files`` that it names.
+    ``run`` has its ``id``, the times ``begun`` and ``ended``, its ``title``, the ``versions`` that computed it, its
+    ``seed``, and as ``trials`` how many other runs in its store used the same data; ``audit`` has the audit file's
+    ``name`` and ``text``, and the texts of the ``files`` that it names.
     ``watch`` has the statistics of a watch, and what it has read; it is ``None`` for an audit, in which every check has
     its own statistics. ``seal_problem`` says what is wrong with the seal; ``None`` if it is intact.
     """
@@ -107,7 +108,36 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
     }
     about |= {"versions": dict(run.versions), "seed": run.request["seed"]}
     about |= {"seed_chosen": run.request["seed_chosen"]} if "seed_chosen" in run.request else {}
+    about["trials"] = trials_of(store, run)
     return EvidenceFile(about, audit, tuple(_check_evidence(store, check) for check in checks))
+
+
+def trials_of(store: Store, run: RunRecord) -> dict[str, int]:
+    """How many other runs in the store used some of the same data, and how many of these were set up otherwise.
+
+    A store has only what was run with it and not deleted since: a small number shows nothing, a large one much.
+    """
+    data, own = _data_of(store, run), _setup_of(store, run)
+    others = [each for each in store.runs() if each.id != run.id and data & _data_of(store, each)]
+    setups = [_setup_of(store, each) for each in others]
+    return {"runs": len(others), **{key: sum(not each[key] <= own[key] for each in setups) for key in own}}
+
+
+def _data_of(store: Store, run: RunRecord) -> set[str]:
+    entries = [entry for _, key, entry in store.introductions(run.id) if key == "population"]
+    return {str(entry["fingerprint"]) for entry in entries if "fingerprint" in entry}
+
+
+def _setup_of(store: Store, run: RunRecord) -> dict[str, set[str]]:
+    """What could be tried until an answer pleases."""
+    checks = store.checks(run.id)
+    verdicts = [check.verdict for check in checks if check.verdict is not None]
+    return {
+        "properties": {verdict.text for verdict in verdicts},
+        "deltas": {repr(check.options.get("delta")) for check in checks},
+        "looks": {str(verdict.looks) for verdict in verdicts},
+        "seeds": {str(run.request.get("seed"))},
+    }
 
 
 def _check_evidence(store: Store, check: CheckRecord) -> CheckEvidence:
