@@ -22,11 +22,10 @@ from isonomia.cli.measure import measure
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
 from isonomia.cli.records import export, report, runs, show
-from isonomia.cli.register import register
 from isonomia.cli.repair import repair
 from isonomia.cli.replay import replay
 from isonomia.cli.responsiveness import responsiveness
-from isonomia.cli.run import run
+from isonomia.cli.run import register, run
 from isonomia.cli.watch import watch
 from isonomia.errors import IsonomiaError
 from isonomia.version import __version__

@@ -231,14 +231,14 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
     if evidence.watch is not None:
         source = "Python" if evidence.watch["source"] is None else evidence.watch["source"]
         _say(console, f"{plural(evidence.watch['samples'], 'sample')} judged, from {source}")
-    if evidence.seal_problem is not None:
-        console.print(Text(evidence.seal_problem, style="bold red"))
-    else:
-        console.print("the seal is intact" + (", and made with this key" if keyed else ""))
     trials = run.get("trials")
     if trials is not None:
         others = ", ".join(f"{trials[key]} with other {key}" for key in ("properties", "deltas", "looks", "seeds"))
         _say(console, f"{plural(trials['runs'], 'other run')} in its store used the same data: {others}")
+    if evidence.seal_problem is not None:
+        console.print(Text(evidence.seal_problem, style="bold red"))
+    else:
+        console.print("the seal is intact" + (", and made with this key" if keyed else ""))
     used = run["versions"].get("isonomia", "another version")
     if used != __version__:
         _say(console, f"recorded with isonomia {used}, replayed with {__version__}")

@@ -7,6 +7,7 @@ import shlex
 import sys
 from dataclasses import replace
 from functools import partial
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -32,9 +33,10 @@ from isonomia.cli.options import (
     TrustPickle,
     ViolationsFile,
 )
-from isonomia.cli.outputs import OutputFiles, write_all_violations, write_outputs
+from isonomia.cli.outputs import OutputFiles, refuse_to_overwrite, write_all_violations, write_outputs, write_text
 from isonomia.cli.records import all_violations, audit_of, with_histories
 from isonomia.errors import NotAllowedError, RecordError, UsageError
+from isonomia.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from isonomia.report.entries import Audit
     from isonomia.report.status import Result
 
-__all__ = ["allowed", "run"]
+__all__ = ["allowed", "register", "run"]
 
 
 def run(
@@ -301,3 +303,43 @@ def _log_to_mlflow(store: Store, run: str, audit: Audit, experiment: str, consol
         evidence = None
     logged = log_to_mlflow(with_histories(store, audit), experiment=experiment, evidence=evidence)
     console.print(f"logged to the MLflow run {logged}", markup=False, soft_wrap=True)
+
+
+def register(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The audit file.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")] = Path(
+        "registration.json"
+    ),
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="The seed of the run; default: the file's, or derived from it.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Overwrite an existing file.")] = False,
+    trust_pickle: TrustPickle = False,
+    allow_code: AllowAudit = False,
+    allow_outside: AllowOutside = False,
+) -> None:
+    """Write down what an audit will check, before any answer is seen: file, data, model, seed, looks and risk.
+
+    The model is not asked about any row. Publish the hash, run the audit, and compare: isonomia replay EVIDENCE
+    --registered registration.json. A registration in your own hands proves nothing about its time.
+
+    Example: isonomia register audit.toml
+    """
+    from isonomia.audits.audit_file.planner import plan_audit
+    from isonomia.audits.audit_file.reader import read_audit_file
+    from isonomia.audits.audit_file.registration import registration_of
+    from isonomia.audits.protocol import Permissions
+
+    refuse_to_overwrite(output, force=force)
+    audit = read_audit_file(file)
+    permissions = allowed(audit, Permissions(trust_pickle, allow_code, allow_outside), (), keep=False)
+    if permissions.allow_code:
+        sys.path.insert(0, str(audit.folder.resolve()))  # as isonomia run does
+    chosen = audit.content.get("seed") if seed is None else seed
+    planned = plan_audit(audit, None if chosen is None else int(chosen), permissions, seed_chosen=chosen is not None)
+    registration = registration_of(audit, planned)
+    write_text(dumps(registration, indent=2, ensure_ascii=False) + "\n", output, force=force)
+    console = new_console(wrap=False)
+    count = plural(len(planned), "property", "properties")
+    console.print(f"{output}: {count}, registered at {registration['time']}", markup=False)
+    console.print(f"publish this hash before you run the audit: {registration['hash']}", markup=False)
