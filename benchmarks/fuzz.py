@@ -3,7 +3,8 @@
 Run: python -m benchmarks.fuzz [--seconds 3600] [--inputs 1000000] [--only NAME ...] [--seed 1] [--keep FOLDER]
 
 Seven languages: properties, CSV files, ``.fr`` programs, ``.nom`` specifications, interventions, audit files and
-evidence; and the answers of services. What is accepted is used: properties are checked, programs drawn from,
+evidence; the answers of services; and streams of decisions and outcomes for a watch, which must not depend on how they
+are cut. What is accepted is used: properties are checked, programs drawn from,
 audits planned and run, evidence recomputed. Inputs come from grammars, from a small corpus, and from mutations of these
 and of every input that was told something new; with ``--guided``, atheris (``pip install atheris``) chooses texts by
 the lines that they reach.
@@ -214,6 +215,95 @@ def _service(made: tuple[dict[str, Any], str], folder: Path) -> Use:  # noqa: AR
 ROWS = 6
 
 
+def _streams() -> Make:
+    """Decisions and outcomes as JSON lines, in any order: late, early, missing, repeated, contradictory, and odd."""
+    odd = (
+        '"x"',
+        "007",
+        '"007"',
+        "7.0",
+        "null",
+        "true",
+        "1e22",
+        "[1]",
+        "-0",
+        '"\\ud800"',
+        "{}",
+        str(2**60),
+        "0.5",
+        '""',
+    )
+
+    def make(draw: random.Random) -> str:
+        rows, strange = draw.randint(1, 40), draw.random() < 0.5
+        lines = []
+        for number in range(rows):
+            key = draw.choice(odd) if strange and draw.random() < 0.02 else draw.choice((f"{number}", f'"{number}"'))
+            outcome = draw.choice(odd) if strange and draw.random() < 0.02 else draw.choice("01")
+            lines.append((float(number), f'{{"id": {key}, "sex": "{draw.choice("FM")}"}}'))
+            times = draw.choice((0, 1, 1, 1, 1, 1, 1, 2))
+            lines.extend((number + draw.uniform(-3, 20), f'{{"id": {key}, "y": {outcome}}}') for _ in range(times))
+        text = "\n".join(line for _, line in sorted(lines)) + "\n"
+        return inputs.mutated(text, draw) if draw.random() < 0.3 else text
+
+    return make
+
+
+def _stream(text: str, folder: Path) -> Use:
+    """Through standard input and through files, however they are cut: the same samples, and the same state."""
+    from threading import Event
+
+    import isonomia as iso
+    from isonomia.errors import IsonomiaError
+    from isonomia.watch.monitor import Monitor, judged
+    from isonomia.watch.source import Folder, Lines
+    from isonomia.watch.store import WatchStore
+    from isonomia.watch.stream import OUTCOMES
+
+    lines = text.encode("utf-8", "replace").splitlines(keepends=True)
+
+    def watch() -> iso.Watch:
+        return iso.Watch("P[y == 1 | sex == 'F'] >= 0.1", alpha=0.05, outcome="y", id="id", patience=1_000)
+
+    def through_lines(size: int) -> bytes:
+        source, fresh = Lines("jsonl", late=("id", "y")), watch()
+        for start in range(0, len(lines), size):
+            for part in source._parts(lines[start : start + size]):
+                judged(fresh, part, leave_out=True)
+        return fresh.state
+
+    def through_files(size: int) -> tuple[int, int, object]:
+        shutil.rmtree(folder / "stream", ignore_errors=True)
+        places = [folder / "stream" / name for name in ("decisions", "outcomes")]
+        for place in places:
+            place.mkdir(parents=True)
+        sources = Folder(places[0], "d", id="id"), Folder(places[1], "o", OUTCOMES, id="id")
+        monitor = Monitor(watch(), WatchStore(folder / "stream" / "s", ""), sources[0], (), sources[1])
+        monitor.resume()
+        for number, start in enumerate(range(0, len(lines), size)):
+            chosen = lines[start : start + size]
+            for place, mine in zip(places, (b'"sex"', b'"y"'), strict=True):
+                (place / f"{number:03}.jsonl").write_bytes(b"".join(line for line in chosen if mine in line))
+            if start % 3 == 0:
+                with suppress(IsonomiaError):  # outcomes whose decisions are not there yet
+                    monitor.catch_up(Event())
+        monitor.catch_up(Event())
+        monitor.store.close()
+        return monitor.watch.samples, monitor.watch.pending, monitor.watch.statistics.everything.totals.tolist()
+
+    whole = through_lines(10**6)
+
+    def use() -> None:
+        assert through_lines(1 + len(text) % 5) == whole, "cuts change nothing"
+        try:
+            found = [through_files(10**6), through_files(1 + len(text) % 5)]
+        except IsonomiaError:
+            return
+        assert found[0] == found[1], "files in parts change nothing"
+
+    return use
+
+
 def _evidence_texts() -> Make:
     """Mutations of the evidence of an audit or a watch; most are sealed again, and half keep its shape."""
     from isonomia.records.evidence import sealed
@@ -285,12 +375,13 @@ LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
     "audit": (lambda: _texts("audit", inputs.AUDIT, "audit", 0.2), _audit),
     "evidence": (_evidence_texts, _evidence),
     "service": (lambda: lambda draw: inputs.service(draw, ROWS), _service),
+    "stream": (_streams, _stream),
 }
 
 
 SHARES = {
     "property": 0.06, "csv": 0.2, "fr": 0.2, "nomos": 0.05, "interventions": 0.2, "audit": 0.005, "evidence": 0.015,
-    "service": 0.27,
+    "service": 0.27, "stream": 0.002,
 }  # fmt: skip
 """Of the inputs: about as much time for each, but an audit file takes as long as forty answers of a service."""
 

@@ -14,7 +14,7 @@ from isonomia.errors import UsageError
 
 INPUTS = {
     "property": 300, "csv": 900, "fr": 800, "nomos": 300, "interventions": 800, "audit": 40, "evidence": 150,
-    "service": 600,
+    "service": 600, "stream": 25,
 }  # fmt: skip
 """About a second and a half each."""
 

@@ -233,10 +233,11 @@ def _parts(source: SqliteTable | PostgresTable, names: Sequence[str], rows: Sequ
     parts = []
     for start, end in pieces(days, len(rows)):
         here, chosen = where[start:end], rows[start:end]
-        columns = {name: [_plain(row[k]) for row in chosen] for name, k in index.items()}
-        content = table_of({name: source._kinds.column(name, each, here) for name, each in columns.items()}, table)
         at = index.get(source.id or "")
         ids = None if at is None else ids_of([row[at] for row in chosen], source.id, labels[end - 1])
+        columns = {name: [_plain(row[k]) for row in chosen] for name, k in index.items() if k != at}
+        typed = {name: source._kinds.column(name, each, here) for name, each in columns.items()}
+        content = table_of(typed if ids is None else {str(source.id): list(ids), **typed}, table)
         position = {"key": keys[end - 1], "kinds": dict(source._kinds.known)}
         named = tuple(labels[start:end])
         parts.append(Part(content, position, named[-1], source.brings, ids=ids, names=named))

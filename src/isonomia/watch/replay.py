@@ -282,7 +282,9 @@ def _read_again(
         before[place] = entry.position
         rows += count
         if count != entry.rows:
-            where = Path(entry.position["file"]).name if "file" in entry.position else dict(entry.position)
+            where = " ".join(
+                f"{name} {value}" for name, value in entry.position.items() if name in {"file", "key", "line"}
+            )
             found.append(f"{entry.brings} up to {where}: {entry.rows:,} rows were counted, {count:,} are there")
     return found, rows
 

@@ -437,13 +437,19 @@ class Lines:
     def _part(self, rows: Sequence[tuple[int, dict[str, Any]]], days: Sequence[str] | None, brings: str) -> Part:
         table, ids, where = None, None, [f"line {number:,}" for number, _ in rows]
         if rows:
-            names = dict.fromkeys(name for _, row in rows for name in row)
+            # An object without a key has a missing value there, also if it comes alone.
+            known = self._kinds.known if brings == DECISIONS else ()
+            names = dict.fromkeys([*known, *(name for _, row in rows for name in row)])
             columns = {name: [row.get(name) for _, row in rows] for name in names}
             if self.late is not None and self.late[0] in columns:
-                ids = ids_of(columns[self.late[0]], self.late[0], where[-1])
+                ids = ids_of(columns.pop(self.late[0]), self.late[0], where[-1])
             typed = self._kinds.cells if self.format == "csv" else self._kinds.column
             content = {name: typed(name, values, where) for name, values in columns.items()}
-            table = table_of({name: _as_floats(values, name, where) for name, values in content.items()}, where[-1])
+            floats = {name: _as_floats(values, name, where) for name, values in content.items()}
+            own = (
+                {} if ids is None or self.late is None else {self.late[0]: list(ids)}
+            )  # 7 and "7" may be in one stream
+            table = table_of({**own, **floats}, where[-1])
         position = {"line": self._line, "kinds": dict(self._kinds.known)}
         labels = tuple(where if days is None else [f"{day}, {line}" for day, line in zip(days, where, strict=True)])
         return Part(table, position, labels[-1] if labels else f"line {self._line:,}", brings, ids=ids, names=labels)

@@ -53,7 +53,7 @@ LEFT_OUT = "left out"
 """Marks in the log where all outcomes had been read, and samples that had waited too long were left out."""
 
 EARLY = 100_000
-"""The most outcomes that are kept for samples that have not come yet; the oldest are dropped."""
+"""The most outcomes that are kept for samples that may still come; the oldest are dropped."""
 
 PARTS = 4
 """The number of parts of a window: it is at least as long as requested, and at most one part longer."""
@@ -203,12 +203,11 @@ class Waiting:
             if value is None:
                 raise DataError(f"expected the outcome of {self.id} {key!r}, but it is missing")
         for key, value in plain:
-            if key in self._rows:
-                row = self._rows[key][1]
-                if self.outcome not in row or key in self._refused:
-                    row[self.outcome] = value
-            elif key is not None:
-                self._early.setdefault(key, value)
+            row = self._rows[str(key)][1] if key in self._rows else None
+            if row is not None and (self.outcome not in row or key in self._refused):
+                row[self.outcome] = value
+            else:  # also where the sample has an outcome: it may be judged or not, which depends on how a stream is cut
+                self._early.setdefault(str(key), value)
         for key in list(islice(self._early, max(len(self._early) - EARLY, 0))):
             del self._early[key]
         return [str(key) for key, _ in plain]
@@ -239,7 +238,6 @@ class Waiting:
         """Remove the first samples: they were judged, or left out for lack of an outcome."""
         for key in list(islice(self._rows, done)):
             _, row = self._rows.pop(key)
-            self._early.pop(key, None)
             self.missing += self.outcome not in row
         self._refused.clear()
 

@@ -19,7 +19,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.watch.databases import SqliteTable
-from isonomia.watch.monitor import Monitor
+from isonomia.watch.monitor import Monitor, judged
 from isonomia.watch.replay import replayed
 from isonomia.watch.source import Folder, Lines, StreamSource
 from isonomia.watch.store import WatchStore
@@ -267,3 +267,33 @@ def test_ids_of_csv_are_the_texts_of_their_cells(tmp_path: Path) -> None:
     (folders.where / "out" / "01.csv").write_text("id,hired\n3.0,1\n")
     monitor = _caught_up(_monitor(tmp_path, folders.sources()))
     assert (monitor.watch.samples, monitor.watch.pending) == (5, 0)
+
+
+def test_the_state_does_not_depend_on_how_a_stream_with_odd_outcomes_is_cut() -> None:
+    rows = [
+        {"id": 1, "sex": "F"},
+        {"id": "2", "sex": "M"},
+        {"id": "1", "hired": 1},
+        {"id": 1.0, "hired": 0},  # contradicts the first one
+        {"id": 3, "hired": 1},  # comes before its sample
+        {"id": 3},  # has no sex, and comes alone if each line does
+        {"id": "3", "hired": 1},
+        {"id": 2, "hired": 1},
+    ]
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    states = set()
+    for size in (1, 2, 3, len(lines)):
+        source, watch = Lines("jsonl", late=("id", "hired")), _watch(patience=None)
+        for start in range(0, len(lines), size):
+            for part in source._parts(lines[start : start + size]):
+                judged(watch, part, leave_out=True)
+        states.add(watch.state)
+    assert len(states) == 1
+    assert (watch.samples, watch.pending) == (3, 0)
+
+
+def test_ids_of_a_table_may_have_several_types(tmp_path: Path) -> None:
+    tables = _Sqlite(tmp_path / "x")
+    tables.add(([(1, "F"), ("2", "M"), (3.0, "F")], [("1", 1), (2, 0), (3, 1), ("x", 1)]))  # type: ignore[list-item]
+    monitor = _caught_up(_monitor(tmp_path, tables.sources()))
+    assert (monitor.watch.samples, monitor.store.unmatched()) == (3, 1)
