@@ -29,7 +29,7 @@ from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.wrappers import spread, without_outcome
 from isonomia.populations.finite import Sample
-from isonomia.populations.protocol import Population
+from isonomia.populations.protocol import Population, refuse_clusters
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
@@ -416,6 +416,8 @@ def new_check(
     prop = checked_property(property)
     audit = audit_for(prop)
     people: Any = None if population is None and audit.imports(prop) else checked_population(population)
+    if audit.kind != "rates":
+        refuse_clusters(people, f"a check of {audit.kind}")
     at_random = checked_flag("random_model", random_model)
     looks = checked_looks(counted_looks(looks, people), method)
     report = planned_report(looks)

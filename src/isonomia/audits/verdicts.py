@@ -15,7 +15,7 @@ from isonomia.models.wrappers import Cached, bypass_cache, given_in_words, unwat
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Sample
-from isonomia.populations.protocol import Population
+from isonomia.populations.protocol import Population, clusters_of
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.records.violations import KeepsViolations
@@ -119,6 +119,7 @@ def _population(population: Any) -> Entry:
         **drawn_on(population),
         **_batches(population),
         **_growth(population),
+        **({} if (clusters := clusters_of(population)) is None else {"clusters": asdict(clusters)}),
     }
 
 

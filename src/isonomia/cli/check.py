@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,14 +18,17 @@ from isonomia.cli.options import (
     AllowCode,
     Budget,
     Census,
+    Cluster,
     Data,
     Delta,
     Explain,
     Json,
+    MaxCluster,
     ModelReading,
     Quiet,
     Seed,
     ViolationsFile,
+    Weigh,
     with_model_reading,
 )
 from isonomia.cli.outputs import conclude, write_all_violations
@@ -61,6 +64,9 @@ def check(
         str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}; none where the table has its predictions.")
     ] = None,
     census: Census = False,
+    cluster: Cluster = None,
+    weigh: Weigh = "rows",
+    max_cluster: MaxCluster = None,
     delta: Delta = 0.05,
     budget: Budget = None,
     seed: Seed = None,
@@ -185,7 +191,9 @@ def check(
     for path, option in ((json, "--json"), (kept, "--keep")):
         if path is not None:
             need_writable(path, option)
-    population = _population(program, data, census, device, specified=all(text.endswith(SUFFIX) for text in texts))
+    together = {"cluster": cluster, "weigh": weigh, "max_cluster": max_cluster} if cluster is not None else {}
+    named = all(text.endswith(SUFFIX) for text in texts)
+    population = _population(program, data, census, device, together, specified=named)
     read_spec = partial(
         _read_specification,
         allow_code=allow_code,
@@ -266,19 +274,27 @@ def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bo
 
 
 def _population(
-    program: Path | None, data: Path | None, census: bool, device: str | None, *, specified: bool
+    program: Path | None,
+    data: Path | None,
+    census: bool,
+    device: str | None,
+    together: Mapping[str, Any],
+    *,
+    specified: bool,
 ) -> Population | None:
     """Who is asked about; ``None`` where there are specifications only, whose imports may offer inputs."""
     from isonomia.populations import Census, Sample
 
     if program is None and device is not None:
         raise UsageError(f"expected a program.fr for --device, which says where its people are drawn, but got {device}")
+    if together and (census or data is None):
+        raise UsageError("expected --cluster with a sample only, --data people.csv without --census")
     if program is None:
         if data is None:
             if specified and not census:
                 return None
             raise UsageError("expected people: --data people.csv, or a program.fr before the properties")
-        return Census(data) if census else Sample(data)
+        return Census(data) if census else Sample(data, **together)
     if data is not None:
         raise UsageError(f"expected people from {program} or from --data, but got both: leave one out")
     if census:

@@ -14,9 +14,11 @@ from isonomia.cli.options import (
     GROUPS,
     MODEL_HELP,
     Census,
+    Cluster,
     DecisionColumn,
     Favourable,
     Markdown,
+    MaxCluster,
     ModelReading,
     NeededBy,
     NeededData,
@@ -28,6 +30,7 @@ from isonomia.cli.options import (
     with_model_reading,
 )
 from isonomia.cli.outputs import say_written
+from isonomia.errors import UsageError
 
 __all__ = ["measure"]
 
@@ -67,6 +70,8 @@ def measure(
         typer.Option(metavar="SHARE", help="Groups with a smaller share of all are flagged.", rich_help_panel=GROUPS),
     ] = 0.02,
     census: Census = False,
+    cluster: Cluster = None,
+    max_cluster: MaxCluster = None,
     delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.", parser=as_risk)] = 0.05,
     looks: Annotated[
         str,
@@ -95,10 +100,13 @@ def measure(
     Example: isonomia measure --data people.csv --decision hired --by sex --by race --by sex,race --html measure.html
     """
     from isonomia.populations.finite import Census as Everybody
+    from isonomia.populations.finite import Sample
     from isonomia.report.files import need_table, need_writable, write_file
     from isonomia.report.group_table import as_json_text, show_table, write_columns
     from isonomia.report.group_table import measure as measure_table
 
+    if cluster is not None and census:
+        raise UsageError("expected --cluster with a sample only, without --census")
     if csv is not None:
         need_table(csv, "--csv")
     for path, option in ((html, "--html"), (markdown, "--markdown"), (json, "--json")):
@@ -106,7 +114,7 @@ def measure(
             need_writable(path, option)
     with arguments_as_options("decision", "favourable", "positive", "reference"):
         table = measure_table(
-            Everybody(data) if census else data,
+            Everybody(data) if census else Sample(data, cluster=cluster, max_cluster=max_cluster) if cluster else data,
             reading.open(model),
             by=by,
             decision=decision,

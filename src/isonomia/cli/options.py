@@ -92,6 +92,14 @@ Census = Annotated[
     bool,
     typer.Option("--census/--sample", metavar=FLAG, help="Whether rows are the whole population or a sample."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Rows with the same value belong together: customer, prompt, school."),
+]
+Weigh = Annotated[str, typer.Option(metavar="rows|clusters", help="With --cluster: what counts the same.")]
+MaxCluster = Annotated[
+    int | None, typer.Option(metavar="ROWS", help="With --cluster: the most rows that one can have.")
+]
 
 
 def as_risk(text: str | float) -> float:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction as Rational
 from itertools import chain
-from math import isfinite
+from math import isfinite, prod
 from operator import add, mul, sub, truediv
 from typing import TypeAlias
 
 from isonomia.errors import SpecError
 from isonomia.spec.tree import Arithmetic, Constant, Extreme, Leaf, Mean, Negative, Power, Quantity, Rate
 
-__all__ = ["Fraction", "Polynomial", "as_fraction", "bounds_of", "exact_bounds_of", "is_linear", "scaled"]
+__all__ = ["Fraction", "Polynomial", "as_fraction", "bounds_of", "exact_bounds_of", "is_linear", "scaled", "value_at"]
 
 Monomial: TypeAlias = tuple[Leaf, ...]
 """Leaves multiplied together, sorted by appearance; the empty tuple is the constant term."""
@@ -233,3 +233,8 @@ def _times(left: Polynomial, right: Polynomial) -> Polynomial:
 
 def _tidy(terms: dict[Monomial, float]) -> Polynomial:
     return {monomial: coefficient for monomial, coefficient in terms.items() if coefficient != 0.0}
+
+
+def value_at(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
+    """The value of a polynomial at some values of its leaves."""
+    return sum(factor * prod(means[leaf] for leaf in monomial) for monomial, factor in polynomial.items())

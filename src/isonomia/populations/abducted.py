@@ -11,7 +11,7 @@ import numpy as np
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.protocol import Source, Wanted
+from isonomia.populations.protocol import Source, Wanted, refuse_clusters
 from isonomia.populations.table import Table
 from isonomia.populations.worlds.world import Columns
 from isonomia.spec.tree import Do, Row, Value, Version
@@ -51,6 +51,7 @@ class Abducted:
     def of(cls, model: AbductionModel, population: Any) -> Abducted:
         """Join a causal model and real people."""
         people = population if isinstance(population, Sample | Census) else Sample(population)
+        refuse_clusters(people, "a causal model")
         missing = [name for name in model.names if name not in people.names]
         if missing:
             raise UsageError(

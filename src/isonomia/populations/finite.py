@@ -19,9 +19,11 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import declared_values, distinct
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.fingerprint import TableDigest, fingerprint_of, table_fingerprint
-from isonomia.populations.protocol import Wanted, check_request
+from isonomia.populations.profile import signs_of_repeats
+from isonomia.populations.protocol import Clusters, Wanted, check_request
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table, check_known, joined
+from isonomia.spec.columns import missing, plain
 from isonomia.spec.tree import Row, Value
 
 __all__ = ["Census", "RowSource", "Sample", "WithReplacement", "random_order"]
@@ -31,6 +33,12 @@ ROW_ORDERS = ("random", "file")
 
 ONE_TABLE = "the table is not checked again after rows are added (order='file' allows that)"
 """The assumption of a random order that depends on the number of rows."""
+
+LATE_ROWS = (
+    "earlier looks at this table are not covered: rows of the same {column!r} may have been added since, and its bet "
+    "was settled then"
+)
+"""What is assumed of a table that grows where rows belong together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -52,6 +60,15 @@ class Sample:
     values
         The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
         over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
+    cluster
+        The column that says which rows belong together: several visits of a customer, repeats of a prompt, pupils of a
+        school. Clusters are then the independent draws, and anything may happen inside one.
+    weigh
+        With ``"rows"`` every row counts the same, so that a rate is that of a random row. With ``"clusters"`` every
+        cluster does: each of its rows counts ``1 / (rows of the cluster)``.
+    max_cluster
+        The most rows that a cluster of the population can have, where rows count the same: one huge cluster could
+        change any rate. Without it, no cluster is assumed to be larger than the largest in the table.
 
     Raises
     ------
@@ -77,6 +94,8 @@ class Sample:
     looks: tuple[int, ...] | None  # the numbers of rows at earlier looks, ascending; None where no record is kept
     note: str  # about earlier looks that the risk does not cover; empty if there are none
     declared: dict[str, tuple[Value, ...]]
+    clustering: Clustering | None
+    _signs: list[tuple[str, ...]] = field(repr=False)  # that rows repeat, once they were looked for
     _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
 
     def __init__(
@@ -85,12 +104,18 @@ class Sample:
         *,
         order: str = "random",
         values: Mapping[str, Sequence[Value]] | None = None,
+        cluster: str | None = None,
+        weigh: str = "rows",
+        max_cluster: int | None = None,
     ) -> None:
         if order not in ROW_ORDERS:
             raise UsageError(f"expected order to be {' or '.join(map(repr, ROW_ORDERS))}, but got order={order!r}")
         rows = rows_from(data)
         object.__setattr__(self, "declared", _declared(values, rows))
-        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and order == "random" else rows)
+        held = order == "random" or cluster is not None
+        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and held else rows)
+        object.__setattr__(self, "_signs", [])
+        object.__setattr__(self, "clustering", _clustering(self.rows, cluster, weigh, max_cluster))
         object.__setattr__(self, "row_order", order)
         object.__setattr__(self, "looks", None)
         object.__setattr__(self, "note", "")
@@ -124,18 +149,45 @@ class Sample:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a verdict mentions of the file that the rows were read from."""
-        return self.rows.remarks
+        return (*self.rows.remarks, *(() if self.clustering is not None else self._repeats()))
+
+    def _repeats(self) -> tuple[str, ...]:
+        """Signs that rows are not independent; looked for once."""
+        if not isinstance(self.rows, Table):
+            return ()
+        if not self._signs:
+            self._signs.append(signs_of_repeats(self.rows))
+        return self._signs[0]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
         order = "" if self.row_order == "random" else ", in the order in which they are given"
         alone = self.row_order == "random" and self.looks is None
+        independent = (f"the {self.size:,} rows are independent draws from the population{order}",)
         return (
-            f"the {self.size:,} rows are independent draws from the population{order}",
+            *(independent if self.clustering is None else self.clustering.facts.assumptions(order)),
             *((ONE_TABLE,) if alone else ()),
             *((self.note,) if self.note else ()),
         )
+
+    @property
+    def clusters(self) -> Clusters | None:
+        """What a verdict needs to know of rows that belong together; ``None`` where each row stands alone."""
+        facts = None if self.clustering is None else self.clustering.facts
+        return None if facts is None or facts.largest == 1 else facts
+
+    def cluster_edges(self, seed: np.random.SeedSequence) -> NDArray[np.intp]:
+        """Where each cluster begins among the rows in their order for this seed, and where the last one ends."""
+        assert self.clustering is not None, "it has clusters"
+        sizes = np.bincount(self.clustering.codes)[self._cluster_order(seed)]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+
+    def _cluster_order(self, seed: np.random.SeedSequence) -> NDArray[np.intp]:
+        """Which cluster comes first, second, and so on: at random, or by its first row."""
+        assert self.clustering is not None, "it has clusters"
+        count = self.clustering.facts.count
+        return np.arange(count, dtype=np.intp) if self.row_order == "file" else random_order(count, seed)
 
     def continuing(self, looks: Sequence[int], note: str = "") -> Sample:
         """The same table after the earlier looks on record, at which it had its first so many rows.
@@ -144,6 +196,8 @@ class Sample:
         earlier look come first and in the same order, and with independent rows the whole order is fixed without
         regard to their values. ``note`` says which earlier looks are not covered.
         """
+        if self.clustering is not None and any(0 < size < self.size for size in looks):
+            looks, note = (), LATE_ROWS.format(column=self.clustering.facts.column)
         grown = copy(self)
         object.__setattr__(grown, "looks", tuple(sorted({size for size in looks if 0 < size < self.size})))
         object.__setattr__(grown, "note", note)
@@ -176,6 +230,10 @@ class Sample:
 
     def positions(self, seed: np.random.SeedSequence) -> NDArray[np.intp] | None:
         """The row that comes first, second, and so on; ``None`` for the order of the table."""
+        if self.clustering is not None:
+            place = np.empty(self.clustering.facts.count, dtype=np.intp)
+            place[self._cluster_order(seed)] = np.arange(len(place))
+            return np.argsort(place[self.clustering.codes], kind="stable")
         if self.row_order == "file":
             return None
         edges = [0, *(self.looks or ()), self.size]
@@ -186,7 +244,8 @@ class Sample:
         """Tell this sample from others; the same rows in another kind of table are the same sample."""
         own = _fingerprint(self.rows, self._fingerprints)
         looks = (f"looks {self.looks}",) if self.looks else ()
-        return fingerprint_of(self.kind, self.row_order, own, *_said(self.declared), *looks)
+        together = () if self.clustering is None else (repr(self.clustering.facts),)
+        return fingerprint_of(self.kind, self.row_order, own, *_said(self.declared), *looks, *together)
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -297,6 +356,47 @@ class Census:
         """Tell this census from others; the same rows in another kind of table are the same census."""
         own = _fingerprint(self.rows, self._fingerprints)
         return fingerprint_of(self.kind, str(self.exact), own, *_said(self.declared))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clustering:
+    """Which rows belong together: the number of each row's cluster, counted by first appearance, and what is known."""
+
+    codes: NDArray[np.intp]
+    facts: Clusters
+
+
+def _clustering(rows: Rows, cluster: str | None, weigh: str, max_cluster: int | None) -> Clustering | None:
+    if weigh not in ("rows", "clusters"):
+        raise UsageError(f"expected weigh='rows' or weigh='clusters', but got weigh={weigh!r}")
+    if cluster is None:
+        if weigh != "rows" or max_cluster is not None:
+            raise UsageError("weigh and max_cluster are about clusters: name their column, cluster='customer'")
+        return None
+    if not isinstance(cluster, str):
+        raise UsageError(f"expected cluster as the name of a column, but got {cluster!r}")
+    check_known([cluster], rows.names)
+    assert isinstance(rows, Table), "rows of clusters are held in memory"
+    column = rows.column(cluster)
+    empty = missing(column)
+    if empty.any():
+        raise DataError(
+            f"expected a value of {cluster!r} in every row, since it says which rows belong together, but it is "
+            f"missing in row {int(np.argmax(empty))}: fill it in, or leave such rows out"
+        )
+    _, first, codes, counts = np.unique(
+        np.asarray(plain(column, cluster)), return_index=True, return_inverse=True, return_counts=True
+    )
+    place = np.empty(len(first), dtype=np.intp)
+    place[np.argsort(first, kind="stable")] = np.arange(len(first))
+    seen = int(counts.max(initial=1))
+    if max_cluster is not None and (not isinstance(max_cluster, int) or max_cluster < seen):
+        raise UsageError(
+            f"expected max_cluster as a whole number of at least {seen:,}, the rows of the largest {cluster!r} in the "
+            f"table, but got {max_cluster!r}"
+        )
+    facts = Clusters(cluster, len(first), seen if max_cluster is None else max_cluster, weigh, max_cluster is not None)
+    return Clustering(place[codes].astype(np.intp), facts)
 
 
 def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[str, tuple[Value, ...]]:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import is_identifier
+from isonomia.populations.vocabulary import is_identifier, names_a_unit
 
-__all__ = ["ColumnProfile", "profile_of"]
+__all__ = ["ColumnProfile", "profile_of", "signs_of_repeats"]
 
 _MAX_CHOICES = 12
 """A column with at most this many different values counts as a list of choices."""
@@ -157,3 +157,64 @@ def _kind_of_objects(values: list[Any]) -> Kind:
 def _named_identifier(name: str, varieties: int, present: int) -> bool:
     """Whether a column has the name of an identifier, and nearly all of its values differ."""
     return is_identifier(name) and varieties > 0.9 * present > 2
+
+
+LOOKED_AT = 20_000
+"""Rows in which repeats are looked for; of a longer table, a random part. It changes a remark only."""
+
+FEWEST = 20
+"""Fewer different values are taken for groups, not for customers or prompts; fewer different rows say nothing."""
+
+REPEATED = 0.1
+"""The share of rows that may occur twice by accident."""
+
+MORE_THAN_CHANCE = 5.0
+"""How many times as many equal pairs there must be as if columns were independent."""
+
+
+def signs_of_repeats(table: Table) -> tuple[str, ...]:
+    """Remarks on rows that do not look independent: an identifier that repeats, or whole rows that do.
+
+    Whole rows repeat where a tenth of them have an equal although a column has fractions, far more than if columns were
+    independent, or where all of them occur a multiple of two, three, ... times.
+    """
+    remarks = []
+    part = table
+    if table.rows > LOOKED_AT:
+        part = table.take(np.sort(np.random.default_rng(0).choice(table.rows, LOOKED_AT, replace=False)))
+    codes = {name: _codes(part.column(name)) for name in part.names}
+    for name, column in codes.items():
+        different = int(column.max(initial=-1)) + 1
+        if names_a_unit(name) and FEWEST <= different <= part.rows // 2:
+            remarks.append(
+                f"rows may belong together: {name!r} has {different:,} different values in {part.rows:,} rows. If rows "
+                f"with the same value depend on each other, the stated risk is wrong: say so, cluster={name!r}"
+            )
+    together = np.zeros(part.rows, dtype=np.int64)
+    for column in sorted(codes.values(), key=lambda each: -int(each.max(initial=0))):
+        _, together = np.unique(together * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+        if int(together.max(initial=0)) + 1 == part.rows:
+            return tuple(remarks)
+    times = np.bincount(together) if part.rows else np.zeros(0, dtype=np.int64)
+    fractions = any(
+        values.dtype.kind == "f" and bool(np.any(np.isfinite(values) & (values != np.floor(values))))
+        for values in (part.column(name) for name in part.names)
+    )
+    copies = part is table and len(times) >= FEWEST and int(np.gcd.reduce(times)) > 1
+    by_chance = float(np.prod([np.sum((np.bincount(column) / part.rows) ** 2) for column in codes.values()]))
+    pairs = float(times @ (times - 1.0)) / 2.0
+    many = pairs > FEWEST + MORE_THAN_CHANCE * by_chance * part.rows**2 / 2.0
+    if copies or (fractions and many and times[times > 1].sum() > REPEATED * part.rows):
+        remarks.append(
+            f"whole rows repeat: {part.rows:,} rows have {len(times):,} different ones. Copies are not independent "
+            "draws: remove them, or name the column that says which rows belong together, cluster='...'"
+        )
+    return tuple(remarks)
+
+
+def _codes(values: NDArray[Any]) -> NDArray[np.int64]:
+    """A number for each different value."""
+    if values.dtype.kind in "biuf":
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    numbers: dict[Any, int] = {}
+    return np.fromiter((numbers.setdefault(str(value), len(numbers)) for value in values), np.int64, len(values))

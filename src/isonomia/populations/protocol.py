@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,14 +19,17 @@ from isonomia.spec.tree import Do, Other, Row, Value, Version
 
 __all__ = [
     "CausalSource",
+    "Clusters",
     "Directable",
     "People",
     "Population",
     "Source",
     "Wanted",
     "check_request",
+    "clusters_of",
     "people",
     "people_in_parts",
+    "refuse_clusters",
 ]
 
 
@@ -44,6 +47,47 @@ class Wanted:
 
     columns: tuple[str, ...] | None = None
     versions: Mapping[Version, tuple[str, ...] | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Rows that belong together, as a verdict needs to know of them.
+
+    Attributes
+    ----------
+    column
+        The column that says which.
+    count
+        How many clusters there are.
+    largest
+        The most rows that a cluster of the population has: as declared, or as seen.
+    weigh
+        What counts the same: ``"rows"`` or ``"clusters"``.
+    declared
+        Whether the most rows were declared.
+    """
+
+    column: str
+    count: int
+    largest: int
+    weigh: str = "rows"
+    declared: bool = False
+
+    @property
+    def bound(self) -> float:
+        """The most that the rows of one cluster weigh together."""
+        return 1.0 if self.weigh == "clusters" else float(self.largest)
+
+    def assumptions(self, order: str = "") -> tuple[str, ...]:
+        """What a verdict rests on, in words."""
+        independent = (
+            f"the {self.count:,} values of {self.column!r} are independent draws from the population{order}; rows of "
+            "the same one may depend on each other in any way"
+        )
+        if self.weigh == "clusters":
+            return (independent,)
+        source = "as declared" if self.declared else "the most in this table"
+        return independent, f"no {self.column!r} of the population has more than {self.largest:,} rows, {source}"
 
 
 class Source(Protocol):
@@ -112,6 +156,22 @@ class Population(Protocol):
 
     def fingerprint(self) -> str:
         """Tell this population from others, as 64 hexadecimal digits."""
+
+
+def clusters_of(population: Any) -> Clusters | None:
+    """The rows of a population that belong together; ``None`` where each draw stands alone."""
+    found: Clusters | None = getattr(population, "clusters", None)
+    return found
+
+
+def refuse_clusters(population: Any, what: str) -> None:
+    """Refuse rows that belong together where no method takes them into account."""
+    clusters = clusters_of(population)
+    if clusters is not None:
+        raise UsageError(
+            f"expected independent rows for {what}, but rows with the same {clusters.column!r} belong together, and "
+            "only properties about rates and measure have a method for that: take one row of each, or leave out cluster"
+        )
 
 
 @runtime_checkable

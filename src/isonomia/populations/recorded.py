@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import column_from
 from isonomia.populations.devices import BatchSizes
-from isonomia.populations.protocol import Wanted
+from isonomia.populations.protocol import Clusters, Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Row, Value
@@ -47,6 +47,7 @@ class RecordedPopulation:
     batch_sizes: BatchSizes | None = None  # how large its batches should be, if it said so
     looks: tuple[int, ...] = ()  # the numbers of rows at earlier looks
     row_order: str = "random"  # of a sample
+    clusters: Clusters | None = None  # which rows belonged together
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
@@ -68,6 +69,7 @@ class RecordedPopulation:
             batch_sizes=BatchSizes(**entry["batches"]) if "batches" in entry else None,
             looks=tuple(entry.get("looks", ())),
             row_order=entry.get("order", "random"),
+            clusters=Clusters(**entry["clusters"]) if "clusters" in entry else None,
         )
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -120,7 +122,17 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
         return f"its earlier looks are {looks!r:.60}"
     if "batches" in entry and not _are_sizes(entry["batches"]):
         return f"the sizes of its batches are {entry['batches']!r:.60}"
+    if "clusters" in entry and not _are_clusters(entry["clusters"], size):
+        return f"what it says of its clusters is {entry['clusters']!r:.60}"
     return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is not text"
+
+
+def _are_clusters(clusters: Any, size: int | None) -> bool:
+    if not isinstance(clusters, dict) or clusters.keys() != {each.name for each in fields(Clusters)}:
+        return False
+    texts = isinstance(clusters["column"], str) and clusters["weigh"] in ("rows", "clusters")
+    numbers = all(type(clusters[key]) is int and 1 <= clusters[key] <= _MAX_SIZE for key in ("count", "largest"))
+    return texts and type(clusters["declared"]) is bool and numbers and size is not None and clusters["count"] <= size
 
 
 def _are_sizes(batches: Any) -> bool:

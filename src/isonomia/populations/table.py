@@ -63,11 +63,16 @@ class Table:
 
     Make one with :meth:`of`. Writing to a table made by :meth:`take` or :meth:`slice` through its library does not
     change the original; :meth:`copy` shares no memory at all, for a model that writes by whatever means.
+
+    Attributes
+    ----------
+    remarks
+        About the file that it was read from, for the verdict.
     """
 
     _store: TableStore
     _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns requested so far
-    remarks: tuple[str, ...] = ()  # about the file that it was read from, for the verdict
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: object, names: Sequence[str] | None = None) -> Table:

@@ -39,6 +39,7 @@ __all__ = [
     "is_model_answer",
     "is_sure_outcome",
     "likely_use",
+    "names_a_unit",
     "plain_text",
     "protected_attribute",
     "protected_by_values",
@@ -130,6 +131,7 @@ ORIGIN = _words("country national origin born birth orientation")
 FAMILY = _words(
     "single husband wife relationship children child kids dependent dependents dependants liable family famsize"
 )
+_NUMBERS_OF_UNITS = _words("id ids uuid guid identifier ssn email")
 _IDENTIFIERS = _words("id ids uuid guid identifier index unnamed ssn email name firstname lastname surname")
 
 _SEXES = _words(
@@ -176,6 +178,17 @@ def protected_by_values(values: Sequence[Any]) -> str | None:
 def is_identifier(name: str) -> bool:
     """Whether a name is that of a column that identifies people."""
     return has_word(name, _IDENTIFIERS)
+
+
+_UNITS = _words(
+    "customer client user patient subject person applicant account household family school pupil prompt item task "
+    "question session document case"
+)
+
+
+def names_a_unit(name: str) -> bool:
+    """Whether a name is that of a column that says which rows belong together: an identifier, or a kind of unit."""
+    return has_word(name, _UNITS) or has_word(name, _NUMBERS_OF_UNITS)
 
 
 # What was predicted, decided, and what became of it ------------------------------------------------------------------

@@ -193,7 +193,8 @@ class Verdict:
         What else an audit knows, as plain values that JSON can hold; empty for a property about rates.
     counted
         What the samples are, and what a budget counts: ``"people"``; ``"pairs"`` of people if a property mentions
-        ``other``; ``"cases"`` in k-safety; ``"points"`` that people can reach, in responsiveness.
+        ``other``; ``"cases"`` in k-safety; ``"points"`` that people can reach, in responsiveness; ``"clusters"``
+        where rows belong together.
     looks
         What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, the number of planned looks, or which
         of them this is, ``"2 of 5 after 2000"``.
@@ -222,7 +223,7 @@ class Verdict:
     name: str | None = None
     version: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-    counted: OneOf["people", "pairs", "cases", "points"] = "people"
+    counted: OneOf["people", "pairs", "cases", "points", "clusters"] = "people"
     looks: str | int = "any"
     groups: tuple[GroupRecord, ...] = ()
     queries: int | None = field(default=None, compare=False)

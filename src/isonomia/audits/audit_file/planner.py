@@ -389,7 +389,7 @@ def _population(entry: FileTable) -> Any:
     with _pointing(entry.error, kind, shown=kind != "program" or is_inside(entry.folder, source)):
         match kind:
             case "sample":
-                return Sample(_place(entry, source), **_population_options(entry, "order", "values"))
+                return Sample(_place(entry, source), **_population_options(entry, *_OF_SAMPLES))
             case "census":
                 return Census(_place(entry, source), **_population_options(entry, "exact", "values"))
             case "generator":
@@ -401,6 +401,9 @@ def _population(entry: FileTable) -> Any:
                 return Program.of(entry.file.texts.read(source), Path(source).name, **options)
             case _:
                 return load_object(source)
+
+
+_OF_SAMPLES = ("order", "values", "cluster", "weigh", "max_cluster")
 
 
 def _population_options(entry: FileTable, *allowed: str) -> dict[str, Any]:

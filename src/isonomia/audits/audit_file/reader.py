@@ -325,6 +325,9 @@ POPULATION: Mapping[str, Key] = {
     "domain": Key("text", "module:object with inputs of its own, for k-safety"),
     "exact": Key("truth", "for a census: whether everybody is asked"),
     "order": Key("text", "for a sample: random or file, the order in which rows are used"),
+    "cluster": Key("text", "for a sample: the column that says which rows belong together"),
+    "weigh": Key("text", "with cluster: rows or clusters, what counts the same"),
+    "max_cluster": Key("whole", "with cluster: the most rows that one can have"),
     "values": Key("table", "the values that columns can have"),
     "device": Key(
         "text", "where a generator or a program draws by torch: cuda, cpu, or auto for cuda if there is some"

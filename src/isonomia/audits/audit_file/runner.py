@@ -112,7 +112,7 @@ class EarlierLooks:
             note = f"the risk covers no look up to run {self.run.id}: after it, {broken}"
         grown = sample.continuing(looks, note)
         rows = {"rows": grown.size, "fingerprint": grown.first(grown.size), "order": grown.row_order}
-        self.tables[name] = rows | {"looks": list(grown.looks or ()), "note": note}
+        self.tables[name] = rows | {"looks": list(grown.looks or ()), "note": grown.note}
         return grown
 
     def _broken(self, before: Mapping[str, Any], seed: int, sample: Sample) -> str | None:

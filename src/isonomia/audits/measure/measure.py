@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from isonomia.audits.check import checked_delta, checked_looks, checked_ranges, checked_workers
+from isonomia.audits.measure.clusters import KeptRows
 from isonomia.audits.measure.counts import checked_share
 from isonomia.audits.measure.limits import GroupLimits
 from isonomia.audits.measure.one_pass import OnePass, columns_for
@@ -19,6 +20,7 @@ from isonomia.models.adapt import adapt
 from isonomia.models.wrappers import spread
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.finite import Census, Sample
+from isonomia.populations.protocol import clusters_of
 from isonomia.populations.table import check_known
 from isonomia.records.group_table import GroupTable
 from isonomia.version import __version__
@@ -130,6 +132,7 @@ def measure(
         positive=positive,
         unknown=frozenset({"", *_texts("unknown", unknown)}),
         ranges=checked_ranges(ranges or {}),
+        kept=_kept(data),
     )
     work.count()
     table_rows = rows_of(work, limits, reference, small)
@@ -169,6 +172,16 @@ def _rows(data: Any) -> tuple[Rows, str]:
             "without end: draw a table from it first"
         )
     return rows_from(data), "sample"
+
+
+def _kept(data: Any) -> KeptRows | None:
+    """What is kept of each row where rows belong together."""
+    clusters = clusters_of(data)
+    if clusters is None:
+        return None
+    if clusters.weigh != "rows":
+        raise UsageError("measure weighs rows: expected Sample(..., weigh='rows'), but got weigh='clusters'")
+    return KeptRows(data.clustering)
 
 
 def _texts(name: str, values: Any) -> list[str]:

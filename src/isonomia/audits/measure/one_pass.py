@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.measure.clusters import KeptRows
 from isonomia.audits.measure.counts import MISSING, PARTS, YES, Attributes, Event, GroupCounts, MeanCounts, numbers_in
 from isonomia.audits.measure.limits import GroupLimits
 from isonomia.audits.rates.question import read_by
@@ -136,6 +137,7 @@ class OnePass:
     positive: Any
     unknown: frozenset[str]
     ranges: Mapping[str, tuple[float, float]]
+    kept: KeptRows | None = None
     attributes: Attributes = field(init=False)
     decision: Event | None = field(init=False, default=None)
     outcome: Event | None = field(init=False, default=None)
@@ -251,8 +253,15 @@ class OnePass:
             numbers |= self._scored(score, outcome)
         # Early parts are small, so that the first stakes are learnt from few people.
         parts = (np.sqrt(self._rng.random(table.rows if numbers else 0)) * PARTS).astype(np.intp)
+        if self.kept is not None:
+            self.kept.decision.append(decision)
+            self.kept.outcome.append(outcome)
+            for name, values in numbers.items():
+                self.kept.numbers.setdefault(name, []).append(values)
         for each in self.groups:
             groups = each.place(codes, table.rows)
+            if self.kept is not None:
+                self.kept.groups.setdefault(each.by, []).append(groups)
             each.count(groups, decision, outcome)
             if score is not None:
                 each.score(groups, score, outcome, probable=self.probable)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.audits.measure.clusters import cluster_intervals
 from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, GroupCounts, MeanCounts
 from isonomia.audits.measure.limits import GroupLimits, RatioEnds
 from isonomia.audits.measure.one_pass import OnePass
 from isonomia.errors import UsageError, nearest
+from isonomia.populations.profile import signs_of_repeats
+from isonomia.populations.table import Table
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, ScoreBin, word_of
 from isonomia.wording import first_few, listed, plural
 
@@ -104,6 +107,10 @@ def _grouping(
     reference = references.among(values) if counts.by else None
     estimates = _estimates(work, counts, limits)
     references_of = _add_ratios(work, counts, limits, estimates, (able, large, reference))
+    if work.kept is not None:
+        cluster_intervals(
+            work.kept, counts, limits, estimates, lambda cells: _shares(work, cells), (able, large, reference)
+        )
     return [
         GroupRow(
             by=counts.by,
@@ -115,7 +122,7 @@ def _grouping(
             missing=_missing(work, counts, place, int(people[place])),
             small=bool(counts.by and None not in values[place] and shares[place] < small),
             reference_for=tuple(name for name, chosen in references_of.items() if chosen == place),
-            reliability=_reliability(work, counts, limits, place),
+            reliability=() if work.kept is not None else _reliability(work, counts, limits, place),
         )
         for place in shown
     ]
@@ -298,6 +305,8 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
     if limits.exact:
         return (f"the {rows} are the whole population",)
     told = [f"the {rows} are independent draws from the population"]
+    if work.kept is not None:
+        told = list(work.kept.clustering.facts.assumptions())
     match limits.looks:
         case "once":
             told.append("their number was fixed beforehand, and there is one look at them")
@@ -319,6 +328,10 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
 def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Iterator[str]:
     """What else a reader should know."""
     yield from work.rows.remarks
+    if work.kept is None and not limits.exact and isinstance(work.rows, Table):
+        yield from signs_of_repeats(work.rows)
+    if work.kept is not None and work.median is not None:
+        yield "scoring rates and score bins have no intervals where rows belong together"
     everybody = rows[0]
     for name, number in everybody.missing.items():
         if number:

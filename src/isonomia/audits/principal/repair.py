@@ -20,6 +20,7 @@ from isonomia.evidence.strata.repair import Objective, Repair, adjust_outcomes, 
 from isonomia.evidence.strata.worlds import Observed
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
+from isonomia.populations.protocol import refuse_clusters
 from isonomia.spec.principal import PrincipalFairness
 
 __all__ = ["decisions_by", "remedies", "repaired"]
@@ -97,6 +98,7 @@ def remedies(
         For each subgroup its repair; ``None`` where nobody has one of the attribute's values, or where the assumptions
         leave no repair.
     """
+    refuse_clusters(people, "a repair")
     adapted = None if model is None else adapt(model)
     question = ask_about(prop, people, adapted)
     counts = count(question, people.table, None if adapted is None else Asker(adapted))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import inf, isinf
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.proofs import (
@@ -22,6 +22,7 @@ from isonomia.audits.proofs import (
 )
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusCounts, count_census, exact_groups
+from isonomia.audits.rates.clusters import ClusterSampling
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing, compared
 from isonomia.audits.rates.looks import next_table, rows_each
@@ -35,7 +36,7 @@ from isonomia.audits.rates.question import (
     refuse_absent_values,
     refuse_never_given,
 )
-from isonomia.audits.rates.sampling import Prepared, RatesSampling, SamplingState, prepare
+from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
 from isonomia.audits.verdicts import introduce, keeping_of, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.journal import Entry, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
@@ -60,6 +61,8 @@ from isonomia.wording import first_few
 
 __all__ = ["check_rates", "never_happened"]
 
+
+AnyWork: TypeAlias = RatesSampling[Any] | ClusterSampling
 
 EVERYBODY = "everybody was counted"
 NARROWEST = "the value is too near the threshold for floats to tell"
@@ -207,7 +210,8 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
         unseen = [leaf.given for leaf, tally in work.leaf_tallies(outcome.state).items() if not tally.n]
         refuse_absent_values(unseen, check.population, read=True)
     answer, method = _answer(work, question, outcome)
-    knowledge, tallies = work.knowledge(outcome.state), work.leaf_tallies(outcome.state)
+    knowledge: Any = work.knowledge(outcome.state)
+    tallies = work.leaf_tallies(outcome.state)
     draws = {leaf: round(tally.n) for leaf, tally in tallies.items()}
     known = work.by_group(outcome.state, answer, knowledge) if method != "exact" else []
     if known:
@@ -244,9 +248,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
     )
 
 
-def _drawn(
-    check: Check[Property], question: Question, prepared: Prepared, observer: Observer
-) -> Outcome[SamplingState[Any]]:
+def _drawn(check: Check[Property], question: Question, prepared: Prepared, observer: Observer) -> Outcome[Any]:
     """Draw batch after batch until the check is decided or must stop."""
     work = prepared.work
     observer.begin(str(check.prop))
@@ -268,24 +270,20 @@ def _drawn(
             work.asker.close()
 
 
-def _left_over(prepared: Prepared, outcome: Outcome[SamplingState[Any]]) -> tuple[str, ...]:
+def _left_over(prepared: Prepared, outcome: Outcome[Any]) -> tuple[str, ...]:
     """What happens to rows at the end of a table that do not make a whole batch."""
     left = 0 if outcome.reason != "exhausted" else round(prepared.available) - outcome.samples
     return (f"the last {left:,} {prepared.work.question.counted} are used when more rows follow",) if left else ()
 
 
-def _planned(
-    check: Check[Property], question: Question, work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]
-) -> tuple[str, ...]:
+def _planned(check: Check[Property], question: Question, work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
     """For a table that was too small, how large the next one should be."""
-    if outcome.reason != "exhausted":
+    if outcome.reason != "exhausted" or question.in_clusters:
         return ()
     return next_table(check, question, work.leaf_tallies(outcome.state), outcome.samples)
 
 
-def _answer(
-    work: RatesSampling[Any], question: Question, outcome: Outcome[SamplingState[Any]]
-) -> tuple[bool | None, str]:
+def _answer(work: AnyWork, question: Question, outcome: Outcome[Any]) -> tuple[bool | None, str]:
     """The answer from the draws, and the method: exact where everybody was drawn."""
     tallies = work.leaf_tallies(outcome.state)
     exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
@@ -388,7 +386,7 @@ def census_remarks(question: Question, counted: CensusCounts) -> tuple[str, ...]
 
 
 def remarks_on_draws(
-    check: Check[Property], work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]], leaves: Sequence[LeafRecord]
+    check: Check[Property], work: AnyWork, outcome: Outcome[Any], leaves: Sequence[LeafRecord]
 ) -> tuple[str, ...]:
     """What a reader should know about the draws."""
     tallies = work.leaf_tallies(outcome.state)
@@ -403,7 +401,7 @@ def remarks_on_draws(
     )
 
 
-def _estimates_outside(known: Sequence[Expression | LeafRecord], work: RatesSampling[Any]) -> tuple[str, ...]:
+def _estimates_outside(known: Sequence[Expression | LeafRecord], work: AnyWork) -> tuple[str, ...]:
     """Why an interval excludes its own estimate, where one does."""
     outside = [item for item in known if item.estimate is not None and not item.low <= item.estimate <= item.high]
     if not outside:
@@ -447,7 +445,7 @@ def never_happened(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tup
     )
 
 
-def _never_seen(work: RatesSampling[Any], outcome: Outcome[SamplingState[Any]]) -> tuple[str, ...]:
+def _never_seen(work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
     if not work.zero_denominators(outcome.state):
         return ()
     named = work.named_denominator(outcome.state)

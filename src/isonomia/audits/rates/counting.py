@@ -6,7 +6,7 @@ Rows go no further than here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import and_
 from typing import Any, TypeAlias
@@ -16,20 +16,37 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asks
 from isonomia.audits.rates.question import Asked, Question
-from isonomia.errors import DataError
+from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
-from isonomia.evidence.channels import Channel, Grid
+from isonomia.evidence.channels import Channel, Grid, stream_of
 from isonomia.evidence.exact import exact_sum
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table
+from isonomia.spec.analysis import conjuncts
 from isonomia.spec.evaluate import Batch, numbers, truth
 from isonomia.spec.tensors import count, first, host, is_tensor, namespace, some, together
 from isonomia.spec.text import to_text, value_text
-from isonomia.spec.tree import Column, Leaf, Mean, Rate, Row, Version
+from isonomia.spec.tree import (
+    Column,
+    Compare,
+    Leaf,
+    Literal,
+    Mean,
+    Member,
+    Missing,
+    Other,
+    Output,
+    Rate,
+    Row,
+    RowJunction,
+    RowNegative,
+    RowNot,
+    Version,
+)
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
 from isonomia.wording import first_few
 
-__all__ = ["Promises", "Reader", "batch_of", "groups_apart", "refuse_known_outside"]
+__all__ = ["Promises", "Reader", "batch_of", "groups_apart", "need_streams", "refuse_known_outside"]
 
 Booleans = NDArray[np.bool_]
 
@@ -359,3 +376,60 @@ class Promises:
 
 def _listed(groups: tuple[Row | None, ...]) -> str:
     return ", ".join("everybody" if group is None else to_text(group) for group in groups)
+
+
+def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
+    """Make sure that each leaf can be read from a stream.
+
+    A stream gives the people of one group, and its second persons are from that group too. So a leaf that speaks of a
+    second person must state for both that they belong to it; otherwise ``other`` would range over fewer people than
+    the property says.
+    """
+    for leaf in leaves:
+        index = stream_of(leaf, streams)
+        if index is None:
+            raise SpecError(
+                f"{to_text(leaf)} has {_condition(leaf)}, but this population can only be drawn by its streams, "
+                f"{_listed_streams(streams)}: each leaf's condition must name one of them",
+                leaf.place,
+            )
+        if Other() in versions_of(leaf) and not _of_both(streams[index], leaf):
+            raise SpecError(
+                f"{to_text(leaf)} speaks of a second person drawn from everybody, but this population can only be "
+                f"drawn by its streams, {_listed_streams(streams)}: the leaf's condition must say of both persons that "
+                "they belong to the same one",
+                leaf.place,
+            )
+
+
+def _of_both(condition: Row | None, leaf: Leaf) -> bool:
+    said = set(conjuncts(leaf.given))
+    return all(_of_the_other(part) in said for part in conjuncts(condition))
+
+
+def _of_the_other(row: Row) -> Row | None:
+    """The same condition for a second person; ``None`` where it cannot be stated."""
+    match row:
+        case Literal():
+            return row
+        case Column(version=None) | Output(version=None):
+            return replace(row, version=Other())
+        case RowNot(operand) | Missing(operand) | RowNegative(operand) | Member(operand):
+            inner = _of_the_other(operand)
+            return None if inner is None else replace(row, operand=inner)
+        case Compare(_, left, right):
+            first, second = _of_the_other(left), _of_the_other(right)
+            return None if first is None or second is None else replace(row, left=first, right=second)
+        case RowJunction(_, operands):
+            parts = tuple(part for part in map(_of_the_other, operands) if part is not None)
+            return replace(row, operands=parts) if len(parts) == len(operands) else None
+        case _:
+            return None
+
+
+def _condition(leaf: Leaf) -> str:
+    return "no condition" if leaf.given is None else f"the condition {to_text(leaf.given)}"
+
+
+def _listed_streams(streams: Sequence[Row | None]) -> str:
+    return " and ".join("everybody" if row is None else to_text(row) for row in streams)

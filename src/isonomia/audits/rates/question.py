@@ -16,15 +16,14 @@ from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import SpecError, UsageError, nearest
-from isonomia.evidence.channels import stream_of
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import unwrap
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.columns import distinct
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.protocol import Population, Wanted
+from isonomia.populations.protocol import Population, Wanted, clusters_of
 from isonomia.populations.table import Table
-from isonomia.spec.analysis import conjuncts, range_of
+from isonomia.spec.analysis import range_of
 from isonomia.spec.columns import example, kind_of, plain
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.expand import expand
@@ -47,8 +46,6 @@ from isonomia.spec.tree import (
     Rate,
     Row,
     RowJunction,
-    RowNegative,
-    RowNot,
     Value,
     Variable,
     Version,
@@ -62,7 +59,6 @@ __all__ = [
     "narrowed",
     "need_people",
     "need_ranges",
-    "need_streams",
     "predicted_values",
     "read_by",
     "refuse_absent_values",
@@ -348,6 +344,8 @@ class Question:
         What is claimed of each group, where the formula claims something for every group.
     within
         Numbers that must lie in their range for everybody they are about: see :class:`Property`.
+    in_clusters
+        Whether rows belong together, so that one sample is a cluster of them.
     """
 
     formula: Formula
@@ -357,6 +355,7 @@ class Question:
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     claims: tuple[GroupClaim, ...] = ()
     within: tuple[Mean, ...] = ()
+    in_clusters: bool = False
 
     @property
     def covered(self) -> tuple[tuple[str, Row], ...]:
@@ -376,8 +375,10 @@ class Question:
         return Wanted(needed[None], {version: names for version, names in needed.items() if version is not None})
 
     @property
-    def counted(self) -> OneOf["people", "pairs"]:
+    def counted(self) -> OneOf["people", "pairs", "clusters"]:
         """What one sample is, which is what a budget counts: a second person makes a pair."""
+        if self.in_clusters:
+            return "clusters"
         return "pairs" if Other() in self.asked else "people"
 
     @property
@@ -418,6 +419,7 @@ def ask_about(
         values.known,
         claims,
         prop.within,
+        clusters_of(population) is not None,
     )
 
 
@@ -541,60 +543,3 @@ def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known:
     if wanted.columns is not None or own is None or not set(own) <= set(known):
         return wanted
     return replace(wanted, columns=tuple(name for name in known if name in {*own, *named}))
-
-
-def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
-    """Make sure that each leaf can be read from a stream.
-
-    A stream gives the people of one group, and its second persons are from that group too. So a leaf that speaks of a
-    second person must state for both that they belong to it; otherwise ``other`` would range over fewer people than
-    the property says.
-    """
-    for leaf in leaves:
-        index = stream_of(leaf, streams)
-        if index is None:
-            raise SpecError(
-                f"{to_text(leaf)} has {_condition(leaf)}, but this population can only be drawn by its streams, "
-                f"{_listed(streams)}: each leaf's condition must name one of them",
-                leaf.place,
-            )
-        if Other() in versions_of(leaf) and not _of_both(streams[index], leaf):
-            raise SpecError(
-                f"{to_text(leaf)} speaks of a second person drawn from everybody, but this population can only be "
-                f"drawn by its streams, {_listed(streams)}: the leaf's condition must say of both persons that they "
-                "belong to the same one",
-                leaf.place,
-            )
-
-
-def _of_both(condition: Row | None, leaf: Leaf) -> bool:
-    said = set(conjuncts(leaf.given))
-    return all(_of_the_other(part) in said for part in conjuncts(condition))
-
-
-def _of_the_other(row: Row) -> Row | None:
-    """The same condition for a second person; ``None`` where it cannot be stated."""
-    match row:
-        case Literal():
-            return row
-        case Column(version=None) | Output(version=None):
-            return replace(row, version=Other())
-        case RowNot(operand) | Missing(operand) | RowNegative(operand) | Member(operand):
-            inner = _of_the_other(operand)
-            return None if inner is None else replace(row, operand=inner)
-        case Compare(_, left, right):
-            first, second = _of_the_other(left), _of_the_other(right)
-            return None if first is None or second is None else replace(row, left=first, right=second)
-        case RowJunction(_, operands):
-            parts = tuple(part for part in map(_of_the_other, operands) if part is not None)
-            return replace(row, operands=parts) if len(parts) == len(operands) else None
-        case _:
-            return None
-
-
-def _condition(leaf: Leaf) -> str:
-    return "no condition" if leaf.given is None else f"the condition {to_text(leaf.given)}"
-
-
-def _listed(streams: Sequence[Row | None]) -> str:
-    return " and ".join("everybody" if row is None else to_text(row) for row in streams)

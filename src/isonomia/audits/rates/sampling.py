@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,11 +12,12 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import AskedTogether, Asker, Asks, BatchesAhead
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart, refuse_known_outside
+from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
+from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart, need_streams, refuse_known_outside
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark, rows_each, schedule_of
-from isonomia.audits.rates.question import Question, census_of, countable, need_ranges, need_streams
+from isonomia.audits.rates.question import Question, census_of, countable, need_ranges
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Plan, Schedule
@@ -29,7 +29,7 @@ from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.inversion import Inversion
 from isonomia.evidence.looks import LookEvidence, LookState
 from isonomia.evidence.planning import best_shares
-from isonomia.evidence.polynomials import Polynomial
+from isonomia.evidence.polynomials import Polynomial, value_at
 from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import LeafTally, RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
@@ -55,7 +55,7 @@ UNLIMITED = 10_000_000
 class Prepared:
     """A check that is ready to run."""
 
-    work: RatesSampling[Any]
+    work: RatesSampling[Any] | ClusterSampling
     budget: Budget
     schedule: Schedule
     available: float
@@ -66,6 +66,9 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
     need_ranges(question)
     refuse_known_outside(question, check.population, check.model is not None)
     need_streams(question.leaves, check.population.streams)
+    if question.in_clusters:
+        clustered = cluster_work(check, question, *_drawn_and_asked(check, question, replaced=False))
+        return Prepared(clustered, check.budget, cluster_schedule(clustered), float(clustered.clusters.count))
     notes: tuple[str, ...] = ()
     if check.looks != "any":
         try:
@@ -207,7 +210,6 @@ def _bets(
 
 
 S = TypeVar("S")
-
 Drawn: TypeAlias = tuple[int, People]
 """Some people of a batch, and the stream they are from."""
 
@@ -509,7 +511,7 @@ class RatesSampling(Generic[S]):
     ) -> list[tuple[bool | None, Expression]]:
         """The answers, ``None`` where a comparison divides by what may be zero, with intervals that agree with them."""
         means, ranges = {leaf: tally.mean for leaf, tally in tallies.items()}, self.question.ranges
-        zero = [any(_value(p, means) == 0 for p in denominators_of(each, ranges)) for each in comparisons]
+        zero = [any(value_at(p, means) == 0 for p in denominators_of(each, ranges)) for each in comparisons]
         said = [None if nothing else answer for answer, nothing in zip(answers, zero, strict=True)]
         return [(answer, item.agreeing(answer)) for answer, item in zip(said, items, strict=True)]
 
@@ -520,7 +522,7 @@ class RatesSampling(Generic[S]):
     def zero_denominators(self, state: SamplingState[S]) -> tuple[Polynomial, ...]:
         """The denominators that no draw so far has shown to differ from zero."""
         means = {leaf: tally.mean for leaf, tally in self.leaf_tallies(state).items()}
-        return tuple(polynomial for polynomial in self._denominators if _value(polynomial, means) == 0)
+        return tuple(polynomial for polynomial in self._denominators if value_at(polynomial, means) == 0)
 
     def named_denominator(self, state: SamplingState[S]) -> str:
         """The leaves of the first denominator that may be zero, as text."""
@@ -557,10 +559,6 @@ class RatesSampling(Generic[S]):
 
 def _leaf_tally(channel: Channel, counts: NDArray[np.float64]) -> LeafTally:
     return LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
-
-
-def _value(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
-    return sum(factor * prod(means[leaf] for leaf in monomial) for monomial, factor in polynomial.items())
 
 
 def _shrunk(channel: Channel, counts: NDArray[np.float64]) -> float:

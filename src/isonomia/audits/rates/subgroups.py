@@ -28,6 +28,7 @@ from isonomia.evidence.intervals import Interval, enclose
 from isonomia.evidence.multiple import benjamini_yekutieli
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
+from isonomia.populations.protocol import refuse_clusters
 from isonomia.records.verdict import Expression
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.evaluate import truth
@@ -219,6 +220,7 @@ def _finite(population: Any) -> Sample | Census:
     people = checked_population(population)
     if not isinstance(people, Sample | Census):
         raise UsageError(f"expected a Sample or a Census to search, but got a {people.kind}")
+    refuse_clusters(people, "a search of groups")
     return people
 
 

@@ -30,7 +30,7 @@ from isonomia.audits.repair.training import RepairRound, Rule, Training, called
 from isonomia.engine.seeds import derived_seed
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.protocol import Population
+from isonomia.populations.protocol import Population, refuse_clusters
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
@@ -173,6 +173,7 @@ def augment(
             f"expected data as a table, a Sample or a Census, but got a {type(people).__name__}: training needs rows "
             "with labels. What draws people without end goes into fresh="
         )
+    refuse_clusters(people, "a repair")
     _whole("rounds", rounds)
     _whole("cases", cases)
     share = _share("held_out", held_out)

@@ -46,7 +46,7 @@ ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
 }
 """What an interval says about its claim, as an answer."""
 
-_SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "point"}
+_SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "point", "clusters": "cluster"}
 """What one of a verdict's samples is called."""
 
 

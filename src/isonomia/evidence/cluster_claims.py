@@ -1,0 +1,387 @@
+"""Claims about leaves whose draws come in clusters: decided by bets on clusters, with intervals from the same bets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, isfinite, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isonomia.evidence.clusters import ClusterBatch, ClusterTests, ClusterWealth
+from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
+from isonomia.evidence.intervals import Interval, enclose, judge
+from isonomia.spec.analysis import disjoint
+from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Leaf, Quantity, Relation
+from isonomia.spec.walk import leaves_of
+
+__all__ = ["ClusterEvidence", "ClusterState", "rate_limits", "ratio_limits"]
+
+Floats = NDArray[np.float64]
+Box = Mapping[Leaf, tuple[float, float]]
+
+SCAN = np.asarray([0.0, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 6.0, 20.0])
+"""Where the search for a limit begins, as multiples of the width that a normal interval would have. Changes width and
+cost only."""
+
+ROUNDS = 3
+"""How often the part between the last value that is left and the next, which is refuted, is searched again. Changes
+width and cost only."""
+
+OFTEN = 1.1
+"""A box of confidence sequences is looked at when there are this many times as many clusters as at the last look, and
+at the end. Changes power and cost only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """All batches so far, the wealth of every test, and which polytopes are refuted.
+
+    ``looked`` is the number of clusters at the last look at a box, ``boxed`` what it said.
+    """
+
+    history: tuple[ClusterBatch, ...]
+    wealths: tuple[ClusterWealth, ...]
+    refuted: frozenset[int] = frozenset()
+    looked: int = 0
+    boxed: bool | None = None
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there were."""
+        return sum(batch.clusters for batch in self.history)
+
+
+@dataclass(frozen=True)
+class ClusterEvidence:
+    """Decides a claim about leaves whose draws come in clusters.
+
+    Guarantee: if clusters are independent and none weighs more than ``largest``, the probability that the decision is
+    ever wrong is at most ``delta``. The claim and its negation are unions of polytopes; the truth lies in one of the
+    side that holds, and each polytope of ``h`` half-spaces is refuted when one of them is, at risk ``delta / h``. Where
+    a half-space has more than two leaves, or there are no polytopes, the risk is divided over the leaves' limits.
+
+    Attributes
+    ----------
+    formula, leaves, ranges, delta
+        The claim, its leaves in the order of the batches, their least and greatest values, and the risk.
+    largest
+        The most that the rows of a cluster weigh together.
+    deadline
+        The number of clusters at which the only look is planned; ``None`` for any number of looks.
+    """
+
+    formula: Formula
+    leaves: tuple[Leaf, ...]
+    ranges: Box
+    delta: float
+    largest: float
+    deadline: int | None = None
+
+    @property
+    def method(self) -> str:
+        """Bets, one for each cluster; or a box of their limits."""
+        return "bets" if self._sides is not None else "region"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How it was decided where bets on the whole claim could not be made."""
+        return (
+            ("the risk was divided over the limits of every rate, since the claim compares more than two",)
+            if self.boxed
+            else ()
+        )
+
+    @cached_property
+    def _sides(self) -> tuple[tuple[Polytope, ...], tuple[Polytope, ...]] | None:
+        """The polytopes of the negation and of the claim; ``None`` where it is not linear."""
+        against = hypothesis_of(self.formula, self.ranges, positive=False)
+        in_favour = hypothesis_of(self.formula, self.ranges, positive=True)
+        return None if against is None or in_favour is None else (against.polytopes, in_favour.polytopes)
+
+    @cached_property
+    def _polytopes(self) -> tuple[Polytope, ...]:
+        return () if self._sides is None else (*self._sides[0], *self._sides[1])
+
+    @cached_property
+    def _tests(self) -> tuple[tuple[int, HalfSpace, ClusterTests], ...]:
+        """The half-spaces over one or two leaves, each with its polytope's number and its test."""
+        found = []
+        for number, polytope in enumerate(self._polytopes):
+            for half_space in polytope.half_spaces:
+                if len(half_space.leaves) <= 2:
+                    tests = self._against(half_space.leaves, [half_space], self.delta / len(polytope.half_spaces))
+                    found.append((number, half_space, tests))
+        return tuple(found)
+
+    @cached_property
+    def boxed(self) -> bool:
+        """Whether a box of the leaves' limits is needed."""
+        wide = (len(half.leaves) > 2 for polytope in self._polytopes for half in polytope.half_spaces)
+        return self._sides is None or any(wide)
+
+    def _against(self, leaves: tuple[Leaf, ...], half_spaces: Sequence[HalfSpace], delta: float) -> ClusterTests:
+        """Tests of half-spaces over the same leaves, on a scale from 0 to 1."""
+        slopes, bounds = np.zeros((len(half_spaces), 2)), np.zeros(len(half_spaces))
+        for row, half_space in enumerate(half_spaces):
+            bounds[row] = half_space.bound
+            for leaf, factor in half_space.coefficients:
+                low, high = self.ranges[leaf]
+                slopes[row, leaves.index(leaf)] = factor * (high - low)
+                bounds[row] -= factor * low
+        apart = len(leaves) < 2 or disjoint(leaves[0].given, leaves[1].given)
+        places = tuple(self.leaves.index(leaf) for leaf in leaves)
+        return ClusterTests(places, slopes, bounds, self.largest, apart, delta, self.deadline)
+
+    # ------------------------------------------------------------------------------------------------- deciding
+
+    def begin(self) -> ClusterState:
+        """Nothing seen."""
+        return ClusterState((), tuple(tests.begin() for _, _, tests in self._tests))
+
+    def step(self, state: ClusterState, batch: ClusterBatch) -> ClusterState:
+        """Bet on one batch; what is refuted stays refuted."""
+        history = (*state.history, batch)
+        wealths, refuted = list(state.wealths), set(state.refuted)
+        seen = self.rows(history) > 0
+        for place, (number, _, tests) in enumerate(self._tests):
+            if number not in refuted:
+                wealths[place] = tests.step(wealths[place], batch)
+                if tests.refuted(wealths[place])[0] and seen[list(tests.leaves)].all():
+                    refuted.add(number)
+        after = ClusterState(history, tuple(wealths), frozenset(refuted), state.looked, state.boxed)
+        due = OFTEN * state.looked if self.deadline is None else self.deadline
+        return self.looked(after) if after.clusters >= due else after
+
+    def looked(self, state: ClusterState) -> ClusterState:
+        """The state after a look at the box of limits, where one is needed."""
+        if not self.boxed or state.boxed is not None or state.looked == state.clusters:
+            return state
+        seen = [leaf for leaf, rows in zip(self.leaves, self.rows(state.history), strict=True) if rows > 0]
+        if self._sides is None:
+            box = self.box(state.history, self.delta / (2 * len(self.leaves)), seen)
+            truth = judge(self.formula, {leaf: _interval(ends) for leaf, ends in box.items()})
+            said = True if truth.true.all() else False if truth.false.all() else None
+            return replace(state, looked=state.clusters, boxed=said)
+        refuted = set(state.refuted)
+        for number, polytope in enumerate(self._polytopes):
+            for half in polytope.half_spaces:
+                if number in refuted or len(half.leaves) <= 2 or not set(half.leaves) <= set(seen):
+                    continue
+                risk = self.delta / (len(polytope.half_spaces) * len(half.leaves))
+                box = self.box(state.history, risk, half.leaves)
+                least = sum(min(factor * end for end in box[leaf]) for leaf, factor in half.coefficients)
+                if least > half.bound:
+                    refuted.add(number)
+        return replace(state, looked=state.clusters, refuted=frozenset(refuted))
+
+    def decision(self, state: ClusterState) -> bool | None:
+        """``True`` once the whole negation is refuted, ``False`` once the whole claim is."""
+        if self._sides is None:
+            return state.boxed
+        against = len(self._sides[0])
+        if all(number in state.refuted for number in range(against)):
+            return True
+        if all(number in state.refuted for number in range(against, len(self._polytopes))):
+            return False
+        return None
+
+    def progress(self, state: ClusterState) -> float:
+        """How close the nearer decision is, from 0 to 1."""
+        if self._sides is None:
+            return 0.0 if state.boxed is None else 1.0
+        shares = [1.0 if number in state.refuted else 0.0 for number in range(len(self._polytopes))]
+        for (number, _, tests), wealth in zip(self._tests, state.wealths, strict=True):
+            shares[number] = max(shares[number], tests.progress(wealth))
+        against = len(self._sides[0])
+        return max((min(side) for side in (shares[:against], shares[against:]) if side), default=1.0)
+
+    def run(self, history: Sequence[ClusterBatch]) -> bool | None:
+        """What the batches say of the claim."""
+        state = self.begin()
+        for batch in history:
+            state = self.step(state, batch)
+        return self.decision(self.looked(state))
+
+    # ------------------------------------------------------------------------------------------------- intervals
+
+    def rows(self, history: Sequence[ClusterBatch]) -> Floats:
+        """What the rows of each leaf weigh in total."""
+        return (
+            np.sum([batch.times @ batch.rows for batch in history], axis=0) if history else np.zeros(len(self.leaves))
+        )
+
+    def means(self, history: Sequence[ClusterBatch]) -> dict[Leaf, float]:
+        """The mean of each leaf that was seen."""
+        rows = self.rows(history)
+        sums = np.sum([batch.times @ batch.sums for batch in history], axis=0) if history else rows
+        pairs = zip(self.leaves, rows, sums, strict=True)
+        return {
+            leaf: self.ranges[leaf][0] + (self.ranges[leaf][1] - self.ranges[leaf][0]) * float(total / n)
+            for leaf, n, total in pairs
+            if n > 0
+        }
+
+    def interval(self, history: Sequence[ClusterBatch], quantity: Quantity) -> tuple[float, float]:
+        """The limits of a quantity, each wrong with probability at most ``delta``, by the bets that decide claims."""
+        return self._interval(history, quantity, self.delta)
+
+    def _interval(self, history: Sequence[ClusterBatch], quantity: Quantity, delta: float) -> tuple[float, float]:
+        if isinstance(quantity, Extreme) and quantity.function == "abs":
+            low, high = self._interval(history, quantity.arguments[0], delta)
+            return max(0.0, low, -high), max(-low, high)
+        leaves, means = leaves_of(quantity), self.means(history)
+        limits = _over(quantity, {leaf: self.ranges[leaf] for leaf in leaves})
+        if not leaves or not all(leaf in means for leaf in leaves):
+            return limits
+        estimate = _over(quantity, {leaf: (means[leaf], means[leaf]) for leaf in leaves})[0]
+        if len(leaves) > 2 or not isfinite(estimate) or self._half_space(quantity, estimate, upper=False) is None:
+            return _over(quantity, self.box(history, delta / (2 * len(leaves)), leaves))
+        spread = self._error(history, quantity, means) * sqrt(2.0 * log(1.0 / delta) + 1.0)
+        return _scan(
+            lambda values, upper: self._refutes(history, quantity, delta, values, upper), estimate, spread, limits
+        )
+
+    def box(
+        self, history: Sequence[ClusterBatch], risk: float, leaves: Sequence[Leaf]
+    ) -> dict[Leaf, tuple[float, float]]:
+        """The limits of each leaf, each at this risk."""
+        return {leaf: self._interval(history, leaf, risk) for leaf in leaves}
+
+    def _half_space(self, quantity: Quantity, value: float, *, upper: bool) -> HalfSpace | bool | None:
+        """``quantity <= value``, or with ``upper`` ``>= value``; a truth value where it is never or always so.
+
+        ``None`` where it is not a single half-space.
+        """
+        relation: Relation = ">=" if upper else "<="
+        hypothesis = hypothesis_of(Comparison(quantity, ((relation, Constant(value)),)), self.ranges, positive=True)
+        if hypothesis is None or len(hypothesis.polytopes) > 1:
+            return None
+        if not hypothesis.polytopes:
+            return False
+        halves = hypothesis.polytopes[0].half_spaces
+        return True if not halves else halves[0] if len(halves) == 1 else None
+
+    def _refutes(
+        self, history: Sequence[ClusterBatch], quantity: Quantity, delta: float, values: Floats, upper: bool
+    ) -> NDArray[np.bool_]:
+        found = [self._half_space(quantity, float(value), upper=upper) for value in values]
+        out = np.asarray([half is False for half in found])
+        leaves = leaves_of(quantity)
+        # The leaf with the larger slope everywhere comes first: its value is bounded by that of the other.
+        tested = [(place, half) for place, half in enumerate(found) if isinstance(half, HalfSpace)]
+        for first in dict.fromkeys((leaves, leaves[::-1])):
+            left = [
+                (place, half) for place, half in tested if half.leaves and first[0] in half.leaves and not out[place]
+            ]
+            if left:
+                out[[place for place, _ in left]] = self._against(first, [half for _, half in left], delta).run(history)
+                tested = [item for item in tested if item not in left]
+        return out
+
+    def _error(self, history: Sequence[ClusterBatch], quantity: Quantity, means: Mapping[Leaf, float]) -> float:
+        """The standard error of a quantity between clusters, by the delta method."""
+        leaves = leaves_of(quantity)
+        rows, sums, times = _stacked(history)
+        away, centre = np.zeros(len(times)), _over(quantity, {leaf: (means[leaf],) * 2 for leaf in leaves})[0]
+        for leaf in leaves:
+            k, (low, high) = self.leaves.index(leaf), self.ranges[leaf]
+            step = 1e-4 * (high - low) * (1.0 if means[leaf] < 0.5 * (low + high) else -1.0)
+            moved = {other: (means[other],) * 2 for other in leaves} | {leaf: (means[leaf] + step,) * 2}
+            slope = (_over(quantity, moved)[0] - centre) / step * (high - low)
+            mean = (means[leaf] - low) / (high - low)
+            away += slope * (sums[:, k] - mean * rows[:, k]) / (times @ rows[:, k])
+        error = sqrt(float(times @ away**2))
+        least = 1.0 / max(float(times @ rows[:, [self.leaves.index(leaf) for leaf in leaves]].min(axis=1)), 1.0)
+        return max(error, least) if isfinite(error) else 1.0
+
+
+def _interval(ends: tuple[float, float]) -> Interval:
+    return Interval(np.asarray([ends[0]]), np.asarray([ends[1]]))
+
+
+def _over(quantity: Quantity, box: Box) -> tuple[float, float]:
+    """Bounds on a quantity over a box."""
+    value = enclose(quantity, {leaf: _interval(ends) for leaf, ends in box.items()})
+    low, high = float(value.low[0]), float(value.high[0])
+    return (low if low == low else -inf), (high if high == high else inf)
+
+
+def _scan(
+    refutes: Callable[[Floats, bool], NDArray[np.bool_]], estimate: float, width: float, limits: tuple[float, float]
+) -> tuple[float, float]:
+    """The limits of the values that are not refuted: each is a refuted value, or the end of the range.
+
+    Parameters
+    ----------
+    refutes
+        Says which values ``v`` are refuted as ``quantity <= v``, or, with ``True``, as ``quantity >= v``.
+    estimate, width
+        Where to begin, and how far a normal interval would reach.
+    limits
+        The least and greatest possible value.
+    """
+    ends = []
+    for upper, limit in ((False, limits[0]), (True, limits[1])):
+        values = np.clip(estimate + (width if upper else -width) * SCAN, *limits)
+        values = np.append(values, limit) if isfinite(limit) else values
+        values, inside, outside = values[np.append(True, np.diff(values) != 0.0)], estimate, limit
+        for _ in range(ROUNDS):
+            # The hull of what is left: the limit lies beyond the last value that is not refuted.
+            left = np.flatnonzero(~refutes(values, upper))
+            last = int(left[-1]) if len(left) else -1
+            if last == len(values) - 1:
+                break
+            outside = float(values[last + 1])
+            inside = float(values[last]) if last >= 0 else inside
+            values = np.append(np.linspace(inside, outside, 10)[1:-1], outside)
+        ends.append(outside)
+    return ends[0], ends[1]
+
+
+def rate_limits(
+    history: Sequence[ClusterBatch], largest: float, risk: float, deadline: int | None
+) -> tuple[float, float]:
+    """The limits of the first leaf, on a scale from 0 to 1, each wrong with probability at most ``risk``."""
+    rows, sums, times = _stacked(history)
+    mean = float(times @ sums[:, 0] / (times @ rows[:, 0]))
+    error = sqrt(float(times @ (sums[:, 0] - mean * rows[:, 0]) ** 2)) / float(times @ rows[:, 0])
+
+    def refutes(values: Floats, upper: bool) -> NDArray[np.bool_]:
+        sign = np.full(len(values), -1.0 if upper else 1.0)
+        slopes = np.stack([sign, np.zeros(len(values))], axis=-1)
+        return ClusterTests((0,), slopes, sign * values, largest, True, risk, deadline).run(history)
+
+    return _scan(refutes, mean, max(error, 1e-3) * sqrt(2.0 * log(1.0 / risk) + 1.0), (0.0, 1.0))
+
+
+def ratio_limits(
+    history: Sequence[ClusterBatch], largest: float, risk: float, deadline: int | None
+) -> tuple[float, float]:
+    """The limits of the first leaf's mean over the second's, which no row informs both of; infinite where open."""
+    rows, sums, times = _stacked(history)
+    first, second = (times @ sums) / (times @ rows)
+    if second <= 0.0:
+        return 0.0, inf
+    ratio = float(first / second)
+    away = (sums[:, 0] - first * rows[:, 0]) / (times @ rows[:, 0]) / second
+    away -= ratio * (sums[:, 1] - second * rows[:, 1]) / (times @ rows[:, 1]) / second
+    error = sqrt(float(times @ away**2))
+
+    def refutes(values: Floats, upper: bool) -> NDArray[np.bool_]:
+        sign = np.full(len(values), -1.0 if upper else 1.0)
+        slopes = np.stack([sign, -sign * values], axis=-1)
+        return ClusterTests((0, 1), slopes, np.zeros(len(values)), largest, True, risk, deadline).run(history)
+
+    return _scan(refutes, ratio, max(error, 1e-3) * sqrt(2.0 * log(1.0 / risk) + 1.0), (0.0, inf))
+
+
+def _stacked(history: Sequence[ClusterBatch]) -> tuple[Floats, Floats, Floats]:
+    """Rows, sums and times of all batches."""
+    return (
+        np.concatenate([batch.rows for batch in history]),
+        np.concatenate([batch.sums for batch in history]),
+        np.concatenate([batch.times for batch in history]),
+    )

@@ -1,0 +1,376 @@
+"""Bets on clusters: rows that belong together, such as the visits of one customer, count as one draw.
+
+Clusters are independent draws from a population of clusters; inside one, anything may happen. A leaf is a ratio of two
+expectations over clusters, ``theta = E[sum of x] / E[rows]``, so ``theta <= c`` says ``E[sum of (x - c)] <= 0``: the
+mean of a number that is bounded as long as clusters are.
+
+*One leaf.* The wealth against ``theta <= c`` is multiplied by ``1 + l * sum of (x - c)`` for each cluster, with a stake
+``l >= 0`` chosen before the cluster is seen. Its expectation is at most 1.
+
+*Two leaves.* ``a1 * theta1 + a2 * theta2 <= b`` is the union, over all values ``p`` of the second leaf, of the pairs
+of statements ``s1 * (theta1 - q(p)) <= 0`` and ``s2 * (theta2 - p) <= 0``, where ``s`` is the sign of ``a`` and
+``q(p) = (b - a2 * p) / a1``. Each pair has one factor per cluster, ``1 + l1 * s1 * sum1 (x - q) + l2 * s2 * sum2 (x -
+p)`` with ``l1, l2 >= 0``, whatever the two sums have to do with each other. The union is refuted when every ``p`` is.
+The values of ``p`` are cut into cells, and all ``p`` of a cell have the same stakes. Then every factor is affine in
+``p``, the logarithm of the wealth is concave in ``p``, and so it is least at one of the two ends of its cell: looking
+at the ends covers every ``p`` between them. A cell is cut in two where it is wider than the precision of the data; at
+the new point, the wealth so far is at least the geometric mean of that at the ends, by the same concavity.
+
+*More leaves.* Each leaf gets a confidence sequence at its part of the risk, and the formula is decided over the box.
+
+Wealth is divided among bettors with different stakes, each of whom is a supermartingale by itself. Who looks once, at a
+number of clusters fixed beforehand, bets with that deadline in mind: the stakes are those of the normal test, seen from
+the current wealth (:func:`_deadline_stakes`). They are chosen before each batch, so these bets are as valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri_exp
+
+__all__ = ["ClusterBatch", "ClusterTests", "ClusterWealth"]
+
+Floats = NDArray[np.float64]
+
+CELLS = 48
+"""Cells of the second leaf's value to begin with. Their ends are equally spaced in ``arcsin sqrt p``, in which the
+precision of a rate is the same everywhere. Changes power and cost only."""
+
+MAX_CELLS = 256
+"""The most cells of one hypothesis. Changes power and cost only."""
+
+FINE = 0.5
+"""A cell is cut in two while it is wider than this many standard errors of the second leaf. Changes power only."""
+
+NEAR = 4.0
+"""Only cells whose log wealth is within this many nats of the least are cut. Changes power and cost only."""
+
+SHARES = np.log(np.asarray([0.15, 0.4, 0.2, 0.15, 0.1]))
+"""The bettors' shares of the money: the estimate, the largest stake on both leaves, and three along the direction in
+which the second leaf's value does not matter. Any shares are valid. These decide 0.48 of one group and 0.50 of another
+against 0.8, with a correlation of 0.3, after a median of 77 clusters of 10 and 50 of 50. They change power only."""
+
+LARGEST_SHARE = 0.7
+"""The second bettor's stake, relative to the largest possible ones. Changes power only."""
+
+STEADY_SHARES = (1.0, 0.4, 0.15)
+"""The stakes of the other bettors, relative to the largest possible in their direction. Changes power only."""
+
+WALL = 0.995
+"""How near a stake may come to one that could lose everything. Changes power only."""
+
+LEAST_LOSS = 1e-6
+"""The least loss per row that limits a stake; where a leaf's value is at an end of its range any stake is safe, but
+rounding must not look like evidence. Changes power only."""
+
+CLEARLY = 2.0
+"""How many standard errors one leaf alone must be more profitable to be bet on alone. Changes power only."""
+
+PRIOR = 1.0
+"""How many clusters the estimate begins with, each of a typical spread. Changes power only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBatch:
+    """The clusters of a batch: distinct ones, and how often each occurs.
+
+    Attributes
+    ----------
+    rows
+        How many rows of each leaf's group a cluster has: shape ``(distinct, leaves)``.
+    sums
+        The sums of their values, on a scale from 0 to 1: same shape.
+    times
+        How many clusters are like this.
+    """
+
+    rows: Floats
+    sums: Floats
+    times: Floats
+
+    @classmethod
+    def of(cls, rows: Floats, sums: Floats) -> ClusterBatch:
+        """Count clusters that are alike; the order within a batch does not matter to its bets."""
+        both, times = np.unique(np.concatenate([rows, sums], axis=1), axis=0, return_counts=True)
+        return cls(both[:, : rows.shape[1]], both[:, rows.shape[1] :], times.astype(float))
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return round(float(self.times.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterWealth:
+    """The wealth against several hypotheses, cell by cell; cells that were refuted are left out.
+
+    Attributes
+    ----------
+    owner
+        Which hypothesis each cell belongs to.
+    ends
+        The two values of the second leaf between which it lies: shape ``(2, cells)``.
+    logs
+        Each bettor's log wealth at both: shape ``(2, bettors, cells)``.
+    seen, first, second
+        How many clusters there were, and the sums of their numbers (rows and sums of both leaves) and of the products.
+    """
+
+    owner: NDArray[np.intp]
+    ends: Floats
+    logs: Floats
+    seen: float
+    first: Floats
+    second: Floats
+
+
+@dataclass(frozen=True)
+class ClusterTests:
+    """E-processes against the hypotheses ``a1 * theta1 + a2 * theta2 <= b``, for several ``a`` and ``b`` at once.
+
+    Guarantee: if clusters are independent, none has more than ``largest`` rows, and a hypothesis is true, the
+    probability that it is ever refuted is at most ``delta``, whatever the rows of a cluster have to do with each other.
+
+    Attributes
+    ----------
+    leaves
+        The numbers of the one or two leaves.
+    slopes, bounds
+        ``a``, of shape ``(hypotheses, 2)`` with 0 for a second leaf that is not there, and ``b``. Leaves are on a scale
+        from 0 to 1.
+    largest
+        The most rows of a cluster; 1 where the rows of each cluster weigh 1 together.
+    apart
+        Whether no row informs both leaves.
+    delta
+        The risk.
+    deadline
+        The number of clusters at which the only look is planned; ``None`` for any number of looks.
+    """
+
+    leaves: tuple[int, ...]
+    slopes: Floats
+    bounds: Floats
+    largest: float
+    apart: bool
+    delta: float
+    deadline: int | None = None
+
+    @cached_property
+    def need(self) -> float:
+        """The log wealth that refutes."""
+        return float(np.log(1.0 / self.delta))
+
+    @cached_property
+    def signs(self) -> Floats:
+        """The signs of the slopes."""
+        return np.asarray(np.sign(self.slopes))
+
+    def begin(self) -> ClusterWealth:
+        """A wealth of 1, divided among the bettors, in every cell."""
+        count, paired = len(self.bounds), len(self.leaves) > 1
+        edges = np.sin(np.linspace(0.0, np.pi / 2, CELLS + 1)) ** 2 if paired else np.zeros(2)
+        owner = np.repeat(np.arange(count), len(edges) - 1)
+        ends = np.tile(np.stack([edges[:-1], edges[1:]]), count)
+        # Where the first leaf would have to lie outside of its range, no truth is to be refuted.
+        values = self._first_leaf(owner, ends)
+        sign = self.signs[owner, 0]
+        possible = np.where(sign > 0, values.max(axis=0) >= 0.0, values.min(axis=0) <= 1.0)
+        owner, ends = owner[possible], ends[:, possible]
+        shares = SHARES if self.deadline is None else np.zeros(1)
+        logs = np.broadcast_to(shares[None, :, None], (2, len(shares), len(owner))).copy()
+        return ClusterWealth(owner, ends, logs, 0.0, np.zeros(4), np.zeros((4, 4)))
+
+    def _first_leaf(self, owner: NDArray[np.intp], second: Floats) -> Floats:
+        """The largest or least value of the first leaf that the hypothesis allows, given the second leaf's."""
+        return np.asarray((self.bounds[owner] - self.slopes[owner, 1] * second) / self.slopes[owner, 0])
+
+    def step(self, wealth: ClusterWealth, batch: ClusterBatch) -> ClusterWealth:
+        """Bet on one batch; cells whose wealth suffices are refuted for good."""
+        clusters = self._numbers(batch)
+        owner, logs = wealth.owner, wealth.logs
+        if len(owner):
+            signs, stakes = self.signs[owner], self._stakes(wealth)
+            logs = logs.copy()
+            for end, second in enumerate(wealth.ends):
+                first = self._first_leaf(owner, second)
+                away = [
+                    signs[:, [k]] * (clusters[:, 2 * k + 1] - value[:, None] * clusters[:, 2 * k])
+                    for k, value in enumerate((first, second))
+                ]
+                for bettor, stake in enumerate(stakes):
+                    logs[end, bettor] += np.log1p(stake[:, [0]] * away[0] + stake[:, [1]] * away[1]) @ batch.times
+        after = ClusterWealth(
+            owner,
+            wealth.ends,
+            logs,
+            wealth.seen + batch.clusters,
+            wealth.first + batch.times @ clusters,
+            wealth.second + (clusters * batch.times[:, None]).T @ clusters,
+        )
+        return self._cut(self._kept(after, self._totals(after) < self.need))
+
+    def refuted(self, wealth: ClusterWealth) -> NDArray[np.bool_]:
+        """Which hypotheses are refuted."""
+        return np.asarray(np.bincount(wealth.owner, minlength=len(self.bounds)) == 0)
+
+    def progress(self, wealth: ClusterWealth) -> float:
+        """The least log wealth of a cell that is left, as a share of what is needed."""
+        totals = self._totals(wealth)
+        return float(np.clip(totals.min() / self.need, 0.0, 1.0)) if len(totals) else 1.0
+
+    def run(self, history: Sequence[ClusterBatch]) -> NDArray[np.bool_]:
+        """Which hypotheses the batches refute."""
+        wealth = self.begin()
+        for batch in history:
+            wealth = self.step(wealth, batch)
+        return self.refuted(wealth)
+
+    def _numbers(self, batch: ClusterBatch) -> Floats:
+        """Rows and sum of the first leaf, then of the second: shape ``(distinct, 4)``."""
+        numbers = np.zeros((len(batch.times), 4))
+        for k, leaf in enumerate(self.leaves):
+            numbers[:, 2 * k], numbers[:, 2 * k + 1] = batch.rows[:, leaf], batch.sums[:, leaf]
+        return numbers
+
+    def _totals(self, wealth: ClusterWealth) -> Floats:
+        """A lower bound on the log wealth at every value of each cell."""
+        return np.asarray(np.logaddexp.reduce(wealth.logs.min(axis=0), axis=0))
+
+    @staticmethod
+    def _kept(wealth: ClusterWealth, keep: NDArray[np.bool_]) -> ClusterWealth:
+        return replace(wealth, owner=wealth.owner[keep], ends=wealth.ends[:, keep], logs=wealth.logs[:, :, keep])
+
+    def _cut(self, wealth: ClusterWealth) -> ClusterWealth:
+        """Cut wide cells with little wealth in two; no wealth is gained by it."""
+        if len(self.leaves) < 2 or not len(wealth.owner) or not wealth.first[2]:
+            return wealth
+        rate = wealth.first[3] / wealth.first[2]
+        square = wealth.second[3, 3] - 2.0 * rate * wealth.second[2, 3] + rate**2 * wealth.second[2, 2]
+        error = np.sqrt(max(square, 0.25 * wealth.first[2])) / wealth.first[2]
+        totals, count = self._totals(wealth), np.bincount(wealth.owner, minlength=len(self.bounds))
+        least = np.full(len(self.bounds), np.inf)
+        np.minimum.at(least, wealth.owner, totals)
+        cut = (
+            (wealth.ends[1] - wealth.ends[0] > FINE * error)
+            & (totals < least[wealth.owner] + NEAR)
+            & (count[wealth.owner] < MAX_CELLS)
+        )
+        if not cut.any():
+            return wealth
+        middle, logs = wealth.ends[:, cut].mean(axis=0), wealth.logs[:, :, cut]
+        between = logs.mean(axis=0)
+        lower, upper = wealth.ends[:, cut].copy(), wealth.ends[:, cut].copy()
+        lower[1], upper[0] = middle, middle
+        parts = [lower, upper]
+        halves = [np.stack([logs[0], between]), np.stack([between, logs[1]])]
+        return replace(
+            wealth,
+            owner=np.concatenate([wealth.owner[~cut], wealth.owner[cut], wealth.owner[cut]]),
+            ends=np.concatenate([wealth.ends[:, ~cut], *parts], axis=1),
+            logs=np.concatenate([wealth.logs[:, :, ~cut], *halves], axis=2),
+        )
+
+    # ------------------------------------------------------------------------------------------------------- stakes
+
+    def _stakes(self, wealth: ClusterWealth) -> list[Floats]:
+        """The stakes of each bettor on both leaves: shape ``(cells, 2)`` each. They depend on earlier batches only.
+
+        A cluster has at most ``largest`` rows in the two groups together, and a row of the first loses at most ``q``,
+        or ``1 - q`` where the bet is on small values. So both stakes may be the largest at once if no row is in both
+        groups; otherwise half of it each is safe.
+        """
+        owner, signs = wealth.owner, self.signs[wealth.owner]
+        first = self._first_leaf(owner, wealth.ends)
+        losses = [
+            np.where(signs[:, k] > 0, values, 1.0 - values).max(axis=0) for k, values in enumerate((first, wealth.ends))
+        ]
+        paired = len(self.leaves) > 1
+        room = (WALL if self.apart or not paired else 0.5 * WALL) / self.largest
+        largest = room / np.maximum(np.stack(losses, axis=-1), LEAST_LOSS)
+        if not paired:
+            largest[:, 1] = 0.0
+        if self.deadline is not None:
+            return [self._deadline_stakes(wealth, largest)]
+        edge = self._along(wealth, largest)
+        mean, square = self._moments(wealth)
+        return [
+            _best_within(mean, square, largest),
+            LARGEST_SHARE * largest,
+            *(share * edge for share in STEADY_SHARES),
+        ]
+
+    def _along(self, wealth: ClusterWealth, largest: Floats) -> Floats:
+        """The largest stakes in the direction in which, on average, the second leaf's value does not matter.
+
+        A change of ``p`` moves the factor by ``l1 * |a2 / a1| * rows1 - l2 * rows2``.
+        """
+        if len(self.leaves) < 2:
+            return largest
+        slopes = np.abs(self.slopes[wealth.owner])
+        direction = np.stack(
+            [np.full(len(slopes), wealth.first[2] + 0.5), slopes[:, 1] / slopes[:, 0] * (wealth.first[0] + 0.5)],
+            axis=-1,
+        )
+        direction = np.maximum(direction, 1e-12 * direction.max(axis=-1, keepdims=True))
+        return np.asarray(direction * (largest / direction).min(axis=-1, keepdims=True))
+
+    def _moments(self, wealth: ClusterWealth) -> tuple[Floats, Floats]:
+        """Mean and second moments of the two sums that are bet on, in the middle of each cell."""
+        owner, signs = wealth.owner, self.signs[wealth.owner]
+        second = wealth.ends.mean(axis=0)
+        to = np.zeros((len(owner), 2, 4))
+        for k, values in enumerate((self._first_leaf(owner, second), second)):
+            to[:, k, 2 * k], to[:, k, 2 * k + 1] = -signs[:, k] * values, signs[:, k]
+        n = wealth.seen + PRIOR
+        square = (to @ wealth.second @ to.transpose(0, 2, 1)) / n
+        square[:, [0, 1], [0, 1]] += PRIOR * (self.largest / 4.0) ** 2 / n
+        return to @ wealth.first / n, square
+
+    def _deadline_stakes(self, wealth: ClusterWealth, largest: Floats) -> Floats:
+        """Stakes that make it most likely to reach ``1 / delta`` at the deadline, if sums were normal.
+
+        With wealth ``W`` and standard deviation ``s``, ``z = Phi^-1(delta * W)`` and the stake on the sum is
+        ``phi(z) / Phi(z) / (s * sqrt(clusters left))``. The bet is on both leaves along the direction in which the
+        second leaf's value does not matter; on one leaf alone where that has been clearly more profitable.
+        """
+        assert self.deadline is not None, "there is a deadline"
+        mean, square = self._moments(wealth)
+        options = np.stack([self._along(wealth, largest), largest * [1.0, 0.0], largest * [0.0, 1.0]])
+        gains = (options * mean).sum(axis=-1)
+        squares = np.einsum("oci,cij,ocj->oc", options, square, options)
+        spreads = np.sqrt(np.maximum(squares - gains**2, 1e-12 * squares))
+        profit = np.divide(gains, spreads, out=np.zeros_like(gains), where=spreads > 0.0)
+        profit[0] += CLEARLY / np.sqrt(wealth.seen + PRIOR)
+        best = profit.argmax(axis=0)[None, :]
+        spread, stakes = np.take_along_axis(spreads, best, 0)[0], np.take_along_axis(options, best[..., None], 0)[0]
+        log_chance = np.minimum(self._totals(wealth) - self.need, np.log(0.999))
+        z = ndtri_exp(log_chance)
+        hazard = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
+        left = max(self.deadline - wealth.seen, 1.0)
+        return np.asarray(stakes * np.minimum(hazard / (np.maximum(spread, 1e-300) * np.sqrt(left)), 1.0)[:, None])
+
+
+def _best_within(mean: Floats, square: Floats, largest: Floats) -> Floats:
+    """The stakes ``l`` within the largest that maximize ``l mean - l square l / 2``, which is near the log wealth.
+
+    A concave function on a rectangle is greatest where its slope is zero, or on one of the four sides.
+    """
+    a, b, c = square[:, 0, 0], square[:, 0, 1], square[:, 1, 1]
+    determinant = np.maximum(a * c - b * b, 1e-12 * a * c)
+    free = np.stack([c * mean[:, 0] - b * mean[:, 1], a * mean[:, 1] - b * mean[:, 0]], axis=-1) / determinant[:, None]
+    candidates = [np.clip(free, 0.0, largest)]
+    for k, (own, other) in enumerate(((a, 1), (c, 0))):
+        for fixed in (np.zeros(len(a)), largest[:, other]):
+            stake = np.empty_like(free)
+            stake[:, other] = fixed
+            stake[:, k] = np.clip((mean[:, k] - b * fixed) / own, 0.0, largest[:, k])
+            candidates.append(stake)
+    options = np.stack(candidates)
+    gains = (options * mean).sum(axis=-1) - 0.5 * np.einsum("oci,cij,ocj->oc", options, square, options)
+    return np.asarray(np.take_along_axis(options, gains.argmax(axis=0)[None, :, None], axis=0)[0])
