@@ -81,7 +81,7 @@ RESPONSIVE = iso.Responsiveness(CHANGES, 1, at_least=0.45, most_listed=0)
 
 CASES: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "rates": ("P[prediction == 1 | sex == 'F'] >= 0.48", iso.Sample(PEOPLE), {"delta": 1e-6}, "batch 60"),
-    "one look": ("P[prediction == 1] >= 0.489", iso.Sample(PEOPLE), {"looks": 4}, "batch 2"),
+    "large batches": ("P[prediction == 1] >= 0.489", iso.Sample(PEOPLE), {"growth": 4.0}, "batch 2"),
     "k-safety": (
         RISING,
         iso.Sample(PEOPLE),
