@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from isonomia.errors import IsonomiaError
+from isonomia.errors import IsonomiaError, UnreliableModelError
 
 __all__ = ["Ahead", "Batches", "LooksAhead"]
 
@@ -117,6 +117,8 @@ class Ahead(Generic[Step, Reading]):
                     each.begun = self.work.together(each.plans)
             assert block.begun is not None, "all have begun"
             return block.begun.reading(number)
+        except UnreliableModelError:
+            raise  # a model that changes its answers does so whoever is asked about; second questions are not repeated
         except IsonomiaError:
             # The error may come from people who would never have been needed; if not, it happens again below.
             self.drop()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from platform import node
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -79,10 +82,29 @@ Question = tuple[Table, bool, bool]
 """Rows, and whether scores and predictions are wanted."""
 
 
-def answer_part(model: Model, question: Question) -> Answer:
-    """Ask the worker's copy of the model about a part; whoever handed it out was charged for it."""
+def answer_part(model: Model, question: Question) -> tuple[str, Answer]:
+    """Ask the worker's copy of the model about a part, and say which worker it is; the caller was charged for it."""
     with unmetered():
-        return ask(model, *question)
+        return worker_name(), ask(model, *question)
+
+
+def answer_elsewhere(model: Model, item: tuple[Question, str]) -> Answer | None:
+    """The same, unless this is the worker that is not to answer; it waits a moment then, so that another one can."""
+    question, avoided = item
+    if worker_name() == avoided:
+        time.sleep(PAUSE)
+        return None
+    return answer_part(model, question)[1]
+
+
+def worker_name() -> str:
+    """What tells this process from others, on any machine."""
+    return f"{node()} {os.getpid()}"
+
+
+PAUSE, TRIES = 0.05, 40
+"""How long, in seconds, a worker waits that is not to answer, and how often another one is looked for. Where none is
+found, as where there is only one, the same worker answers again; it changes which disagreements are noticed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +129,7 @@ class Spread(AroundModel):
     _shared: list[Shared] = field(default_factory=list, repr=False)
     _begun: dict[int, tuple[Question, Tasks]] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
+    _last: list[NDArray[np.str_]] = field(default_factory=list, repr=False)
 
     def begin(self, table: Table, want_score: bool, want_prediction: bool) -> None:
         """Let the workers start on a table that will be needed soon."""
@@ -130,20 +153,67 @@ class Spread(AroundModel):
             before, tasks = self._begun.pop(id(table), (None, None))
         if tasks is None or before != question:
             tasks = self._tasks(question)
-        return _joined(list(tasks.results()), self.name)
+        answers = list(tasks.results())
+        self._last[:] = [np.repeat([worker for worker, _ in answers], np.diff(borders(table.rows)))]
+        return _joined([answer for _, answer in answers], self.name)
+
+    @property
+    def last_workers(self) -> NDArray[np.str_] | None:
+        """Which worker answered for each row of the last table; ``None`` where all of them are in this process."""
+        return self._last[0] if self._last and not self.pool.executing.here else None
+
+    def answer_elsewhere(
+        self, table: Table, workers: NDArray[np.str_], *, want_score: bool, want_prediction: bool
+    ) -> Answer:
+        """Let other workers answer than those which answered for each row before, wherever there are others.
+
+        Two workers may have different models: one of another version, or with another random state.
+        """
+        charge(table.rows)
+        names, which = np.unique(workers, return_inverse=True)
+        groups = [np.flatnonzero(which == number) for number in range(len(names))]
+        parts = [(self._read(table.take(rows)), want_score, want_prediction) for rows in groups]
+        answers = [self._elsewhere(part, str(name)) for part, name in zip(parts, names, strict=True)]
+        together, back = _joined(answers, self.name), np.argsort(np.concatenate(groups))
+        prediction, score = (
+            None if values is None else values[back.tolist()] if is_tensor(values) else values[back]
+            for values in (together.prediction, together.score)
+        )
+        return Answer(prediction, score, together.classes)
+
+    def _elsewhere(self, question: Question, avoided: str) -> Answer:
+        for _ in range(TRIES if self.pool.workers > 1 else 0):
+            # Two at once: while the worker that is not to answer has one of them, another worker gets the other.
+            begun = [
+                self.pool.begin(answer_elsewhere, self._model(), [(question, avoided)], [question[0].rows])
+                for _ in range(2)
+            ]
+            found: list[Answer] = [answer for tasks in begun for answer in tasks.results() if answer is not None]
+            if found:
+                return found[0]
+        answer: Answer
+        ((_, answer),) = self.pool.begin(answer_part, self._model(), [question], [question[0].rows]).results()
+        return answer
 
     def _tasks(self, question: Question) -> Tasks:
         table, want_score, want_prediction = question
         charge(table.rows)
-        if self.reads is not None and set(self.reads) <= set(table.names):
-            table = table.select([name for name in table.names if name in self.reads])
-        edges = borders(table.rows)
-        parts = [table.slice(start, stop) for start, stop in pairwise(edges)]
+        table = self._read(table)
+        parts = [table.slice(start, stop) for start, stop in pairwise(borders(table.rows))]
+        questions = [(part, want_score, want_prediction) for part in parts]
+        return self.pool.begin(answer_part, self._model(), questions, [part.rows for part in parts])
+
+    def _read(self, table: Table) -> Table:
+        """The columns that the model reads."""
+        if self.reads is None or not set(self.reads) <= set(table.names):
+            return table
+        return table.select([name for name in table.names if name in self.reads])
+
+    def _model(self) -> Shared:
         with self._lock:
             if not self._shared:
                 self._shared.append(Shared(self.model, self.model.name))
-        questions = [(part, want_score, want_prediction) for part in parts]
-        return self.pool.begin(answer_part, self._shared[0], questions, [part.rows for part in parts])
+        return self._shared[0]
 
 
 def _joined(answers: Sequence[Answer], name: str) -> Answer:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isonomia.errors import ChangingModelError
 from isonomia.models.checked import array_from, first_change
 from isonomia.models.meter import current_meter, send
+from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tensors import host, is_tensor
@@ -31,12 +32,13 @@ _ADVICE = "Fix this (set its seed, switch it to evaluation), or, "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """Rows that the model was asked about, what was wanted, and its answer."""
+    """Rows that the model was asked about, what was wanted, its answer, and which workers gave it, if that is known."""
 
     table: Table
     want_score: bool
     want_prediction: bool
     answer: Answer
+    workers: NDArray[np.str_] | None = None
 
     @property
     def form(self) -> tuple[Any, ...]:
@@ -52,6 +54,9 @@ class Steady(AroundModel):
     twentieth of the rows so far, at least 8 and at most 32, evenly spread over the batch. It also repeats the rows of
     the previous repetition, which catches a service that was replaced in the meantime. A model whose answers change
     with probability q is found with probability ``1 - (1 - q) ** again``.
+
+    Where worker processes answer, another worker repeats a row than the one that answered first, so that workers with
+    different models are found.
 
     Rows are repeated in reverse order. If the first batches have only a row or two each, their first 8 rows are
     repeated together, so that a model which compares the rows of a batch is found before a check can end.
@@ -86,7 +91,8 @@ class Steady(AroundModel):
         self.settle()
         answer = send(self.model, table, want_score=want_score, want_prediction=want_prediction)
         self.asked += table.rows
-        question = _Question(table, want_score, want_prediction, answer)
+        workers = self.model.last_workers if isinstance(self.model, Spread) else None
+        question = _Question(table, want_score, want_prediction, answer, workers)
         if self.asked >= self._due:
             self._due = max(_SECOND, _GROWTH * self.asked)
             self._ask_again(question)
@@ -136,7 +142,7 @@ class Steady(AroundModel):
         together = joined([part.table for part in alike])
         rows = np.arange(together.rows)[-(FIRST_AGAIN - self.again) :]
         answer = Answer(answers[0], answers[1], alike[0].answer.classes)
-        sample = _some_rows(replace(first[-1], table=together, answer=answer), rows[::-1])
+        sample = _some_rows(replace(first[-1], table=together, answer=answer, workers=None), rows[::-1])
         if sample is not None:
             self._compare(sample)
 
@@ -160,16 +166,19 @@ class Steady(AroundModel):
                 if fewer is None:
                     return
                 question = fewer
-            again = send(
-                self.model, question.table, want_score=question.want_score, want_prediction=question.want_prediction
-            )
+            wanted = {"want_score": question.want_score, "want_prediction": question.want_prediction}
+            if question.workers is not None and isinstance(self.model, Spread):
+                again = self.model.answer_elsewhere(question.table, question.workers, **wanted)
+            else:
+                again = send(self.model, question.table, **wanted)
         self.again += question.table.rows
         change = first_change(question.answer, again)
         if change is not None:
             raise ChangingModelError(
                 f"{self.name} should give the same answer for the same person, but it gave {change.before} and then "
                 f"{change.after} for this one: {{{question.table.shown(change.row)}}}. Either it answers at random, or "
-                "its answer for a person depends on who else is in the batch, or it was changed in the meantime. "
+                "its answer for a person depends on who else is in the batch, or it was changed in the meantime"
+                f"{', or two workers have different models' if question.workers is not None else ''}. "
                 f"{advice}if it is meant to answer at random, say so: random_model=True."
             )
 
@@ -187,4 +196,5 @@ def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
     if not parts:
         return None
     answer = Answer(parts.get("prediction"), parts.get("score"), asked.answer.classes)
-    return _Question(asked.table.take(rows), asked.want_score, asked.want_prediction, answer)
+    workers = None if asked.workers is None else asked.workers[rows]
+    return _Question(asked.table.take(rows), asked.want_score, asked.want_prediction, answer, workers)

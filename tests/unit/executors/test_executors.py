@@ -784,3 +784,16 @@ def test_a_ray_cluster_at_an_address_gives_the_same_verdict(tmp_path: Path) -> N
             head.terminate()  # which ends what it has begun
             head.wait(30)
     assert asked.stdout.split() == ["True"] * 3, (tmp_path / "head").read_text() + asked.stderr
+
+
+def by_process(table: dict[str, Any]) -> Any:
+    """A model that is another one in every process, as one with an unset seed is."""
+    return np.full(len(table["age"]), os.getpid())
+
+
+def test_worker_processes_with_different_models_are_found() -> None:
+    people = iso.Sample({"age": np.arange(400)})
+    with ProcessPoolExecutor(2) as executor, pytest.raises(ChangingModelError, match="two workers"):
+        iso.check("P[prediction >= 0] >= 0.9", by_process, people, seed=1, executor=executor)
+    with ProcessPoolExecutor(1) as executor:  # one worker cannot disagree with another
+        assert iso.check("P[prediction >= 0] >= 0.9", by_process, people, seed=1, executor=executor).holds
