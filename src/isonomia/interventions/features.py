@@ -82,6 +82,11 @@ class Feature:
         if not isinstance(self.actionable, bool):
             raise self._error("actionable", f"should be true or false, but it is {self.actionable!r}")
         self._check_numbers()
+        for limit in {"up": ("fall", "fall_share"), "down": ("rise", "rise_share")}.get(self.direction, ()):
+            if getattr(self, limit):
+                raise self._error(
+                    limit, f"is {getattr(self, limit):g}, but its direction is {self.direction!r}: remove one of them"
+                )
         if self.kind == "binary":
             object.__setattr__(self, "low", 0.0 if self.low is None else self.low)
             object.__setattr__(self, "high", 1.0 if self.high is None else self.high)

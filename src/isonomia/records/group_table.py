@@ -164,6 +164,15 @@ class GroupRow:
         return UNKNOWN if self.unknown else ", ".join(word_of(value) for value in self.values)
 
     @property
+    def exact_name(self) -> str:
+        """The group as :attr:`name` has it, but with every value as it is in the data, for other programs."""
+        if not self.by or self.unknown:
+            return self.name
+        whole = [value.is_integer() if isinstance(value, float) else value is None for value in self.values]
+        named = zip(self.values, whole, strict=True)
+        return ", ".join(word_of(value) if in_words else str(value) for value, in_words in named)
+
+    @property
     def flags(self) -> tuple[str, ...]:
         """What a reader should know about the row: ``reference``, ``small``, ``unknown``."""
         told = {"reference": self.reference, "small": self.small, UNKNOWN: self.unknown}
@@ -280,7 +289,7 @@ class GroupTable:
         rows, flags = self.rows, [", ".join(row.flags) for row in self.rows]
         columns: dict[str, list[Any]] = {
             "by": [",".join(row.by) for row in rows],
-            "group": [row.name for row in rows],
+            "group": [row.exact_name for row in rows],
             "n": [row.n for row in rows],
             "share": [row.share for row in rows],
             "flags": flags,
@@ -321,7 +330,11 @@ class GroupTable:
         return page
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the columns to a file, CSV or Parquet by its extension."""
+        """Write the columns to a file, CSV or Parquet by its extension. Numbers are written so that they round-trip.
+
+        In a CSV file, a text that a spreadsheet would compute gets an apostrophe in front, unless its name ends in
+        ``.raw.csv``.
+        """
         _WRITERS["table"](self.columns(), Path(path))
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import errno
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -123,17 +124,38 @@ def need_table(path: Path, what: str) -> None:
     need_writable(path, what)
 
 
+_FORMULA = r"^[=+\-@\t\r]"
+_NUMBER = r"^[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$"
+
+
+def is_raw(path: Path) -> bool:
+    """Whether texts go into a CSV file as they are: where its name ends in ``.raw.csv``.
+
+    In others a text that a spreadsheet would compute, such as ``=1+1``, gets an apostrophe in front.
+    """
+    return path.name.lower().endswith(".raw.csv")
+
+
 def write_table(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
-    """Write columns of equal length; a missing value is an empty cell."""
+    """Write columns of equal length; a missing value is an empty cell. Texts in a CSV file: see :func:`is_raw`."""
     with writing(path, "the table"), replacing(path) as part:
-        (_write_parquet if path.suffix.lower() == ".parquet" else _write_csv)(columns, part)
+        if path.suffix.lower() == ".parquet":
+            _write_parquet(columns, part)
+        else:
+            _write_csv(columns, part, raw=is_raw(path))
 
 
-def _write_csv(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
+def _write_csv(columns: Mapping[str, Sequence[Any]], path: Path, *, raw: bool) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        for row in (columns, *zip(*columns.values(), strict=True)):
+            writer.writerow(row if raw else [_defused(value) for value in row])
+
+
+def _defused(value: Any) -> Any:
+    if isinstance(value, str) and re.match(_FORMULA, value) and not re.match(_NUMBER, value):
+        return f"'{value}"
+    return value
 
 
 def _write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
@@ -173,22 +195,33 @@ def write_violations(violations: ViolationSet, path: str | Path) -> None:
                 with part.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
                     file.writelines(violations.json_lines())
             case ".csv":
-                _violations_csv(violations, part)
+                _violations_csv(violations, part, raw=is_raw(path))
             case _:
                 _violations_parquet(violations, part)
 
 
-def _violations_csv(violations: ViolationSet, path: Path) -> None:
-    import pyarrow.csv as pc
+def _violations_csv(violations: ViolationSet, path: Path, *, raw: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv as arrow_csv
+
+    def defused(column: Any) -> Any:
+        if raw or not pa.types.is_string(column.type):
+            return column
+        number = pc.match_substring_regex(column, _NUMBER)
+        formula = pc.and_not(pc.match_substring_regex(column, _FORMULA), number)
+        return pc.if_else(formula, pc.binary_join_element_wise("'", column, ""), column)
 
     schema = violations.schema()
     if not schema.names:  # no violations, so there are no columns either
         path.open("wb").close()
         return
-    options = pc.WriteOptions(quoting_style="needed")
-    with path.open("wb") as file, pc.CSVWriter(file, schema, write_options=options) as writer:
+    if not raw:
+        schema = pa.schema([field.with_name(_defused(field.name)) for field in schema])
+    options = arrow_csv.WriteOptions(quoting_style="needed")
+    with path.open("wb") as file, arrow_csv.CSVWriter(file, schema, write_options=options) as writer:
         for batch in violations.batches():
-            writer.write(batch)
+            writer.write(pa.record_batch([defused(column) for column in batch.columns], schema=schema))
 
 
 def _violations_parquet(violations: ViolationSet, path: Path) -> None:
