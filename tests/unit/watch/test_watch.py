@@ -92,6 +92,8 @@ def test_a_watch_goes_on_from_its_state() -> None:
         iso.Watch(FOUR_FIFTHS, alpha=0.01, window=500).restore(watch.state)
     with pytest.raises(RecordError, match="cannot be read"):
         iso.Watch(FOUR_FIFTHS, alpha=0.05).restore(b"{}")
+    with pytest.raises(RecordError, match="format 3"):
+        iso.Watch(FOUR_FIFTHS, alpha=0.05, window=500).restore(watch.state.replace(b'"format":4', b'"format":3', 1))
 
 
 def test_an_alarm_that_was_acknowledged_is_given_again_while_it_does_not_hold() -> None:
@@ -178,6 +180,15 @@ def test_an_acknowledgement_within_a_block_leaves_that_block_without_a_loan() ->
         watch.update({name: column[row : row + 1] for name, column in table.items()})
         watch.acknowledge()
         assert watch.statistics.sides[0].height == -np.inf
+
+
+def test_a_verdict_states_what_it_assumes_and_no_more() -> None:
+    rate = iso.Watch("P[paid == 1] >= 0.5", alpha=0.05, outcome="paid", id="id", patience=1)
+    assert len(rate.verdict.assumptions) == 1  # the order
+    rate.update({"id": [1, 2, 3]})
+    assert rate.missing
+    assert len(rate.verdict.assumptions) == 2  # what is left out
+    assert len(iso.Watch(FOUR_FIFTHS, alpha=0.05).verdict.assumptions) == 2  # the order, and blocks
 
 
 def test_now_is_about_the_last_samples_only() -> None:
