@@ -1,6 +1,6 @@
 """How often any look at a growing table is wrong, where the truth is on the boundary: whole checks, look after look.
 
-    python -m benchmarks.growing [--streams 1000] [--looks 20] [--rows 20] [--runs 10]
+    python -m benchmarks.growing [--streams 1000] [--looks 20] [--rows 20] [--runs 50]
 
 Four ways to check a table again each time rows were added: shuffled anew, which the default is not meant for; in file
 order; with the earlier looks on record, as ``isonomia run`` does; and, for fewer streams (``--runs``), by that command.
@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typer.testing import CliRunner
 
 import isonomia as iso
 from isonomia.audits.audit_file.runner import EarlierLooks
+from isonomia.cli.app import app
 from isonomia.records.store import RunRecord
 
 DELTA = 0.1
@@ -55,9 +54,9 @@ def by_command(claim: str, people: dict[str, Any], ends: list[int]) -> bool:
         for end in ends:
             rows = zip(people["hired"][:end].astype(int), people["sex"][:end], strict=True)
             (Path(folder) / "people.csv").write_text("hired,sex\n" + "".join(f"{h},{s}\n" for h, s in rows))
-            command = [sys.executable, "-m", "isonomia", "run", "audit.toml", "--quiet", "--json", "out.json"]
-            subprocess.run(command, cwd=folder, check=False, capture_output=True, env={**os.environ, "CI": "1"})
-            (verdict,) = json.loads((Path(folder) / "out.json").read_text())["verdicts"]
+            out = Path(folder) / "out.json"
+            CliRunner().invoke(app, ["run", f"{folder}/audit.toml", "--quiet", "--json", str(out)], env={"CI": "1"})
+            (verdict,) = json.loads(out.read_text())["verdicts"]
             if verdict["answer"] == "violated":
                 return True
     return False
@@ -66,7 +65,7 @@ def by_command(claim: str, people: dict[str, Any], ends: list[int]) -> bool:
 def main() -> None:
     """Print the share of streams in which any look was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    for name, default in (("streams", 1_000), ("looks", 20), ("rows", 20), ("runs", 10)):
+    for name, default in (("streams", 1_000), ("looks", 20), ("rows", 20), ("runs", 50)):
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
     ends = [given.rows * look for look in range(1, given.looks + 1)]
