@@ -162,7 +162,9 @@ def allowed(
     permissions = with_remembered(audit, permissions)
     again = shlex.join(["isonomia", *sys.argv[1:]])
     advice = (
-        f"go on with\n  {again} {{flags}}\nwith --remember, it is not asked again until the file or its code changes"
+        f"go on with\n  {again} {{flags}}\n"
+        "with --remember, it is not asked again until a file below its folder changes, other "
+        "than the tables of people; installed packages and files elsewhere are not covered"
     )
     try:
         check_allowed(audit, permissions, advice, writes=written, elsewhere=elsewhere)

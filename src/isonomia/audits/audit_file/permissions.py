@@ -5,8 +5,8 @@ module, a program, a service that is sent the rows and a token, or a file anywhe
 the text alone, before anything is opened, imported or sent, and is refused unless the person who runs it allows it. The
 command, the pytest plugin and replays all go through :func:`check_allowed`.
 
-A permission can be remembered. It is kept under a digest of the file, of every text that it names and of the code
-beside it, so that any change requires a new permission.
+A permission can be remembered. It is kept under a digest of the file, of the code that it names and of every file below
+its folder, so that any change there requires a new permission.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from hashlib import sha256
@@ -373,7 +374,9 @@ def with_remembered(file: AuditFile, permissions: Permissions) -> Permissions:
     """The permissions, with those remembered for exactly this file and the code beside it."""
     if permissions.allow_code or not os.access(_memory(), os.R_OK):  # there may be none, or a home of somebody else
         return permissions
-    kept = _remembered().get(_digest(file), {})
+    kept: dict[str, Any] = {}
+    with suppress(UsageError):  # more files than are gone through
+        kept = _remembered().get(_digest(file), {})
     if kept.get("allow_code") is True:
         # Compiled files are not part of the digest, since they change with every Python version, and anybody could have
         # written them: so they are read from, and kept in, a folder that only the user can write to.
@@ -433,8 +436,39 @@ def _remembered() -> dict[str, dict[str, Any]]:
 
 
 def _digest(file: AuditFile) -> str:
-    """Identifies a file by its folder, its text, every text that it names, and the code beside it."""
-    return _digest_of(str(file.folder.resolve()).encode(), file.text.encode(), *_code_parts(file))
+    """Identifies a file by its folder, its text, the code that it names, and every file below its folder.
+
+    Code can read any of them: weights, a script that is executed, a module whose name is computed. Left out are the
+    tables of people that the file names, which change often, and what Isonomia, Git and Python keep there.
+    """
+    own = str(file.folder.resolve()).encode(), file.text.encode()
+    return _digest_of(*own, *_code_parts(file), *_folder_parts(file.folder.resolve(), _tables(file)))
+
+
+_MOST_FILES, _MOST_BYTES = 10_000, 1 << 30
+"""How much below a folder is gone through for a permission that is remembered: a few seconds."""
+
+
+def _folder_parts(folder: Path, tables: Collection[Path]) -> Iterator[bytes]:
+    size, number = 0, 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in {FOLDER, ".git", "__pycache__"})
+        for path in (Path(place) / name for name in sorted(names)):
+            if path in tables or not path.is_file():
+                continue
+            size, number = size + path.stat().st_size, number + 1
+            if number > _MOST_FILES or size > _MOST_BYTES:
+                limits = f"{_MOST_FILES:,} files or {_MOST_BYTES:,} bytes"
+                raise UsageError(f"--remember covers all files below {folder}, but these are more than {limits}")
+            yield str(path).encode()
+            yield sha256(path.read_bytes()).digest()
+
+
+def _tables(file: AuditFile) -> set[Path]:
+    """The tables of people that a file names, other than by a pattern."""
+    entries = file.entries("population", "populations").values()
+    named = [entry.get(key) for entry in entries for key in ("census", "sample")]
+    return {(file.folder / name).resolve() for name in named if isinstance(name, str)}
 
 
 def code_digest(file: AuditFile) -> str:
@@ -529,7 +563,7 @@ def _shadows(folders: Sequence[Path]) -> list[str]:
     """The names of modules in some folders that are also names of installed modules."""
     found = set()
     for folder in folders:
-        for path in _listed(folder):
+        for path in folder.glob("*"):
             name = path.name.partition(".")[0]
             if name.isidentifier() and (path.name.endswith(_SUFFIXES) or (path / "__init__.py").is_file()):
                 found.add(name)
@@ -550,13 +584,6 @@ def _below(name: str, folders: Sequence[Path]) -> list[Path]:
     files = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}.*")]
     packages = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}/__init__.py")]
     return [path for path in files if path.name.endswith(_SUFFIXES)] + [path.parent for path in packages]
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
 
 
 def _imports(source: Path) -> list[str]:

@@ -14,7 +14,7 @@ from isonomia.audits.audit_file.permissions import check_allowed, is_inside, nee
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.protocol import Permissions
-from isonomia.errors import NotAllowedError, SpecError
+from isonomia.errors import NotAllowedError, SpecError, UsageError
 
 PEOPLE = '[population]\nsample = "people.csv"\n'
 PROPERTY = "[[property]]\ncheck = \"P[sex == 'F'] >= 0.1\"\n"
@@ -308,3 +308,41 @@ def test_a_home_that_cannot_be_entered_has_nothing_remembered(folder, monkeypatc
     monkeypatch.setattr(Path, "stat", refuse)
     monkeypatch.setattr(Path, "exists", refuse)
     assert with_remembered(audit, Permissions()) == Permissions()
+
+
+@pytest.mark.parametrize(
+    "name", ["model.joblib", "script.txt", "lib/deep/er/computed.py", "data/weights.json", "new.py"]
+)
+def test_any_change_of_a_file_below_the_folder_is_asked_about_again(folder, name):
+    """Code can execute or load all of them: exec(open(...)), runpy, joblib, names that are computed."""
+    _scoring(folder)
+    (folder / "lib" / "deep" / "er").mkdir(parents=True)
+    (folder / "data").mkdir()
+    path = folder / name
+    if name != "new.py":
+        path.write_text("before")
+    file = _file(folder, CODE)
+    remember(file, Permissions(allow_code=True))
+    assert _remembered(file)
+    path.write_text("after.")
+    assert not _remembered(file)
+
+
+def test_tables_of_people_and_records_may_change_without_a_question(folder):
+    _scoring(folder)
+    file = _file(folder, CODE)
+    remember(file, Permissions(allow_code=True))
+    (folder / "people.csv").write_text("x\n7\n")
+    (folder / ".isonomia").mkdir()
+    (folder / ".isonomia" / "records.sqlite").write_text("")
+    assert _remembered(file)
+
+
+def test_more_files_than_are_gone_through_are_never_remembered(folder, monkeypatch):
+    _scoring(folder)
+    file = _file(folder, CODE)
+    remember(file, Permissions(allow_code=True))
+    monkeypatch.setattr("isonomia.audits.audit_file.permissions._MOST_FILES", 3)
+    assert not _remembered(file)
+    with pytest.raises(UsageError, match="--remember covers all files below"):
+        remember(file, Permissions(allow_code=True))
