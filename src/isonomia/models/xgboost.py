@@ -263,8 +263,9 @@ def _check_arrays(what: str, tree: Any, width: int, groups: int) -> None:
     nodes, declared = len(left), tree["tree_param"]
     vector = max(1, check_size("size_leaf_vector", declared.get("size_leaf_vector", 1), groups))
     _fits(f"num_nodes of {what}", check_size("num_nodes", declared["num_nodes"], nodes), nodes)
-    for name in ("split_indices", "split_conditions", "default_left", "parents", "split_type"):
-        _fits(f"{name} of {what}", len(tree.get(name, left)), nodes)
+    for name in ("split_indices", "split_conditions", "default_left", "parents", "loss_changes", "sum_hessian"):
+        _fits(f"{name} of {what}", len(tree[name]), nodes)
+    _fits(f"split_type of {what}", len(tree.get("split_type", left)), nodes)
     _fits(f"right_children of {what}", len(right), nodes)
     _fits(f"base_weights of {what}", len(tree["base_weights"]), nodes * vector)
     inner = left != -1

@@ -233,6 +233,8 @@ TREE = (*MODEL, "trees", 0)
         ((*TREE, "split_indices"), 0, 10_000),
         ((*TREE, "parents"), 1, 1),
         (TREE, "split_conditions", []),
+        (TREE, "loss_changes", []),
+        (TREE, "sum_hessian", []),
         (TREE, "categories_nodes", [0]),
         (TREE, "id", 1),
         ((*MODEL, "cats"), "sorted_idx", [0, 99]),
