@@ -260,7 +260,10 @@ def verdicts_in(path: Path) -> list[dict[str, Any]]:
     """The verdicts that a run wrote as JSON, without the time that they took."""
     found = json.loads(path.read_text())
     assert not found["failures"], found["failures"]
-    return [{key: value for key, value in verdict.items() if key != "seconds"} for verdict in found["verdicts"]]
+    return [
+        {key: value for key, value in verdict.items() if key not in {"seconds", "queries", "repeated"}}
+        for verdict in found["verdicts"]
+    ]
 
 
 def entries_in(folder: Path, records: str) -> int:

@@ -91,7 +91,10 @@ def _isonomia(folder: Path, *arguments: str, **more: str) -> subprocess.Complete
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     found = json.loads(path.read_text())
-    plain = [{key: value for key, value in each.items() if key != "seconds"} for each in found["verdicts"]]
+    plain = [
+        {key: value for key, value in each.items() if key not in {"seconds", "queries", "repeated"}}
+        for each in found["verdicts"]
+    ]
     return plain, found["failures"]
 
 

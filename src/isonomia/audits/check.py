@@ -27,7 +27,7 @@ from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
-from isonomia.models.wrappers import spread, without_outcome
+from isonomia.models.wrappers import spread, watch_on, without_outcome
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population, refuse_clusters
 from isonomia.populations.recorded import RecordedPopulation
@@ -492,10 +492,11 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
             verdict = new_verdict(check, None, method="exact", stopped=stopped, assumptions=())
     if check.model is None:
         return verdict
-    if verdict.stopped == INTERRUPTED:
-        return replace(verdict, queries=meter.rows)
+    watch = watch_on(check.model)
+    costs = {"rows": meter.rows, **({"again": watch.again} if watch is not None and watch.again else {})}
     try:
-        return replace(verdict, queries=once(journal, "queries", lambda: {"rows": meter.rows})["rows"])
+        costs = dict(costs if verdict.stopped == INTERRUPTED else once(journal, "queries", lambda: costs))
+        return replace(verdict, queries=costs["rows"], repeated=costs.get("again"))
     except NothingMoreError:
         return verdict  # a record from before rows were counted
 

@@ -167,6 +167,9 @@ class Verdict:
         How many people, or whatever ``counted`` says, the model was asked about.
     queries
         How many rows were sent to the model, for whatever purpose; ``None`` without a model, and for an old record.
+    repeated
+        How many of these rows were asked about a second time, to see whether the answer changes; none of them did.
+        ``None`` where that is not known, and where the model may answer at random.
     leaves, expressions
         What is known about each leaf and each compared quantity. Each limit of their intervals is wrong with
         probability at most ``delta``.
@@ -227,6 +230,7 @@ class Verdict:
     looks: str | int = "any"
     groups: tuple[GroupRecord, ...] = ()
     queries: int | None = field(default=None, compare=False)
+    repeated: int | None = field(default=None, compare=False)
     seed_chosen: bool = False
     kept: ViolationSet | None = field(default=None, compare=False, repr=False)
 

@@ -16,6 +16,7 @@ from isonomia.audits.check import new_check, run_check
 from isonomia.engine.observer import Silent
 from isonomia.errors import ChangingModelError
 from isonomia.interventions import Feature, Interventions
+from isonomia.records.display.words import queries
 
 RNG = np.random.default_rng(0)
 ROWS = 3_000
@@ -160,3 +161,13 @@ def test_a_model_that_answers_at_random_goes_on_and_the_verdict_says_what_was_no
     check = new_check(prop, model, people, seed=1, random_model=True, **options)
     verdict = run_check(check.with_journal(Notebook(dict(entries))), Silent())
     assert any("whether it was changed" in assumption for assumption in verdict.assumptions)
+
+
+def test_a_verdict_states_how_many_rows_were_asked_about_a_second_time() -> None:
+    WEIGHTS.cut = 50
+    verdict = iso.check("P[prediction == 1] >= 0.4", model, iso.Sample(PEOPLE), seed=1)
+    assert verdict.repeated is not None
+    assert 8 <= verdict.repeated < (verdict.queries or 0)
+    assert iso.Verdict.from_dict(verdict.to_dict()).repeated == verdict.repeated
+    assert f"{verdict.repeated:,} a second time, no answer changed" in queries(verdict)
+    assert iso.check("P[prediction == 1] >= 0.4", model, iso.Sample(PEOPLE), seed=1, random_model=True).repeated is None

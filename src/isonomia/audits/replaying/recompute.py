@@ -100,7 +100,7 @@ def compared(
     yield from differences(check.definition, planned.definition, "definition")
     yield from differences(recorded, options, "options", ROUNDING)
     yield from differences(check.verdict["version"], evidence.run["versions"].get("isonomia"), "version")
-    before = {"looks": "any", "queries": None, **plain_verdict(check.verdict)}
+    before = {"looks": "any", "queries": None, "repeated": None, **plain_verdict(check.verdict)}
     yield from differences(before, plain_verdict(verdict.to_dict()), "", ROUNDING)
 
 

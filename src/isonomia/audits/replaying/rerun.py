@@ -128,7 +128,11 @@ def _rerun_one(
     if check.verdict is None:
         return Rerun(check.name, verdict, failure="it could not be checked then, and can be now")
     # A run that was resumed, or that had a cache or an executor, sent other rows.
-    found = [each for each in compared(evidence, _without_cache(check), planned, verdict) if each.path != "queries"]
+    found = [
+        each
+        for each in compared(evidence, _without_cache(check), planned, verdict)
+        if each.path not in {"queries", "repeated"}
+    ]
     others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in found))
     rest = tuple(each for each in found if each.path not in map(_fingerprint, others))
     then, now = (people.get("device", NUMPY) for people in (check.verdict["population"], verdict.population))

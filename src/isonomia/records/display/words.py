@@ -84,8 +84,11 @@ def cost(verdict: Verdict) -> str:
 
 
 def queries(verdict: Verdict) -> str:
-    """How many rows were sent to the model; empty where there was none."""
-    return "" if verdict.queries is None else f"{plural(verdict.queries, 'row')} sent to the model"
+    """How many rows were sent to the model, and how many of them a second time; empty where there was none."""
+    if verdict.queries is None:
+        return ""
+    again = f" ({verdict.repeated:,} a second time, no answer changed)" if verdict.repeated else ""
+    return f"{plural(verdict.queries, 'row')} sent to the model{again}"
 
 
 def early(verdict: Verdict) -> str:

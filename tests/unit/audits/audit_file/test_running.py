@@ -248,7 +248,7 @@ class _Cut:
 
 
 def _plain(verdict: Verdict) -> dict[str, object]:
-    return {key: value for key, value in verdict.to_dict().items() if key != "seconds"}
+    return {key: value for key, value in verdict.to_dict().items() if key not in {"seconds", "queries", "repeated"}}
 
 
 def test_a_run_that_is_cut_off_again_and_again_ends_as_the_undisturbed_one(folder: Path) -> None:

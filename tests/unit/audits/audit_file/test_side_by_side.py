@@ -135,7 +135,7 @@ def _run(
 def _plain(outcomes: list[Outcome | None]) -> list[dict[str, object]]:
     assert all(isinstance(outcome, Verdict) for outcome in outcomes), outcomes
     return [
-        {key: value for key, value in outcome.to_dict().items() if key != "seconds"}
+        {key: value for key, value in outcome.to_dict().items() if key not in {"seconds", "queries", "repeated"}}
         for outcome in outcomes
         if isinstance(outcome, Verdict)
     ]
