@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from isonomia.engine.journal import Blank, Entry, Journal, ReadOnly
 from isonomia.engine.seeds import batch_rng, root
 from isonomia.models.checked import ask
+from isonomia.models.meter import charge
 from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
 from isonomia.models.wrappers import Steady, watch_on
@@ -86,6 +87,7 @@ class Asker:
         number, self._questions = self._questions, self._questions + 1
         kept = self.journal.recall(f"answer {number}")
         if kept is not None:
+            charge(table.rows)  # the run that is resumed sent them, and its budget goes on
             answer, watch = unpacked(kept), watch_on(self.model)
             if watch is not None and not isinstance(self.journal, ReadOnly):
                 watch.expect(table, answer)

@@ -513,9 +513,10 @@ def _kept(
         )
     known()
     watch.was(float(kept["seconds"]))
-    meter.was(int(kept.get("queries", 0)))
     recalled[plan] = kept
-    return keeping.unpack(kept)
+    reading = keeping.unpack(kept)
+    meter.was(int(kept.get("queries", 0)))
+    return reading
 
 
 def _refuse_changed(

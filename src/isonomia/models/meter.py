@@ -24,9 +24,10 @@ from isonomia.populations.table import Table
 __all__ = ["BudgetSpentError", "Meter", "charge", "count", "current_meter", "metering", "send", "unmetered"]
 
 
-FURTHER_SHARE, LEAST_FURTHER = 4, 64
-"""With a budget of samples, second questions, shrinking and showing together send at most a quarter as many rows as the
-samples, or 64 where that is more: enough to shrink five violations. It limits what is shown, never the answer."""
+FURTHER_SHARE, LEAST_FURTHER = 8, 40
+"""With a budget of samples, shrinking and showing together send at most an eighth as many rows as the samples, or 40
+where that is more. With second questions, of which there are at most 24 below 640 rows and 64 more for each
+quadrupling, that is at most a quarter, or 64. It limits what is shown, never the answer."""
 
 
 class BudgetSpentError(BaseException):
@@ -72,13 +73,17 @@ class Meter:
     rows: int = 0
     promised: int = 0
     parent: Meter | None = None
+    _own: int = 0
     _further: int = 0
+    _again: int = 0
+    _step: float = inf
+    _aside: int = 0
     _began: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def left(self) -> float:
         """How many more rows may be sent; 0 once the time is up."""
-        own = 0 if self.is_late else max(self.queries - self.rows, 0)
+        own = 0 if self.is_late else max(min(self.queries, self._step) - self.rows, 0)
         return own if self.parent is None else min(own, self.parent.left)
 
     @property
@@ -99,21 +104,30 @@ class Meter:
         BudgetSpentError
             Where the budget does not cover them; nothing is counted then.
         """
-        if self.rows + rows > self.queries:
+        if self.rows + rows > min(self.queries, self._step):
             raise BudgetSpentError("queries")
         if self.is_late:
             raise BudgetSpentError("time")
         if self.parent is not None:
             self.parent.charge(rows)
         self.rows += rows
+        self._own += 0 if self._aside else rows
         self.promised = max(self.promised - rows, 0)
 
     @contextmanager
     def again(self, rows: int) -> Iterator[int]:
-        """Ask second questions about at most ``rows`` rows; gives how many of them the budget covers."""
-        promised, before = self.promised, self.rows
-        yield int(min(max(self.left - promised, 0), rows))
-        self.promised, self._further = promised, self._further + self.rows - before
+        """Ask second questions about at most ``rows`` rows; gives how many of them the budget covers.
+
+        They do not count towards the limit of a step: after a resumption there are more of them.
+        """
+        promised, step, before = self.promised, self._step, self.rows
+        self._step, self._aside = inf, self._aside + 1
+        try:
+            yield int(min(max(self.left - promised, 0), rows))
+        finally:
+            sent = self.rows - before
+            self.promised, self._step, self._aside = promised, step + sent, self._aside - 1
+            self._again += sent
 
     def was(self, rows: int) -> None:
         """Take over what a run that is resumed or replayed had sent by now."""
@@ -139,15 +153,26 @@ class Meter:
             self.queries = before
 
     @contextmanager
+    def step(self, rows: float) -> Iterator[None]:
+        """Lower the limit to this many more rows for one step, second questions aside."""
+        before, again = self._step, self._again
+        self._step = min(before, self.rows + rows)
+        try:
+            yield
+        finally:
+            self._step = before + self._again - again
+
+    @contextmanager
     def further(self, rows: float = inf) -> Iterator[None]:
         """Send rows that are not samples: at most ``rows``, and where samples are limited, the stated share of them."""
-        share = max(LEAST_FURTHER, (self.rows - self._further) // FURTHER_SHARE) - self._further
-        began = self.rows
+        share = max(LEAST_FURTHER, self._own // FURTHER_SHARE) - self._further
+        began, again, self._aside = self.rows, self._again, self._aside + 1
         try:
-            with self.at_most(min(rows, share) if self.counted else rows):
+            with self.step(min(rows, share) if self.counted else rows):
                 yield
         finally:
-            self._further += self.rows - began
+            self._further += self.rows - began - (self._again - again)
+            self._aside -= 1
 
 
 _CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)

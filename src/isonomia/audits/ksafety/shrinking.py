@@ -46,7 +46,7 @@ def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violatio
     meter, tried = current_meter(), list(violations)
     shown = (runner.program.k or 1) * len(tried)
     for index in range(min(SHRUNK, len(tried))):
-        with meter.at_most(max(meter.left - shown, 0) / (min(SHRUNK, len(tried)) - index)):
+        with meter.step(max(meter.left - shown, 0) / (min(SHRUNK, len(tried)) - index)):
             tried[index] = _shrunk(runner, tried[index])
     return sorted(tried, key=lambda violation: violation.cost)
 
