@@ -191,6 +191,11 @@ def _check_arrays(what: str, tree: dict[str, str], width: int) -> None:
     chosen = np.array(tree.get("threshold", "").split(), dtype=np.float64)[(numbers("decision_type") & 1) > 0]
     if not rising or ends[-1] > len(tree.get("cat_threshold", "").split()) or np.any((chosen < 0) | (chosen >= kinds)):
         raise ModelError(f"{what} has categories beyond its list")
+    if tree.get("is_linear", "0") != "0":
+        each, named = numbers("num_features"), len(numbers("leaf_features"))
+        found = len(each), len(tree["leaf_const"].split()), int(each.sum()), len(tree["leaf_coeff"].split())
+        if np.any(each < 0) or found != (leaves, leaves, named, named):
+            raise ModelError(f"{what} has linear leaves that do not fit its {leaves} leaves")
     if np.any((numbers("leaf_features") < 0) | (numbers("leaf_features") >= width)):
         raise ModelError(f"{what} reads a column that does not exist: there are {width:,}")
 

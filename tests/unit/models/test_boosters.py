@@ -324,6 +324,21 @@ def test_sizes_and_indices_that_do_not_fit_never_reach_lightgbm(tmp_path, monkey
         load_model(path)
 
 
+@pytest.mark.parametrize("key", ["num_features", "leaf_const", "leaf_coeff", "leaf_features"])
+def test_linear_leaves_that_do_not_fit_never_reach_lightgbm(tmp_path, monkeypatch, key):
+    options = {"num_leaves": 4, "linear_tree": True}
+    model = estimator("lightgbm", "Regressor", **options).fit(NUMBERS.to_numpy(float), np.asarray(SCORE, float))
+    path = tmp_path / "m.txt"
+    model.booster_.save_model(path)
+    load_model(path)
+    path.write_text(re.sub(rf"^{key}=\s*\S+", f"{key}=-1", path.read_text(), count=1, flags=re.MULTILINE))
+    if key in {"leaf_const", "leaf_coeff"}:
+        path.write_text(re.sub(rf"^{key}=.*", f"{key}=", path.read_text(), flags=re.MULTILINE))
+    monkeypatch.setattr("lightgbm.Booster.__init__", lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(ModelError, match="so it was not opened"):
+        load_model(path)
+
+
 def test_a_wrong_size_of_a_lightgbm_tree_in_bytes_does_no_harm(tmp_path):
     model = estimator("lightgbm", "Classifier", num_leaves=4).fit(NUMBERS, YES)
     path = tmp_path / "m.txt"
