@@ -476,7 +476,7 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
     """Run a check whose arguments are in order."""
     fingerprint_by_workers(check.pool, check.population)
     budget, journal = check.budget, check.journal
-    meter = Meter(budget.queries, budget.seconds, budget.samples < inf)
+    meter = Meter(budget.queries, budget.seconds, budget.samples)
     ended = recall_if_any(journal, ENDED) if meter.limited or meter.seconds < inf else None
     with metering(meter):
         try:

@@ -119,13 +119,13 @@ def _pieces(
 def _metered(tasks: Tasks) -> Iterator[Any]:
     """The counts of each piece; the check is charged for the rows that the worker sent."""
     for counts, rows in tasks.results():
-        count(rows)
+        count(*rows)
         yield counts
 
 
-def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, int]:
-    """What a worker does with one piece: its counts, and how many rows it sent to the model."""
+def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int]]:
+    """What a worker does with one piece: its counts, and how many rows it sent to the model, some of them twice."""
     model = None if told.model is None else watch(told.model) if told.watched else told.model
     with metering(None) as meter:
         counts = told.count(told.context, None if model is None else Asker(model), Census(told.table), *piece)
-    return counts, meter.rows
+    return counts, meter.sent

@@ -25,9 +25,10 @@ __all__ = ["BudgetSpentError", "Meter", "charge", "count", "current_meter", "met
 
 
 FURTHER_SHARE, LEAST_FURTHER = 8, 40
-"""With a budget of samples, shrinking and showing together send at most an eighth as many rows as the samples, or 40
-where that is more. With second questions, of which there are at most 24 below 640 rows and 64 more for each
-quadrupling, that is at most a quarter, or 64. It limits what is shown, never the answer."""
+"""With a budget of samples, shrinking and showing together send at most an eighth as many rows as the budget has
+samples, or 40 where that is more: a number fixed beforehand, so that workers and resumed runs show the same. With
+second questions, of which there are at most 24 below 640 rows and 64 more for each quadrupling, that is at most a
+quarter, or 64. It limits what is shown, never the answer."""
 
 
 class BudgetSpentError(BaseException):
@@ -57,8 +58,8 @@ class Meter:
     ----------
     queries, seconds
         The most rows, and the longest time.
-    counted
-        Whether the number of samples is limited, so that :meth:`further` rows are, too.
+    samples
+        The most samples; where they are limited, :meth:`further` rows are, too.
     rows
         The rows sent so far, in this run and in the runs that it resumes.
     parent
@@ -69,15 +70,13 @@ class Meter:
 
     queries: float = inf
     seconds: float = inf
-    counted: bool = False
+    samples: float = inf
     rows: int = 0
     promised: int = 0
     parent: Meter | None = None
-    _own: int = 0
     _further: int = 0
     _again: int = 0
     _step: float = inf
-    _aside: int = 0
     _began: float = field(default_factory=lambda: time.monotonic())
 
     @property
@@ -111,8 +110,17 @@ class Meter:
         if self.parent is not None:
             self.parent.charge(rows)
         self.rows += rows
-        self._own += 0 if self._aside else rows
         self.promised = max(self.promised - rows, 0)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether the rows of the step that is running are limited."""
+        return self._step < inf
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """The rows sent so far, and how many of them were second questions."""
+        return self.rows, self._again
 
     @contextmanager
     def again(self, rows: int) -> Iterator[int]:
@@ -121,12 +129,12 @@ class Meter:
         They do not count towards the limit of a step: after a resumption there are more of them.
         """
         promised, step, before = self.promised, self._step, self.rows
-        self._step, self._aside = inf, self._aside + 1
+        self._step = inf
         try:
             yield int(min(max(self.left - promised, 0), rows))
         finally:
             sent = self.rows - before
-            self.promised, self._step, self._aside = promised, step + sent, self._aside - 1
+            self.promised, self._step = promised, step + sent
             self._again += sent
 
     def was(self, rows: int) -> None:
@@ -165,14 +173,13 @@ class Meter:
     @contextmanager
     def further(self, rows: float = inf) -> Iterator[None]:
         """Send rows that are not samples: at most ``rows``, and where samples are limited, the stated share of them."""
-        share = max(LEAST_FURTHER, self._own // FURTHER_SHARE) - self._further
-        began, again, self._aside = self.rows, self._again, self._aside + 1
+        share = max(LEAST_FURTHER, self.samples / FURTHER_SHARE) - self._further
+        began, again = self.rows, self._again
         try:
-            with self.step(min(rows, share) if self.counted else rows):
+            with self.step(min(rows, share)):
                 yield
         finally:
             self._further += self.rows - began - (self._again - again)
-            self._aside -= 1
 
 
 _CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)
@@ -213,11 +220,13 @@ def charge(rows: int) -> None:
         meter.charge(rows)
 
 
-def count(rows: int) -> None:
-    """Count rows that workers have sent for the running check; they are not refused afterwards."""
+def count(rows: int, again: int) -> None:
+    """Count rows that workers have sent, ``again`` of them as second questions; they are not refused afterwards."""
     meter = _CURRENT.get()
     if meter is not None:
-        meter.rows += rows
+        with meter.again(again):
+            meter.rows += again
+        meter.rows += rows - again
 
 
 def send(model: Model, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:

@@ -37,7 +37,7 @@ from isonomia.engine.seeds import root
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers
-from isonomia.models.meter import count, metering
+from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import Steady
@@ -174,7 +174,7 @@ class JudgedSlice:
     watch
         The watch on the model, without the model.
     queries
-        How many rows were sent to the model.
+        How many rows were sent to the model, and how many of them were second questions.
     """
 
     accepted: Booleans
@@ -191,7 +191,7 @@ class JudgedSlice:
     characters: int
     answers: Entry
     watch: Any
-    queries: int
+    queries: tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -236,7 +236,7 @@ def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
             batch.characters + judgement.batch.characters,
             {} if item.known or not item.keep else journal.entries,
             None if watched is None else _without_model(watched),
-            meter.rows,
+            meter.sent,
         )
 
 
@@ -405,8 +405,10 @@ class CaseWorkers:
         return self._asker
 
     def begin(self, domain: Domain, cases: Cases, empty: Sequence[Booleans], key: str) -> BegunCases | None:
-        """Let workers start on cases; ``None`` where they cannot."""
+        """Let workers start on cases; ``None`` where they cannot, or rows are limited: theirs are counted too late."""
         draw = self._draw_of(domain)
+        if current_meter().in_step:
+            return None
         if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
             return None
         keep, items, keys = _keeps(self.journal), [], []
@@ -453,7 +455,8 @@ class CaseWorkers:
             return None
         finally:
             self.watch = self.watch or begun.watch
-        count(sum(part.queries for part in slices))
+        for part in slices:
+            count(*part.queries)
         if not _fit(slices) or any(part.failed for part in slices):
             self.state.off = True
             return None

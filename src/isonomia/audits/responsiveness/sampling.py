@@ -324,7 +324,7 @@ class PointSampler:
                 fresh.clear()
             if portion is None:
                 return self._draw(who, size, number, part)
-            count(portion.queries)
+            count(*portion.queries)
             # Once looking for duplicate points was not worth it, it is not tried again.
             distinct = portion.distinct if self._alike else len(who) * size
             alike = self._alike and portion.alike

@@ -83,13 +83,13 @@ class DrawnPortion:
     distinct, alike
         How many different points there were, and whether looking for duplicates is worth it in the next portion.
     queries
-        How many rows were sent to the model.
+        How many rows were sent to the model, and how many of them were second questions.
     """
 
     successes: Floats
     distinct: int
     alike: bool
-    queries: int
+    queries: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,4 +151,4 @@ def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int]) -> Dra
     with metering(None) as meter:
         hits = target(points)
     successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)
-    return DrawnPortion(successes, target.distinct, target.alike, meter.rows)
+    return DrawnPortion(successes, target.distinct, target.alike, meter.sent)

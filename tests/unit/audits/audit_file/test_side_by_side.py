@@ -159,8 +159,9 @@ def test_checks_that_share_a_pool_stay_in_one_lane_and_in_order(folder: Path) ->
 
 
 def test_a_model_that_answers_at_random_has_all_its_checks_in_one_lane(folder: Path) -> None:
-    planned = _planned(folder, *MIXED, more="random = true")
-    assert lanes(planned, range(7)) == [[0, 2, 3, 4], [1, 5], [6]]
+    rates = [*MIXED[:4], *MIXED[5:]]  # "always" means nothing for such a model
+    planned = _planned(folder, *rates, more="random = true")
+    assert lanes(planned, range(6)) == [[0, 2, 3], [1, 4], [5]]
 
 
 def test_one_generator_is_drawn_from_by_one_lane_only(folder: Path) -> None:

@@ -16,6 +16,7 @@ from isonomia.errors import DataError, ModelError, SpecError, UsageError
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 from isonomia.records import Verdict
+from isonomia.wording import chance
 
 CENSUS = iso.Census(PEOPLE)
 
@@ -91,7 +92,7 @@ def test_random_cases_without_a_violation_prove_all_but_eps() -> None:
 def test_too_few_random_cases_are_undecided_and_say_what_they_prove() -> None:
     verdict = check(RISING, enumerate=False, budget=100)
     assert (verdict.answer, verdict.samples) == ("undecided", 100)
-    assert any(f"all but {1 - 0.05 ** (1 / 90):.3g}" in remark for remark in verdict.remarks)  # 10 were corners
+    assert any(f"all but {chance(1 - 0.05 ** (1 / 90))}" in remark for remark in verdict.remarks)  # 10 were corners
 
 
 def test_rejected_draws_cost_no_budget() -> None:
