@@ -62,3 +62,5 @@ def test_a_check_and_a_table_of_clusters(folder: Path) -> None:
         folder, "check", "P[hired == 1] >= 0.3", "--data", "visits.csv", "--cluster", "customer", "--census"
     )
     assert done.returncode == 2
+    done = run_command(folder, "check", "P[hired == 1] >= 0.3", "--data", "visits.csv", "--weigh", "clusters")
+    assert done.returncode == 2

@@ -191,7 +191,8 @@ def check(
     for path, option in ((json, "--json"), (kept, "--keep")):
         if path is not None:
             need_writable(path, option)
-    together = {"cluster": cluster, "weigh": weigh, "max_cluster": max_cluster} if cluster is not None else {}
+    given = cluster is not None or weigh != "rows" or max_cluster is not None
+    together = {"cluster": cluster, "weigh": weigh, "max_cluster": max_cluster} if given else {}
     named = all(text.endswith(SUFFIX) for text in texts)
     population = _population(program, data, census, device, together, specified=named)
     read_spec = partial(

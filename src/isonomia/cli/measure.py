@@ -105,7 +105,8 @@ def measure(
     from isonomia.report.group_table import as_json_text, show_table, write_columns
     from isonomia.report.group_table import measure as measure_table
 
-    if cluster is not None and census:
+    grouped = cluster is not None or max_cluster is not None
+    if grouped and census:
         raise UsageError("expected --cluster with a sample only, without --census")
     if csv is not None:
         need_table(csv, "--csv")
@@ -114,7 +115,7 @@ def measure(
             need_writable(path, option)
     with arguments_as_options("decision", "favourable", "positive", "reference"):
         table = measure_table(
-            Everybody(data) if census else Sample(data, cluster=cluster, max_cluster=max_cluster) if cluster else data,
+            Everybody(data) if census else Sample(data, cluster=cluster, max_cluster=max_cluster) if grouped else data,
             reading.open(model),
             by=by,
             decision=decision,

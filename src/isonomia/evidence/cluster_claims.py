@@ -15,7 +15,7 @@ from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
 from isonomia.evidence.intervals import Interval, enclose, judge
 from isonomia.spec.analysis import disjoint
 from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Leaf, Quantity, Relation
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.walk import leaves_of, nodes
 
 __all__ = ["ClusterEvidence", "ClusterState", "rate_limits", "ratio_limits"]
 
@@ -88,11 +88,10 @@ class ClusterEvidence:
     @property
     def remarks(self) -> tuple[str, ...]:
         """How it was decided where bets on the whole claim could not be made."""
-        return (
-            ("the risk was divided over the limits of every rate, since the claim compares more than two",)
-            if self.boxed
-            else ()
-        )
+        if not self.boxed:
+            return ()
+        why = "is not linear in them" if self._sides is None else "compares more than two"
+        return (f"the risk was divided over the limits of every rate, since the claim {why}",)
 
     @cached_property
     def _sides(self) -> tuple[tuple[Polytope, ...], tuple[Polytope, ...]] | None:
@@ -230,14 +229,18 @@ class ClusterEvidence:
 
     def _interval(self, history: Sequence[ClusterBatch], quantity: Quantity, delta: float) -> tuple[float, float]:
         if isinstance(quantity, Extreme) and quantity.function == "abs":
-            low, high = self._interval(history, quantity.arguments[0], delta)
-            return max(0.0, low, -high), max(-low, high)
+            # Either end of the value can be wrong where it is 0, but only one of them decides how large it is.
+            low, high = self._interval(history, quantity.arguments[0], delta / 2.0)
+            least, (low, high) = max(0.0, low, -high), self._interval(history, quantity.arguments[0], delta)
+            return least, max(-low, high)
         leaves, means = leaves_of(quantity), self.means(history)
         limits = _over(quantity, {leaf: self.ranges[leaf] for leaf in leaves})
         if not leaves or not all(leaf in means for leaf in leaves):
             return limits
         estimate = _over(quantity, {leaf: (means[leaf], means[leaf]) for leaf in leaves})[0]
-        if len(leaves) > 2 or not isfinite(estimate) or self._half_space(quantity, estimate, upper=False) is None:
+        parts = (isinstance(node, Extreme) for node in nodes(quantity))
+        several = len(leaves) > 2 or any(parts) or self._half_space(quantity, estimate, upper=False) is None
+        if several or not isfinite(estimate):
             return _over(quantity, self.box(history, delta / (2 * len(leaves)), leaves))
         spread = self._error(history, quantity, means) * sqrt(2.0 * log(1.0 / delta) + 1.0)
         return _scan(

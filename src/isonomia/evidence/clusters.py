@@ -71,6 +71,10 @@ rounding must not look like evidence. Changes power only."""
 CLEARLY = 2.0
 """How many standard errors one leaf alone must be more profitable to be bet on alone. Changes power only."""
 
+ROUNDING = 1e-9
+"""By how much a leaf may seem to lie outside of its range and still be possible: one cell more has to be refuted. It
+prevents decisions that rounding would make, and never makes one."""
+
 PRIOR = 1.0
 """How many clusters the estimate begins with, each of a typical spread. Changes power only."""
 
@@ -177,10 +181,10 @@ class ClusterTests:
         edges = np.sin(np.linspace(0.0, np.pi / 2, CELLS + 1)) ** 2 if paired else np.zeros(2)
         owner = np.repeat(np.arange(count), len(edges) - 1)
         ends = np.tile(np.stack([edges[:-1], edges[1:]]), count)
-        # Where the first leaf would have to lie outside of its range, no truth is to be refuted.
+        # Where the first leaf would have to lie outside of its range, by more than rounding, no truth is to be refuted.
         values = self._first_leaf(owner, ends)
         sign = self.signs[owner, 0]
-        possible = np.where(sign > 0, values.max(axis=0) >= 0.0, values.min(axis=0) <= 1.0)
+        possible = np.where(sign > 0, values.max(axis=0) >= -ROUNDING, values.min(axis=0) <= 1.0 + ROUNDING)
         owner, ends = owner[possible], ends[:, possible]
         shares = SHARES if self.deadline is None else np.zeros(1)
         logs = np.broadcast_to(shares[None, :, None], (2, len(shares), len(owner))).copy()
@@ -213,7 +217,7 @@ class ClusterTests:
             wealth.first + batch.times @ clusters,
             wealth.second + (clusters * batch.times[:, None]).T @ clusters,
         )
-        return self._cut(self._kept(after, self._totals(after) < self.need))
+        return self._cut(self._kept(after, ~(self._totals(after) >= self.need)))
 
     def refuted(self, wealth: ClusterWealth) -> NDArray[np.bool_]:
         """Which hypotheses are refuted."""

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
+from numbers import Integral
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +58,7 @@ class Sample:
         ``"random"`` uses the rows in a random order fixed by the run's seed, so that a sorted file does no harm. The
         risk then covers this table only: rows added later change the order of all rows, and the errors of repeated
         looks add up. ``"file"`` keeps the order of the table, in which rows must be independent draws; then the risk
-        covers every look at a table to which rows are appended.
+        covers every look at a table to which rows are appended; of clusters, whole ones with ``max_cluster`` declared.
     values
         The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
         over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
@@ -167,9 +169,18 @@ class Sample:
         independent = (f"the {self.size:,} rows are independent draws from the population{order}",)
         return (
             *(independent if self.clustering is None else self.clustering.facts.assumptions(order)),
-            *((ONE_TABLE,) if alone else ()),
+            *self._looks_assumed(alone),
             *((self.note,) if self.note else ()),
         )
+
+    def _looks_assumed(self, alone: bool) -> tuple[str, ...]:
+        """What is assumed about further looks at the table."""
+        if self.clustering is None:
+            return (ONE_TABLE,) if alone else ()
+        facts = self.clustering.facts
+        if self.row_order == "random" or not (facts.declared or facts.weigh == "clusters"):
+            return (ONE_TABLE.partition(" (")[0],) if alone or self.row_order == "file" else ()
+        return (f"rows that are added are of values of {facts.column!r} that are not in the table yet",)
 
     @property
     def clusters(self) -> Clusters | None:
@@ -366,6 +377,10 @@ class Clustering:
     facts: Clusters
 
 
+LARGEST_CLUSTER = 2**53
+"""The most rows of a cluster that can be declared: larger numbers are not exact in double precision."""
+
+
 def _clustering(rows: Rows, cluster: str | None, weigh: str, max_cluster: int | None) -> Clustering | None:
     if weigh not in ("rows", "clusters"):
         raise UsageError(f"expected weigh='rows' or weigh='clusters', but got weigh={weigh!r}")
@@ -390,12 +405,15 @@ def _clustering(rows: Rows, cluster: str | None, weigh: str, max_cluster: int | 
     place = np.empty(len(first), dtype=np.intp)
     place[np.argsort(first, kind="stable")] = np.arange(len(first))
     seen = int(counts.max(initial=1))
-    if max_cluster is not None and (not isinstance(max_cluster, int) or max_cluster < seen):
+    declared: Any = max_cluster
+    whole = isinstance(declared, Integral) and not isinstance(declared, bool)
+    if declared is not None and not (whole and seen <= declared <= LARGEST_CLUSTER):
         raise UsageError(
             f"expected max_cluster as a whole number of at least {seen:,}, the rows of the largest {cluster!r} in the "
             f"table, but got {max_cluster!r}"
         )
-    facts = Clusters(cluster, len(first), seen if max_cluster is None else max_cluster, weigh, max_cluster is not None)
+    largest = seen if max_cluster is None else int(max_cluster)
+    facts = Clusters(cluster, len(first), largest, weigh, max_cluster is not None)
     return Clustering(place[codes].astype(np.intp), facts)
 
 

@@ -168,6 +168,9 @@ FEWEST = 20
 REPEATED = 0.1
 """The share of rows that may occur twice by accident."""
 
+NEARLY_UNIQUE = 0.4
+"""A column with this share of different values is taken for one whose values seldom coincide."""
+
 MORE_THAN_CHANCE = 5.0
 """How many times as many equal pairs there must be as if columns were independent."""
 
@@ -185,9 +188,12 @@ def signs_of_repeats(table: Table) -> tuple[str, ...]:
     codes = {name: _codes(part.column(name)) for name in part.names}
     for name, column in codes.items():
         different = int(column.max(initial=-1)) + 1
-        if names_a_unit(name) and FEWEST <= different <= part.rows // 2:
+        values = part.column(name)
+        fractional = values.dtype.kind == "f" and bool(np.any(values % 1.0 != 0.0, where=np.isfinite(values)))
+        if names_a_unit(name) and not fractional and FEWEST <= different <= part.rows // 2:
+            rows = f"{part.rows:,} rows" if part is table else f"{part.rows:,} of {table.rows:,} rows, drawn at random"
             remarks.append(
-                f"rows may belong together: {name!r} has {different:,} different values in {part.rows:,} rows. If rows "
+                f"rows may belong together: {name!r} has {different:,} different values in {rows}. If rows "
                 f"with the same value depend on each other, the stated risk is wrong: say so, cluster={name!r}"
             )
     together = np.zeros(part.rows, dtype=np.int64)
@@ -199,9 +205,10 @@ def signs_of_repeats(table: Table) -> tuple[str, ...]:
     fractions = any(
         values.dtype.kind == "f" and bool(np.any(np.isfinite(values) & (values != np.floor(values))))
         for values in (part.column(name) for name in part.names)
-    )
+    ) or any(int(column.max(initial=0)) + 1 > NEARLY_UNIQUE * part.rows for column in codes.values())
     copies = part is table and len(times) >= FEWEST and int(np.gcd.reduce(times)) > 1
-    by_chance = float(np.prod([np.sum((np.bincount(column) / part.rows) ** 2) for column in codes.values()]))
+    distinct = np.unique(together, return_index=True)[1]  # copies must not make copies likely
+    by_chance = float(np.prod([_coincidence(each[distinct]) for each in codes.values()]))
     pairs = float(times @ (times - 1.0)) / 2.0
     many = pairs > FEWEST + MORE_THAN_CHANCE * by_chance * part.rows**2 / 2.0
     if copies or (fractions and many and times[times > 1].sum() > REPEATED * part.rows):
@@ -210,6 +217,12 @@ def signs_of_repeats(table: Table) -> tuple[str, ...]:
             "draws: remove them, or name the column that says which rows belong together, cluster='...'"
         )
     return tuple(remarks)
+
+
+def _coincidence(codes: NDArray[np.int64]) -> float:
+    """The share of pairs that have the same value."""
+    counts, n = np.bincount(codes).astype(float), len(codes)
+    return float(counts @ (counts - 1.0)) / max(n * (n - 1.0), 1.0)
 
 
 def _codes(values: NDArray[Any]) -> NDArray[np.int64]:

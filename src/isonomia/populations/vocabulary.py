@@ -181,14 +181,17 @@ def is_identifier(name: str) -> bool:
 
 
 _UNITS = _words(
-    "customer client user patient subject person applicant account household family school pupil prompt item task "
-    "question session document case"
+    "customer cust client user patient subject person applicant borrower account household family school pupil student "
+    "teacher doctor hospital hotel store shop judge employee driver prompt item task question session visit "
+    "conversation document author"
 )
+_NUMBERING = _words("id ids uuid guid no nr num number key code name identifier")
 
 
 def names_a_unit(name: str) -> bool:
-    """Whether a name is that of a column that says which rows belong together: an identifier, or a kind of unit."""
-    return has_word(name, _UNITS) or has_word(name, _NUMBERS_OF_UNITS)
+    """Whether a name says which rows belong together: an identifier, a kind of unit, or a unit's number or name."""
+    words = set(words_in(name))
+    return has_word(name, _NUMBERS_OF_UNITS) or (bool(words & _UNITS) and words <= _UNITS | _NUMBERING)
 
 
 # What was predicted, decided, and what became of it ------------------------------------------------------------------

@@ -10,6 +10,8 @@ import pytest
 
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
+from isonomia.evidence.clusters import ClusterBatch, ClusterTests
+from isonomia.populations.protocol import clusters_of
 
 
 def visits(clusters: int = 120, each: int = 10, seed: int = 1, correlated: bool = True) -> dict[str, Any]:
@@ -182,3 +184,66 @@ def test_measure_has_intervals_for_clusters() -> None:
     assert all(
         row["impact_ratio"].low < row["impact_ratio"].value <= row["impact_ratio"].high for row in highest["sex"]
     )
+
+
+@pytest.mark.parametrize(
+    ("claim", "ranges"),
+    [
+        ("0.7 * P[one | sex == 'F'] + 0.1 * P[one | sex == 'M'] >= 0.8", {}),
+        ("E[x | sex == 'F'] - E[x | sex == 'M'] >= 0.2", {"x": (0.1, 0.3)}),
+    ],
+)
+def test_a_truth_in_a_corner_is_not_refuted_by_rounding(claim: str, ranges: dict[str, tuple[float, float]]) -> None:
+    sex = np.asarray(["F", "M"] * 120)
+    table = {"who": np.repeat(np.arange(60), 4), "sex": sex, "one": [True] * 240, "x": np.where(sex == "F", 0.3, 0.1)}
+    verdict = iso.check(claim, population=iso.Sample(table, cluster="who"), ranges=ranges, stop="all", seed=1)
+    assert verdict.answer != "violated"
+
+
+def test_numbers_that_are_none_refute_nothing() -> None:
+    tests = ClusterTests((0,), np.asarray([[1.0, 0.0]]), np.asarray([0.5]), 1.0, True, 0.05)
+    with np.errstate(invalid="ignore"):
+        assert not tests.run([ClusterBatch(np.asarray([[1.0]]), np.asarray([[np.nan]]), np.ones(1))]).any()
+
+
+def test_the_lower_limit_of_an_absolute_value_takes_its_risk_from_both_ends() -> None:
+    people = iso.Sample(visits(60), cluster="customer")
+    difference = "P[hired == 1 | sex == 'F'] - P[hired == 1 | sex == 'M']"
+    for data in (people, iso.Sample(visits(60))):
+        inner = iso.check(f"{difference} >= -0.9", population=data, delta=0.025, stop="all", seed=1).interval
+        wider = iso.check(f"{difference} >= -0.9", population=data, delta=0.05, stop="all", seed=1).interval
+        low, high = iso.check(
+            f"abs({difference}) <= 0.9", population=data, delta=0.05, stop="all", seed=1
+        ).interval or (1, 0)
+        assert inner is not None
+        assert wider is not None
+        assert low == pytest.approx(max(0.0, inner[0], -inner[1]), abs=1e-6)
+        assert high == pytest.approx(max(-wider[0], wider[1]), abs=1e-6)
+
+
+def test_a_table_of_clusters_that_grows_is_covered_only_as_far_as_it_can_be() -> None:
+    table = visits(20)
+    texts = {
+        options: " ".join(iso.Sample(table, cluster="customer", **dict(options)).assumptions)
+        for options in ((), (("order", "file"),), (("order", "file"), ("max_cluster", 12)))
+    }
+    assert "order='file'" not in texts[()]
+    assert "not checked again" in texts[(("order", "file"),)]
+    assert "not in the table yet" in texts[(("order", "file"), ("max_cluster", 12))]
+
+
+def test_the_largest_cluster_is_a_number_that_can_be_computed_with() -> None:
+    assert clusters_of(iso.Sample(visits(20), cluster="customer", max_cluster=np.int64(12))).largest == 12
+    for odd in (10**400, True, 12.5):
+        with pytest.raises(UsageError):
+            iso.Sample(visits(20), cluster="customer", max_cluster=odd)
+
+
+def test_columns_that_only_sound_like_units_get_no_remark() -> None:
+    rng = np.random.default_rng(0)
+    for name in ("user_tweeted", "person_age", "account_length", "customer_age", "item_price", "CaseOrder"):
+        assert iso.Sample({name: rng.integers(0, 60, 400), "x": rng.random(400)}).remarks == ()
+    for name in ("Hotel_Name", "cust_no", "student", "doctor_id", "conversation"):
+        assert iso.Sample({name: rng.integers(0, 60, 400), "x": rng.random(400)}).remarks
+    copied = {"x": np.tile(rng.random(15_000), 2), "sex": np.tile(rng.integers(0, 2, 15_000), 2)}
+    assert any("whole rows repeat" in remark for remark in iso.Sample(copied).remarks)

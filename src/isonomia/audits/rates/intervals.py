@@ -7,7 +7,7 @@ check's risk; where no bets can be made, from the confidence region that decides
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 
 import numpy as np
@@ -118,9 +118,12 @@ class Knowledge:
 
     def _interval(self, quantity: Quantity) -> tuple[float, float]:
         if isinstance(quantity, Extreme) and quantity.function == "abs":
-            # Linear quantities are quick, and an interval for a value gives one for its absolute value.
-            low, high = self._interval(quantity.arguments[0])
-            return max(0.0, low, -high), max(-low, high)
+            # Linear quantities are quick, and an interval for a value gives one for its absolute value. Where each end
+            # has the whole risk, either can be wrong for a value of 0; only one decides how large it is at most.
+            (inside,) = quantity.arguments
+            both = replace(self, delta=self.delta / 2.0) if inside in self.inversions else self
+            (least, most), (low, high) = both._interval(inside), self._interval(inside)
+            return max(0.0, least, -most), max(-low, high)
         found = self._mirrored(quantity) or self._inverted(quantity)
         if found is not None:
             self.found[quantity, self.delta] = found
