@@ -87,6 +87,9 @@ BENCHMARKS = (
 ELSEWHERE = {
     **dict.fromkeys(("nomos_images", "nomos_sounds", "nomos_texts", "nomos_games"), "part of nomos_table"),
     "agreement": "a trial of pictures against their verdicts, which passes or fails",
+    "budgets": "a trial of what each budget lets through, which passes or fails",
+    "clusters": "error rates by the thousand of rows that belong together, which take an hour",
+    "floors": "a trial of the lowest versions of dependencies, which passes or fails",
     "crash": "a trial of the store, which passes or fails",
     "growing": "a hundred thousand whole checks of growing tables, which take an hour",
     "guided": "twenty trainings of a policy, which take hours",

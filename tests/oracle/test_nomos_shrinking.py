@@ -46,7 +46,7 @@ def test_the_planted_violation_needs_more_than_one_feature() -> None:
 @pytest.mark.parametrize("enumerate", [True, False])
 def test_the_reported_counterexample_is_minimal(enumerate: bool) -> None:  # noqa: A002
     prop = iso.safety.robust(["a", "b", "c"], REACH, whole=True, enumerate=enumerate, stop_early=False)
-    verdict = iso.check(prop, planted, iso.Census(ROWS), seed=1, budget=None if enumerate else 2000)
+    verdict = iso.check(prop, planted, iso.Census(ROWS), seed=1, budget=None if enumerate else 20_000)
     expected = smallest()
     assert verdict.answer == "violated"
     assert {item["rows"]["x1"] for item in verdict.counterexamples} == set(expected)

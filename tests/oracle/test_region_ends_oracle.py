@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, rel_entr, xlogy
 
-from isonomia.evidence import region as module
+from isonomia.evidence import confidence_sequences
 from isonomia.evidence.region import MARGIN, LeafTally, Region
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Comparison, Quantity
@@ -198,6 +198,6 @@ def test_a_search_ends_whatever_the_function_does():
     functions += [lambda _: rough.random() * 2, lambda step: np.inf if step > 7 else 0.0]
     for function in functions:
         calls.clear()
-        end = module._crossing(looked(function), 1.0, 0.5)
+        end = confidence_sequences.crossing(looked(function), 1.0, 0.5)
         assert len(calls) <= 120
         assert end == np.inf or end in calls

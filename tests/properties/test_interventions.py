@@ -59,7 +59,9 @@ def features(draw: st.DrawFn, index: int) -> Feature:
     rise, fall = (draw(st.one_of(st.none(), st.integers(0, 2))) for _ in range(2))
     share = draw(st.one_of(st.none(), st.sampled_from([0.5, 1.0])))
     high = low + draw(st.integers(0, 3))
-    return Feature(name, "integer", low, high, actionable, draw(WAYS), rise, fall, share)
+    way = draw(WAYS)  # no limit against it
+    rise, share = (None, None) if way == "down" else (rise, share)
+    return Feature(name, "integer", low, high, actionable, way, rise, None if way == "up" else fall, share)
 
 
 @st.composite

@@ -52,6 +52,13 @@ if TYPE_CHECKING:
 
 __all__ = ["allowed", "register", "run"]
 
+FileSeed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER", help="The same seed gives the same answers; default: the file's, or derived from it."
+    ),
+]
+
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="AUDIT.toml", help="The audit file.", show_default=False)],
@@ -68,12 +75,7 @@ def run(
         Path | None,
         typer.Option(metavar="FOLDER", help="The folder of the records; .isonomia beside the file unless given."),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", help="The same seed gives the same answers; default: the file's, or derived from it."
-        ),
-    ] = None,
+    seed: FileSeed = None,
     jobs: Annotated[
         int | None,
         typer.Option(metavar="NUMBER", help="Properties to check at once; one for each core unless given."),
@@ -312,10 +314,8 @@ def register(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")] = Path(
         "registration.json"
     ),
-    seed: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="The seed of the run; default: the file's, or derived from it.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Overwrite an existing file.")] = False,
+    seed: FileSeed = None,
+    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Overwrite existing files.")] = False,
     trust_pickle: TrustPickle = False,
     allow_code: AllowAudit = False,
     allow_outside: AllowOutside = False,

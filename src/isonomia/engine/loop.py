@@ -527,7 +527,8 @@ def _refuse_changed(
         return
     samples = 0
     for plan in sorted(recalled, key=lambda plan: (plan.n, plan.index)):
-        again, before = keeping.pack(measure(plan)), recalled[plan]
+        with current_meter().untimed():
+            again, before = keeping.pack(measure(plan)), recalled[plan]
         if any(not _alike(again[name], before.get(name)) for name in again):
             raise changed_since(f"the {plan.n:,} samples of batch {plan.index}")
         samples += plan.n

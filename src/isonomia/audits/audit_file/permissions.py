@@ -442,7 +442,7 @@ def _digest(file: AuditFile) -> str:
     tables of people that the file names, which change often, and what Isonomia, Git and Python keep there.
     """
     own = str(file.folder.resolve()).encode(), file.text.encode()
-    return _digest_of(*own, *_code_parts(file), *_folder_parts(file.folder.resolve(), _tables(file)))
+    return _digest_of(*own, *_code_parts(file), *_folder_parts(file.folder.resolve(), _left_out(file)))
 
 
 _MOST_FILES, _MOST_BYTES = 10_000, 1 << 30
@@ -464,11 +464,11 @@ def _folder_parts(folder: Path, tables: Collection[Path]) -> Iterator[bytes]:
             yield sha256(path.read_bytes()).digest()
 
 
-def _tables(file: AuditFile) -> set[Path]:
-    """The tables of people that a file names, other than by a pattern."""
+def _left_out(file: AuditFile) -> set[Path]:
+    """The tables of people that a file names, other than by a pattern, and the memory of permissions."""
     entries = file.entries("population", "populations").values()
     named = [entry.get(key) for entry in entries for key in ("census", "sample")]
-    return {(file.folder / name).resolve() for name in named if isinstance(name, str)}
+    return {_memory().resolve(), *((file.folder / name).resolve() for name in named if isinstance(name, str))}
 
 
 def code_digest(file: AuditFile) -> str:

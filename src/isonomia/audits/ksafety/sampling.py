@@ -33,6 +33,7 @@ from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.seeds import batch_rng
 from isonomia.errors import IsonomiaError, UsageError
+from isonomia.models.meter import current_meter
 from isonomia.populations.domains import Domain
 from isonomia.records.verdict import Expression
 
@@ -248,7 +249,8 @@ class SampledCases:
         """A batch that was kept; until the whole check is kept, it is measured again for its violations."""
         batch = SampledBatch.unpack(entry)
         if not self.setup.finished:
-            self._note(self.draw(Plan(batch.index, batch.start, entry["n"], (1.0,)), batch.draws)[1])
+            with current_meter().untimed():  # it took its time when it was measured first
+                self._note(self.draw(Plan(batch.index, batch.start, entry["n"], (1.0,)), batch.draws)[1])
         return batch
 
     def absorb(self, state: RateState, batch: SampledBatch) -> RateState:

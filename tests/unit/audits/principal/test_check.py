@@ -30,7 +30,10 @@ def test_a_world_that_is_unfair_by_construction_is_found_out(definition: Any) ->
     verdict = iso.check(fairness(definition=definition), population=iso.Generator(drawing(UNFAIR)), seed=1)
     assert (verdict.answer, verdict.risk, verdict.method) == ("violated", 0.05, "bets")
     assert verdict.samples < 2000
-    assert any("prediction=1 is more frequent with sex='M' than with sex='F'" in remark for remark in verdict.remarks)
+    # The gap is told from guaranteed limits, and those of a sample as small as this cover both directions.
+    unknown = "which one is unfair is not known" if definition == 1 else "does not show which way it goes"
+    assert any(unknown in remark for remark in verdict.remarks)
+    assert not any("the gap is at least" in remark for remark in verdict.remarks)
 
 
 def test_the_direction_is_the_other_one_where_the_values_are_declared_the_other_way_round() -> None:
@@ -62,7 +65,8 @@ def test_only_the_unfair_subgroup_is_named() -> None:
     answers = {item["where"]["school"]: item["answer"] for item in verdict.details["subgroups"]}
     assert verdict.answer == "violated"
     assert answers == {"fair": "undecided", "unfair": "violated"}
-    assert any(remark.startswith("school='unfair': prediction=1") for remark in verdict.remarks)
+    assert any(remark.startswith("school='unfair': ") for remark in verdict.remarks)
+    assert not any(remark.startswith("school='fair': ") for remark in verdict.remarks)
     assert any("Holm" in remark for remark in verdict.remarks)
 
 
