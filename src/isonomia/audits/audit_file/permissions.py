@@ -449,12 +449,13 @@ _MOST_FILES, _MOST_BYTES = 10_000, 1 << 30
 """How much below a folder is gone through for a permission that is remembered: a few seconds."""
 
 
-def _folder_parts(folder: Path, tables: Collection[Path]) -> Iterator[bytes]:
+def _folder_parts(folder: Path, left_out: Collection[Path]) -> Iterator[bytes]:
     size, number = 0, 0
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in {FOLDER, ".git", "__pycache__"})
+        below = sorted(name for name in folders if name not in {FOLDER, ".git", "__pycache__"})
+        folders[:] = [name for name in below if Path(place) / name not in left_out]
         for path in (Path(place) / name for name in sorted(names)):
-            if path in tables or not path.is_file():
+            if path in left_out or not path.is_file():
                 continue
             size, number = size + path.stat().st_size, number + 1
             if number > _MOST_FILES or size > _MOST_BYTES:
@@ -465,10 +466,10 @@ def _folder_parts(folder: Path, tables: Collection[Path]) -> Iterator[bytes]:
 
 
 def _left_out(file: AuditFile) -> set[Path]:
-    """The tables of people that a file names, other than by a pattern, and the memory of permissions."""
+    """The tables of people that a file names, other than by a pattern, and what Isonomia keeps of its own."""
     entries = file.entries("population", "populations").values()
     named = [entry.get(key) for entry in entries for key in ("census", "sample")]
-    return {_memory().resolve(), *((file.folder / name).resolve() for name in named if isinstance(name, str))}
+    return {_memory().parent.resolve(), *((file.folder / name).resolve() for name in named if isinstance(name, str))}
 
 
 def code_digest(file: AuditFile) -> str:
@@ -572,10 +573,8 @@ def _shadows(folders: Sequence[Path]) -> list[str]:
 
 def _is_installed(name: str, folders: Sequence[Path]) -> bool:
     """Whether there is such a module anywhere but in some folders; nothing is imported to find out."""
-    if name in sys.stdlib_module_names:
-        return True
     elsewhere = [place for place in sys.path if place and Path(place).resolve() not in folders]
-    return PathFinder.find_spec(name, elsewhere) is not None
+    return name in sys.stdlib_module_names or PathFinder.find_spec(name, elsewhere) is not None
 
 
 def _below(name: str, folders: Sequence[Path]) -> list[Path]:
