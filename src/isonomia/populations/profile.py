@@ -189,7 +189,7 @@ def signs_of_repeats(table: Table) -> tuple[str, ...]:
     for name, column in codes.items():
         different = int(column.max(initial=-1)) + 1
         values = part.column(name)
-        fractional = values.dtype.kind == "f" and bool(np.any(values % 1.0 != 0.0, where=np.isfinite(values)))
+        fractional = values.dtype.kind == "f" and bool(np.any(values[np.isfinite(values)] % 1.0 != 0.0))
         if names_a_unit(name) and not fractional and FEWEST <= different <= part.rows // 2:
             rows = f"{part.rows:,} rows" if part is table else f"{part.rows:,} of {table.rows:,} rows, drawn at random"
             remarks.append(

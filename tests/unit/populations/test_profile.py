@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.populations.profile import ColumnProfile, profile_of
+from isonomia.populations.profile import ColumnProfile, profile_of, signs_of_repeats
 from isonomia.populations.table import Table
 
 
@@ -72,3 +72,10 @@ def test_a_column_tells_people_apart_by_its_name_or_by_texts_that_all_differ() -
     assert not profile([1, 1, 1, 2, 2, 2], "id").identifier
     assert profile([f"t{j}" for j in range(21)]).identifier
     assert not profile([f"t{j}" for j in range(20)]).identifier
+
+
+def test_a_number_column_with_infinite_values_is_looked_at_without_a_warning() -> None:
+    rng = np.random.default_rng(1)
+    table = Table.of({"income": np.where(rng.random(100) < 0.5, np.inf, rng.random(100)), "y": rng.integers(0, 2, 100)})
+    signs = signs_of_repeats(table)
+    assert not any("income" in sign for sign in signs)
