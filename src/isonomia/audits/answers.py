@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from isonomia.engine.journal import Blank, Entry, Journal, ReadOnly
 from isonomia.engine.seeds import batch_rng, root
 from isonomia.models.checked import ask
+from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import charge
 from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
@@ -90,7 +91,7 @@ class Asker:
             charge(table.rows)  # the run that is resumed sent them, and its budget goes on
             answer, watch = unpacked(kept), watch_on(self.model)
             if watch is not None and not isinstance(self.journal, ReadOnly):
-                watch.expect(table, answer)
+                watch.expect(table, answer, vectors=isinstance(self.model, VectorAnswers))
             return answer
         answer = self._remembered(number, table, want_score, want_prediction)
         self.journal.keep(f"answer {number}", lambda: packed(answer))
@@ -493,7 +494,8 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
 
 def _unpacked(entry: dict[str, Any]) -> NDArray[Any]:
     if "values" in entry:
-        return np.fromiter(entry["values"], dtype=object, count=len(entry["values"]))
+        values = [tuple(value) if isinstance(value, list) else value for value in entry["values"]]
+        return np.fromiter(values, dtype=object, count=len(values))
     dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
     size = dtype.itemsize * prod(shape)
     data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"]), max(size, 1))

@@ -7,16 +7,17 @@ decoded once; they do not depend on the number of workers. Counts are added in t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from isonomia.audits.answers import Asker
-from isonomia.engine.journal import Entry, Journal, once
+from isonomia.audits.answers import Asker, packed, unpacked
+from isonomia.engine.journal import Entry, Journal
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.protocol import Model
-from isonomia.models.wrappers import watch
+from isonomia.models.steady import MAX_AGAIN, Handed, Steady, spread_evenly
+from isonomia.models.wrappers import watch, watch_on
 from isonomia.populations.finite import Census
 from isonomia.populations.streaming import LongTable
 
@@ -77,7 +78,7 @@ def by_workers(
     watched = asker is not None and asker.model is not asker.workers
     told = _Told(counter.count, counter.context, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
-    return _pieces(pool, Shared(told, name), table, counter, journal)
+    return _pieces(pool, Shared(told, name), table.pieces(LEAST), counter, journal, asker)
 
 
 def fingerprint_by_workers(pool: Pool | None, population: Any) -> None:
@@ -99,33 +100,86 @@ def _column_values(table: LongTable, names: Sequence[str]) -> list[bytes]:
 
 
 def _pieces(
-    pool: Pool, shared: Shared, table: LongTable, counter: Counter[Any, Counts], journal: Journal
+    pool: Pool,
+    shared: Shared,
+    edges: Sequence[tuple[int, int]],
+    counter: Counter[Any, Counts],
+    journal: Journal,
+    asker: Asker | None,
 ) -> Iterator[tuple[int, Counts]]:
-    edges = table.pieces(LEAST)
+    """Each piece, from the journal or by a worker; in the end other workers repeat some questions.
+
+    Where some pieces are in the journal, some of their rows are asked about again before new ones are begun.
+    """
+    told: _Told[Any, Counts] = shared.value
+    watched = None if asker is None or not told.watched else watch_on(asker.model)
     keys = {piece: f"answer of rows {piece[0]} to {piece[1]}" for piece in edges}
     kept = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
     left = [piece for piece in edges if piece not in kept]
+    if watched is not None and left:
+        for (start, _), entry in kept.items():
+            for row, answer in _noted_answers(entry, -(-MAX_AGAIN // len(kept))):
+                first, asked = start + row, Asker(watched, _OneAnswer(answer))
+                told.count(told.context, asked, Census(told.table), first, first + 1)
+        watched.settle()
     tasks = pool.begin(_count_piece, shared, left, [stop - start for start, stop in left])
-    fresh = _metered(tasks)
+    fresh, handed = tasks.results(), list[Handed]()
     try:
         for piece in edges:
-            counts = counter.unpack(kept[piece]) if piece in kept else next(fresh)
-            once(journal, keys[piece], partial(counter.pack, counts))
+            if piece in kept:
+                counts = counter.unpack(kept[piece])
+            else:
+                counts, queries, noted = next(fresh)
+                count(*queries)
+                handed += [] if noted is None else [noted]
+                journal.keep(keys[piece], partial(_packed_piece, counter, counts, noted))
             yield piece[1] - piece[0], counts
+        if watched is not None:
+            watched.take_over(handed)
     finally:
         tasks.drop()
 
 
-def _metered(tasks: Tasks) -> Iterator[Any]:
-    """The counts of each piece; the check is charged for the rows that the worker sent."""
-    for counts, rows in tasks.results():
-        count(*rows)
-        yield counts
+def _packed_piece(counter: Counter[Any, Counts], counts: Counts, handed: Handed | None) -> Entry:
+    """A piece as the journal keeps it: its counts, and the answers about some of its rows."""
+    entry = dict(counter.pack(counts))
+    if handed is not None and handed.noted and (rows := handed.noted[0].rows) is not None:
+        entry["noted"] = {"rows": rows.tolist(), **packed(handed.noted[0].answer)}
+    return entry
 
 
-def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int]]:
-    """What a worker does with one piece: its counts, and how many rows it sent to the model, some of them twice."""
-    model = None if told.model is None else watch(told.model) if told.watched else told.model
+def _noted_answers(entry: Entry, most: int) -> Iterator[tuple[int, Entry]]:
+    """The answers about at most so many rows of a piece that was kept, each with the number of its row."""
+    noted = entry.get("noted", {"rows": []})
+    for place in spread_evenly(len(noted["rows"]), most):
+        answer = unpacked(noted)
+        prediction, score = (
+            None if values is None else values[place : place + 1] for values in (answer.prediction, answer.score)
+        )
+        yield noted["rows"][place], packed(replace(answer, prediction=prediction, score=score))
+
+
+@dataclass(frozen=True, slots=True)
+class _OneAnswer:
+    """A journal of the answer to the first question; nothing is added to it."""
+
+    entry: Entry
+
+    def recall(self, key: str) -> Entry | None:
+        return self.entry if key == "answer 0" else None
+
+    def keep(self, key: str, make: Callable[[], Entry]) -> None:
+        pass
+
+
+def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int], Handed | None]:
+    """What a worker does with one piece: its counts, how many rows it sent to the model, and some of these rows.
+
+    It repeats questions by itself, too, so that a model which answers at random is found early.
+    """
+    model = told.model
+    noting = Steady(watch(model), hands_over=MAX_AGAIN) if model is not None and told.watched else None
     with metering(None) as meter:
-        counts = told.count(told.context, None if model is None else Asker(model), Census(told.table), *piece)
-    return counts, meter.sent
+        asker = None if model is None else Asker(noting or model)
+        counts = told.count(told.context, asker, Census(told.table), *piece)
+    return counts, meter.sent, None if noting is None else noting.handed()

@@ -27,7 +27,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.tensors import host, namespace
 from isonomia.spec.tree import Value
 
-__all__ = ["OutputDecoder", "VectorAnswers", "classes_from"]
+__all__ = ["OutputDecoder", "VectorAnswers", "classes_from", "vectors_from"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +192,17 @@ class VectorAnswers(AroundModel):
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """The model's answer as a prediction, whether the model calls it score or prediction."""
         del want_score, want_prediction
-        given = send(self.model, table, want_score=True, want_prediction=False)
-        raw = given.score
-        if raw is None:
-            raw = send(self.model, table, want_score=False, want_prediction=True).prediction
-        array = array_from(raw)
+        array = vectors_from(self.model, table)
         if array.ndim != 2:
             return Answer(prediction=array)
         column = np.empty(len(array), dtype=object)
         column[:] = [tuple(row) for row in array.tolist()]
         return Answer(prediction=column)
+
+
+def vectors_from(model: Model, table: Table) -> NDArray[Any]:
+    """A model's numbers for each row, whether it calls them score or prediction."""
+    raw = send(model, table, want_score=True, want_prediction=False).score
+    if raw is None:
+        raw = send(model, table, want_score=False, want_prediction=True).prediction
+    return array_from(raw)

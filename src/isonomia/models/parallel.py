@@ -102,9 +102,10 @@ def worker_name() -> str:
     return f"{node()} {os.getpid()}"
 
 
-PAUSE, TRIES = 0.05, 40
-"""How long, in seconds, a worker waits that is not to answer, and how often another one is looked for. Where none is
-found, as where there is only one, the same worker answers again; it changes which disagreements are noticed."""
+PAUSE, TRIES, FURTHER_TRIES = 0.05, 40, 2
+"""How long, in seconds, a worker waits that is not to answer, and how often another one is looked for, the first time
+and after none was found. Where none is found, as where there is only one, the same worker answers again; it changes
+which disagreements are noticed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +131,7 @@ class Spread(AroundModel):
     _begun: dict[int, tuple[Question, Tasks]] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
     _last: list[NDArray[np.str_]] = field(default_factory=list, repr=False)
+    _in_vain: list[str] = field(default_factory=list, repr=False)
 
     def begin(self, table: Table, want_score: bool, want_prediction: bool) -> None:
         """Let the workers start on a table that will be needed soon."""
@@ -182,7 +184,8 @@ class Spread(AroundModel):
         return Answer(prediction, score, together.classes)
 
     def _elsewhere(self, question: Question, avoided: str) -> Answer:
-        for _ in range(TRIES if self.pool.workers > 1 else 0):
+        tries = FURTHER_TRIES if self._in_vain else TRIES
+        for _ in range(tries if self.pool.workers > 1 else 0):
             # Two at once: while the worker that is not to answer has one of them, another worker gets the other.
             begun = [
                 self.pool.begin(answer_elsewhere, self._model(), [(question, avoided)], [question[0].rows])
@@ -191,6 +194,7 @@ class Spread(AroundModel):
             found: list[Answer] = [answer for tasks in begun for answer in tasks.results() if answer is not None]
             if found:
                 return found[0]
+        self._in_vain.append(avoided)
         answer: Answer
         ((_, answer),) = self.pool.begin(answer_part, self._model(), [question], [question[0].rows]).results()
         return answer

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ChangingModelError
 from isonomia.models.checked import array_from, first_change
+from isonomia.models.decoder import vectors_from
 from isonomia.models.meter import current_meter, send
-from isonomia.models.parallel import Spread
+from isonomia.models.parallel import Spread, worker_name
 from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tensors import host, is_tensor
 
-__all__ = ["Steady"]
+__all__ = ["Handed", "Steady", "spread_evenly"]
 
 MAX_AGAIN = 32
 """The most rows that are asked about again at one time."""
@@ -32,18 +33,43 @@ _ADVICE = "Fix this (set its seed, switch it to evaluation), or, "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """Rows that the model was asked about, what was wanted, its answer, and which workers gave it, if that is known."""
+    """Rows that the model was asked about, what was wanted, its answer, and which workers gave it, if that is known.
+
+    With ``vectors``, the prediction of each row is several numbers, whatever the model calls them. Where these are some
+    rows of a batch, ``rows`` says which.
+    """
 
     table: Table
     want_score: bool
     want_prediction: bool
     answer: Answer
     workers: NDArray[np.str_] | None = None
+    vectors: bool = False
+    rows: NDArray[np.intp] | None = None
 
     @property
     def form(self) -> tuple[Any, ...]:
         """What questions must have in common to be asked together."""
         return self.want_score, self.want_prediction, self.table.kind, self.table.names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handed:
+    """What a worker that asks the model by itself hands to the watch of the process that gave it the work.
+
+    Attributes
+    ----------
+    asked
+        How many rows it asked about.
+    noted
+        Some of these rows, with their answers.
+    expected
+        Rows that it did not ask about, with an earlier run's answers.
+    """
+
+    asked: int
+    noted: tuple[_Question, ...]
+    expected: tuple[_Question, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +82,8 @@ class Steady(AroundModel):
     with probability q is found with probability ``1 - (1 - q) ** again``.
 
     Where worker processes answer, another worker repeats a row than the one that answered first, so that workers with
-    different models are found.
+    different models are found. A worker that asks the model by itself, about cases, points or pieces of a table, notes
+    some rows of each piece of work (``hands_over``), and the watch of its caller has them repeated.
 
     Rows are repeated in reverse order. If the first batches have only a row or two each, their first 8 rows are
     repeated together, so that a model which compares the rows of a batch is found before a check can end.
@@ -70,13 +97,17 @@ class Steady(AroundModel):
         The model.
     asked, again
         How many rows it was asked about, and how many of them again.
+    hands_over
+        In a worker: how many rows are noted for the caller's watch, and none is repeated here. 0 elsewhere.
     """
 
     model: Model
     asked: int = 0
     again: int = 0
+    hands_over: int = 0
     _due: int = 1
     _expected: list[_Question] = field(default_factory=list, repr=False)
+    _noted: list[_Question] = field(default_factory=list, repr=False)
     _earlier: _Question | None = field(default=None, repr=False)
     _first: list[_Question] | None = field(default_factory=list, repr=False)  # until they were asked about together
 
@@ -90,9 +121,46 @@ class Steady(AroundModel):
         """
         self.settle()
         answer = send(self.model, table, want_score=want_score, want_prediction=want_prediction)
-        self.asked += table.rows
         workers = self.model.last_workers if isinstance(self.model, Spread) else None
         question = _Question(table, want_score, want_prediction, answer, workers)
+        if self.hands_over:
+            self.asked += table.rows
+            _add_rows(self._noted, question, self.hands_over)
+        else:
+            self._heard(question, table.rows)
+        return answer
+
+    def handed(self) -> Handed:
+        """What the caller's watch gets."""
+        name = worker_name()
+        noted = tuple(replace(asked, workers=np.full(asked.table.rows, name)) for asked in self._noted)
+        return Handed(self.asked, noted, tuple(self._expected))
+
+    def take_over(self, handed: Sequence[Handed]) -> None:
+        """Count the rows that workers asked about by themselves, and have other workers repeat some of them.
+
+        Raises
+        ------
+        ChangingModelError
+            As for :meth:`answer`.
+        """
+        for part in handed:
+            for question in part.expected:
+                _add_rows(self._expected, question, MAX_AGAIN)
+        asked, noted = sum(part.asked for part in handed), [question for part in handed for question in part.noted]
+        if not asked:
+            return
+        self.settle()
+        together = _joined(noted)
+        if together is None:
+            self.asked += asked
+            return
+        here = not isinstance(self.model, Spread) or self.model.pool.executing.here
+        self._heard(replace(together, workers=None) if here else together, asked)
+
+    def _heard(self, question: _Question, rows: int) -> None:
+        """Ask again where that is due; the question is about some or all of the rows that were asked about."""
+        self.asked += rows
         if self.asked >= self._due:
             self._due = max(_SECOND, _GROWTH * self.asked)
             self._ask_again(question)
@@ -101,27 +169,27 @@ class Steady(AroundModel):
             if self.asked >= FIRST_AGAIN:
                 first, self._first = self._first, None
                 self._ask_together(first)
-        return answer
 
-    def expect(self, table: Table, answer: Answer) -> None:
+    def expect(self, table: Table, answer: Answer, *, vectors: bool = False) -> None:
         """Ask about some rows of a table, before anything else, to see whether it still gives an earlier run's answer.
 
-        Of all the tables that are expected, the first ``MAX_AGAIN`` rows are asked about.
+        Of all the tables that are expected, ``MAX_AGAIN`` rows are asked about.
         """
-        left = MAX_AGAIN - sum(question.table.rows for question in self._expected)
-        if left > 0:
-            asked = _Question(table, answer.score is not None, answer.prediction is not None, answer)
-            question = _some_rows(asked, np.arange(min(left, table.rows)))
-            self._expected += [] if question is None else [question]
+        if vectors and answer.prediction is not None:
+            answer = replace(answer, prediction=np.asarray(answer.prediction.tolist()))
+        asked = _Question(table, answer.score is not None, answer.prediction is not None, answer, vectors=vectors)
+        _add_rows(self._expected, asked, self.hands_over or MAX_AGAIN)
 
     def settle(self) -> None:
-        """Ask about the rows whose answers are expected.
+        """Ask about the rows whose answers are expected; in a worker, that is left to the caller's watch.
 
         Raises
         ------
         ChangingModelError
             When an answer is not the expected one.
         """
+        if self.hands_over:
+            return
         expected, self._expected = self._expected, []
         for question in expected:
             self._compare(question, "Begin a new run, without --resume, or ")
@@ -130,25 +198,17 @@ class Steady(AroundModel):
         """Ask again about the rows of several batches, in a single batch."""
         if len(first) == 1 or self.again >= FIRST_AGAIN:
             return
-        form = first[-1].form
-        parts = [_some_rows(asked, np.arange(asked.table.rows)) for asked in first]
-        alike = [part for part in parts if part is not None and part.form == form]
-        if not alike or len({part.answer.classes for part in alike}) > 1:
+        together = _joined(first)
+        if together is None:
             return
-        answers: list[Any] = []
-        for what in ("prediction", "score"):
-            values = [getattr(part.answer, what) for part in alike]
-            answers.append(None if any(value is None for value in values) else np.concatenate(values))
-        together = joined([part.table for part in alike])
-        rows = np.arange(together.rows)[-(FIRST_AGAIN - self.again) :]
-        answer = Answer(answers[0], answers[1], alike[0].answer.classes)
-        sample = _some_rows(replace(first[-1], table=together, answer=answer, workers=None), rows[::-1])
+        rows = np.arange(together.table.rows)[-(FIRST_AGAIN - self.again) :]
+        sample = _some_rows(together, rows[::-1])
         if sample is not None:
             self._compare(sample)
 
     def _ask_again(self, asked: _Question) -> None:
         count = min(MAX_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
-        rows = np.unique(np.linspace(0, asked.table.rows - 1, count).astype(np.intp))
+        rows = spread_evenly(asked.table.rows, count)
         # Never the whole batch, in which every row would be among the same rows as before.
         sample = _some_rows(asked, rows[:0:-1] if 1 < len(rows) == asked.table.rows else rows[::-1])
         if sample is None:
@@ -167,7 +227,9 @@ class Steady(AroundModel):
                     return
                 question = fewer
             wanted = {"want_score": question.want_score, "want_prediction": question.want_prediction}
-            if question.workers is not None and isinstance(self.model, Spread):
+            if question.vectors:
+                again = Answer(prediction=vectors_from(self.model, question.table))
+            elif question.workers is not None and isinstance(self.model, Spread):
                 again = self.model.answer_elsewhere(question.table, question.workers, **wanted)
             else:
                 again = send(self.model, question.table, **wanted)
@@ -181,6 +243,38 @@ class Steady(AroundModel):
                 f"{', or two workers have different models' if question.workers is not None else ''}. "
                 f"{advice}if it is meant to answer at random, say so: random_model=True."
             )
+
+
+def _add_rows(questions: list[_Question], asked: _Question, most: int) -> None:
+    """Add rows of a question, evenly spread, to questions that are about at most so many rows together."""
+    left = most - sum(question.table.rows for question in questions)
+    if left > 0:
+        question = _some_rows(asked, spread_evenly(asked.table.rows, left))
+        questions += [] if question is None else [question]
+
+
+def spread_evenly(rows: int, most: int) -> NDArray[np.intp]:
+    """At most so many of the numbers from 0 up to, but not including, ``rows``."""
+    return np.unique(np.linspace(0, rows - 1, min(rows, most)).astype(np.intp))
+
+
+def _joined(questions: Sequence[_Question]) -> _Question | None:
+    """One question about the rows of several, of those that have the form of the last; ``None`` if they do not fit."""
+    parts = [_some_rows(asked, np.arange(asked.table.rows)) for asked in questions]
+    alike = [part for part in parts if part is not None and part.form == questions[-1].form]
+    if not alike or len({part.answer.classes for part in alike}) > 1:
+        return None
+    answers: list[Any] = []
+    for what in ("prediction", "score"):
+        values = [getattr(part.answer, what) for part in alike]
+        answers.append(None if any(value is None for value in values) else np.concatenate(values))
+    workers = [part.workers for part in alike if part.workers is not None]
+    return replace(
+        alike[-1],
+        table=joined([part.table for part in alike]),
+        answer=Answer(answers[0], answers[1], alike[0].answer.classes),
+        workers=np.concatenate(workers) if len(workers) == len(alike) else None,
+    )
 
 
 def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
@@ -197,4 +291,4 @@ def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
         return None
     answer = Answer(parts.get("prediction"), parts.get("score"), asked.answer.classes)
     workers = None if asked.workers is None else asked.workers[rows]
-    return _Question(asked.table.take(rows), asked.want_score, asked.want_prediction, answer, workers)
+    return replace(asked, table=asked.table.take(rows), answer=answer, workers=workers, rows=rows)

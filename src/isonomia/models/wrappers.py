@@ -50,6 +50,7 @@ from isonomia.models.answer_store import (
     signature,
 )
 from isonomia.models.checked import ask, first_change
+from isonomia.models.decoder import VectorAnswers
 from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
@@ -442,4 +443,4 @@ def _can_be_pickled(estimator: object) -> bool:
     return True
 
 
-_Wrapper = Cached | Guarded | Spread | Steady | WithoutOutcome
+_Wrapper = Cached | Guarded | Spread | Steady | VectorAnswers | WithoutOutcome

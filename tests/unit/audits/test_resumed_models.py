@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
+from isonomia.audits.protocol import Check
 from isonomia.engine.observer import Silent
 from isonomia.errors import ChangingModelError
 from isonomia.interventions import Feature, Interventions
@@ -69,6 +72,55 @@ def model(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return WEIGHTS(table)
 
 
+def policy(observed: NDArray[Any]) -> NDArray[Any]:
+    """A model with two numbers for each row."""
+    WEIGHTS.asked += len(observed)
+    return np.stack([observed[:, 0] - WEIGHTS.cut, np.ones(len(observed))], axis=1)
+
+
+def by_class(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """A model with a score for each of two classes."""
+    score = 1 / (1 + np.exp(WEIGHTS.cut / 10 - np.asarray(table["points"]) / 10))
+    return np.stack([1 - score, score], axis=1)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A game of one step, whose action is two numbers."""
+
+    steps: int = 1
+    continuous: bool = True
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def states(self, seeds: Sequence[int]) -> Mapping[str, NDArray[Any]]:
+        return {"points": np.array(list(seeds)) % 100}
+
+    def make(self) -> list[float]:
+        return [0.0]
+
+    def begin(self, environment: list[float], state: Mapping[str, Any], rng: np.random.Generator) -> NDArray[Any]:
+        environment[0] = float(state["points"]) + 0.01 * rng.random()
+        return np.array(environment)
+
+    def step(self, environment: list[float], prediction: Any) -> tuple[NDArray[Any], float, bool, bool]:
+        return np.array(environment), prediction[0], True, False
+
+    def won(self, environment: list[float], ending: Any) -> bool:
+        del environment
+        return bool(ending.total > -1_000)
+
+
+class Worker(Executor):
+    """A worker that is elsewhere as far as anybody can see: everything is packed and unpacked."""
+
+    _max_workers = 1
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
 def killed_at(key: str) -> Callable[[str], bool]:
     return lambda other: other == key
 
@@ -80,6 +132,12 @@ RISING = iso.safety.property(
 FEW = iso.Census({key: column[:40] for key, column in PEOPLE.items()})
 RESPONSIVE = iso.Responsiveness(CHANGES, 1, at_least=0.45, most_listed=0)
 
+WINS = iso.safety.property(
+    "input s1; output o1; { o1 = play(s1, 11) } ensures o1 == 1 in 99% of cases;", enumerate=False
+)
+GAMES = iso.Games(Walk(), seeds=600)
+PRINCIPAL = iso.PrincipalFairness(attribute="sex", outcome="passed", within=0.1)
+
 CASES: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "rates": ("P[prediction == 1 | sex == 'F'] >= 0.48", iso.Sample(PEOPLE), {"delta": 1e-6}, "batch 60"),
     "large batches": ("P[prediction == 1] >= 0.489", iso.Sample(PEOPLE), {"growth": 4.0}, "batch 2"),
@@ -89,8 +147,25 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         {"budget": 3_000},
         "batch 3",
     ),
+    "k-safety, by workers": (RISING, iso.Sample(PEOPLE), {"budget": 3_000, "executor": Worker()}, "batch 3"),
+    "two numbers a row": (WINS, GAMES, {"budget": 5_000}, "batch 2"),
+    "two numbers a row, by workers": (WINS, GAMES, {"budget": 5_000, "executor": Worker()}, "batch 2"),
+    "two classes": (
+        "E[score] <= 0.52",
+        iso.Sample(PEOPLE),
+        {"ranges": {"score": (0, 1)}, "delta": 1e-4},
+        "batch 30",
+    ),
+    "every row": ("P[prediction == 1] >= 0.1", "folder", {"executor": "threads:2"}, "answer of rows 1500 to 2000"),
+    "every row, elsewhere": (
+        "P[prediction == 1] >= 0.1",
+        "folder",
+        {"executor": Worker()},
+        "answer of rows 500 to 1000",
+    ),
+    "principal, every row": (PRINCIPAL, "folder", {"executor": Worker()}, "answer of rows 1000 to 1500"),
     "principal": (
-        iso.PrincipalFairness(attribute="sex", outcome="passed", within=0.1),
+        PRINCIPAL,
         iso.Sample(PEOPLE),
         {"delta": 1e-4, "budget": 2_900},
         "batch 40",
@@ -99,22 +174,44 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    where = tmp_path_factory.mktemp("people")
+    parquet.write_table(pa.table(PEOPLE), where / "0.parquet", row_group_size=500)
+    FOLDER[:] = [where]
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isonomia.audits.pieces.LEAST", 400)
+
+
+FOLDER: list[Path] = []
+
+
+def new(name: str) -> Check[Any]:
+    prop, people, options, _ = CASES[name]
+    asked = policy if people is GAMES else by_class if name == "two classes" else model
+    return new_check(prop, asked, iso.Census(FOLDER[0]) if people == "folder" else people, seed=1, **options)
+
+
 def begin(name: str) -> dict[str, Any]:
     """The entries of a check that was killed half-way."""
-    prop, people, options, last = CASES[name]
+    *_, last = CASES[name]
     WEIGHTS.cut = 50
     entries: dict[str, Any] = {}
-    check = new_check(prop, model, people, seed=1, **options)
     try:
-        run_check(check.with_journal(Notebook(entries, killed_at(last))), Silent())
+        run_check(new(name).with_journal(Notebook(entries, killed_at(last))), Silent())
     except Killed:
         return entries
     raise AssertionError("it was not killed")
 
 
 def resume(name: str, entries: dict[str, Any]) -> iso.Verdict:
-    prop, people, options, _ = CASES[name]
-    return run_check(new_check(prop, model, people, seed=1, **options).with_journal(Notebook(dict(entries))), Silent())
+    return run_check(new(name).with_journal(Notebook(dict(entries))), Silent())
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -128,11 +225,12 @@ def test_a_check_does_not_go_on_with_a_model_that_changed(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_check_goes_on_with_the_same_model_and_asks_at_least_32_rows_again(name: str) -> None:
-    prop, people, options, _ = CASES[name]
     entries = begin(name)
-    whole = iso.check(prop, model, people, seed=1, **options)
+    whole = run_check(new(name), Silent())
     again = resume(name, entries)
     assert (again.answer, again.samples, again.expressions) == (whole.answer, whole.samples, whole.expressions)
+    assert again.repeated is not None
+    assert again.repeated >= 32
 
 
 def test_at_least_32_rows_are_asked_about_again() -> None:

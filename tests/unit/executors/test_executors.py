@@ -341,7 +341,9 @@ def test_an_error_about_people_who_were_asked_ahead_in_vain_does_not_count() -> 
 
 
 class _Inline(Executor):
-    """Workers that are elsewhere as far as anybody can see: everything is packed and unpacked."""
+    """A worker that is elsewhere as far as anybody can see: everything is packed and unpacked."""
+
+    _max_workers = 1
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -539,7 +541,7 @@ def test_workers_draw_the_portions_of_a_round() -> None:
     drawn = []
 
     def noted(told: Any, item: Any) -> Any:
-        drawn.append(item[1:])
+        drawn.append(item[1:4])
         return whole(told, item)
 
     with pytest.MonkeyPatch.context() as patch:

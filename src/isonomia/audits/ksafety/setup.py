@@ -35,7 +35,7 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import current_meter
-from isonomia.models.wrappers import Steady
+from isonomia.models.wrappers import watch_on
 from isonomia.populations.abducted import Abducted
 from isonomia.populations.domains import Domain, Function
 from isonomia.populations.domains.protocol import as_function
@@ -165,10 +165,7 @@ class Setup:
         self._askers += [] if asker is None else [asker]
         workers = None
         if self._told is not None and check.pool is not None:
-            watched = isinstance(check.model, Steady)
-            nobody: Any = None
-            watch = Steady(nobody) if watched else None
-            workers = CaseWorkers(check.pool, self._told, journal, model, watch, self._spread)
+            workers = CaseWorkers(check.pool, self._told, journal, model, watch_on(check.model), self._spread)
         return Runner(program, asker, check.prop.seconds, self._draws, workers, check.random_model)
 
     @property

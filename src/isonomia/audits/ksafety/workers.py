@@ -40,7 +40,7 @@ from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
-from isonomia.models.wrappers import Steady
+from isonomia.models.steady import MAX_AGAIN, Handed, Steady
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
 
@@ -114,11 +114,11 @@ class ToldCases:
                 self._drawn.popitem(last=False)
         return self._drawn[key]
 
-    def runner(self, journal: Journal, watch: Steady | None) -> tuple[Runner, Steady | None]:
+    def runner(self, journal: Journal, hands_over: int) -> tuple[Runner, Steady | None]:
         """The runner that judges cases, and the watch on the model."""
         if self.model is None:
             return Runner(self.program, None, self.seconds, self.draws), None
-        watched = None if watch is None else replace(watch, model=self.model)
+        watched = Steady(self.model, hands_over=hands_over) if hands_over else None
         model: Model = self.model if watched is None else watched
         asker = Asker(VectorAnswers(model) if self.vectors else model, journal)
         return Runner(self.program, asker, self.seconds, self.draws, at_random=self.at_random), watched
@@ -136,8 +136,8 @@ class CaseSlice:
         For each choice that was drawn, where there was nothing to choose from; empty where choices were given.
     draw
         How their inputs were drawn, where they are fresh.
-    watch
-        The watch on the model, without the model; ``None`` where it is not watched.
+    hands_over
+        How many rows are noted for the watch on the model; 0 where it is not watched.
     keep, known
         Whether answers are to be sent back, and those kept before.
     """
@@ -145,7 +145,7 @@ class CaseSlice:
     cases: Cases
     empty: tuple[Booleans, ...] = ()
     draw: FreshDraw | None = None
-    watch: Any = None
+    hands_over: int = 0
     keep: bool = False
     known: Entry = field(default_factory=dict)
 
@@ -171,8 +171,8 @@ class JudgedSlice:
         How many characters the concatenated texts have.
     answers
         The model's answers.
-    watch
-        The watch on the model, without the model.
+    handed
+        What the watch on the model gets; ``None`` where it is not watched.
     queries
         How many rows were sent to the model, and how many of them were second questions.
     """
@@ -190,7 +190,7 @@ class JudgedSlice:
     judged_types: tuple[Any, ...] | None
     characters: int
     answers: Entry
-    watch: Any
+    handed: Handed | None
     queries: tuple[int, int]
 
 
@@ -213,7 +213,7 @@ def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
     """What a worker does with some cases."""
     with _lock, metering(None) as meter:
         journal = _Answers(dict(item.known), item.keep)
-        runner, watched = told.runner(journal, item.watch)
+        runner, watched = told.runner(journal, item.hands_over)
         domain, cases = told.domain_of(item.draw), item.cases
         batch = prepare(told.program, domain, cases.inputs, GivenChoices(cases.choices, item.empty))
         accepted, rejected, without_choice = batch.accepted.copy(), batch.rejected, batch.without_choice
@@ -235,7 +235,7 @@ def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
             _types(judgement.batch) if len(judgement.cases) else None,
             batch.characters + judgement.batch.characters,
             {} if item.known or not item.keep else journal.entries,
-            None if watched is None else _without_model(watched),
+            None if watched is None else watched.handed(),
             meter.sent,
         )
 
@@ -273,11 +273,6 @@ def _types(batch: Evaluation) -> tuple[Any, ...]:
         if not is_column(value)
     ]
     return (*types, *changed)
-
-
-def _without_model(watched: Steady) -> Any:
-    nobody: Any = None
-    return replace(watched, model=nobody)
 
 
 # -------------------------------------------------------------------------------------------------- what is sent back
@@ -346,7 +341,6 @@ class BegunCases:
     cases: Cases
     keys: list[str]
     tasks: Tasks
-    watch: Any
 
 
 @dataclass(slots=True, eq=False)
@@ -362,7 +356,7 @@ class CaseWorkers:
     model
         The model for cases that have to be judged here; ``None`` where none is queried.
     watch
-        The watch on the model, without the model; ``None`` where it is not watched.
+        The watch on the model; ``None`` where it is not watched.
     state
         What all workers of a check have in common.
     """
@@ -371,7 +365,7 @@ class CaseWorkers:
     shared: Shared
     journal: Journal
     model: Model | None
-    watch: Any
+    watch: Steady | None
     state: SpreadState
     _runs: int = 0
     _asker: Asker | None = None
@@ -411,27 +405,25 @@ class CaseWorkers:
             return None
         if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
             return None
-        keep, items, keys = _keeps(self.journal), [], []
-        for number, (start, stop) in enumerate(pairwise(borders(len(cases)))):
+        keep, items, keys, edges = _keeps(self.journal), [], [], list(pairwise(borders(len(cases))))
+        hands_over = 0 if self.watch is None else -(-MAX_AGAIN // len(edges))
+        for number, (start, stop) in enumerate(edges):
             rows = np.arange(start, stop, dtype=np.intp)
             keys.append(f"answer of {key} slice {number}")
             known = self.journal.recall(keys[-1]) if keep else None
-            watch = self.watch if number == 0 else None
             sliced = tuple(column[start:stop] for column in empty)
-            items.append(CaseSlice(cases.take(rows), sliced, draw, watch, keep, (known or {}).get("entries", {})))
+            entries = (known or {}).get("entries", {})
+            items.append(CaseSlice(cases.take(rows), sliced, draw, hands_over, keep, entries))
         try:
             tasks = self.pool.begin(judge_slice, self.shared, items, [len(item.cases) for item in items])
         except UsageError as error:
             self._stay(error)
             return None
-        # One slice at a time is watched: the watch comes back with it, and goes on with the next.
-        watch, self.watch = self.watch, None
-        return BegunCases(domain, cases, keys, tasks, watch)
+        return BegunCases(domain, cases, keys, tasks)
 
     def drop(self, begun: BegunCases) -> None:
         """Drop cases that were begun but are not needed."""
         begun.tasks.drop()
-        self.watch = self.watch or begun.watch
 
     def _draw_of(self, domain: Domain) -> FreshDraw | None:
         try:
@@ -453,17 +445,16 @@ class CaseWorkers:
             # It may be about cases that one process would not have reached: if not, it happens again here.
             self.state.off = True
             return None
-        finally:
-            self.watch = self.watch or begun.watch
         for part in slices:
             count(*part.queries)
+        if self.watch is not None:
+            self.watch.take_over([part.handed for part in slices if part.handed is not None])
         if not _fit(slices) or any(part.failed for part in slices):
             self.state.off = True
             return None
         for key, part in zip(begun.keys, slices, strict=True):
             if part.answers:
                 self.journal.keep(key, partial(dict, entries=part.answers))
-        self.watch = slices[0].watch or self.watch
         rejected, without_choice = (sum(part.rejected for part in slices), sum(part.without_choice for part in slices))
         return JudgedCases(_joined(begun, slices, wanted), rejected, without_choice)
 

@@ -27,6 +27,7 @@ from isonomia.engine.seeds import batch_rng
 from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
 from isonomia.interventions import Points
 from isonomia.models.meter import Meter, count, current_meter
+from isonomia.models.steady import Handed
 from isonomia.models.wrappers import watch_on
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
@@ -295,9 +296,10 @@ class PointSampler:
     ) -> Iterator[tuple[Indices, PointCounts]]:
         """Look at ``size`` draws for each person of a numbered round, portion by portion.
 
-        Where time is not limited, workers draw all portions that are not in the journal at once.
+        Where time is not limited, workers draw all portions that are not in the journal at once. At the end of the
+        round, other workers repeat some of their questions.
         """
-        journal, fresh = self.setup.check.journal, list[Iterator[DrawnPortion]]()
+        journal, fresh, handed = self.setup.check.journal, list[Iterator[DrawnPortion]](), list[Handed]()
         budget = self.setup.check.budget
         if isinf(budget.seconds) and isinf(budget.queries) and self.setup.check.pool is not None:
             listed = list(portions)
@@ -309,10 +311,18 @@ class PointSampler:
                 begun = self.setup.workers.drawn(new, size, number)
                 fresh = [] if begun is None else [begun]
         for part, who in enumerate(portions):
-            yield who, self._drawn(who, size, number, part, fresh)
+            yield who, self._drawn(who, size, number, part, fresh, handed)
+        if (watched := watch_on(self.setup.check.model)) is not None:
+            watched.take_over(handed)
 
     def _drawn(
-        self, who: Indices, size: int, number: int, part: int, fresh: list[Iterator[DrawnPortion]]
+        self,
+        who: Indices,
+        size: int,
+        number: int,
+        part: int,
+        fresh: list[Iterator[DrawnPortion]],
+        handed: list[Handed],
     ) -> PointCounts:
         def draw() -> PointCounts:
             try:
@@ -325,6 +335,7 @@ class PointSampler:
             if portion is None:
                 return self._draw(who, size, number, part)
             count(*portion.queries)
+            handed.extend([] if portion.handed is None else [portion.handed])
             # Once looking for duplicate points was not worth it, it is not tried again.
             distinct = portion.distinct if self._alike else len(who) * size
             alike = self._alike and portion.alike

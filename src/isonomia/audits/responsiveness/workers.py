@@ -26,7 +26,8 @@ from isonomia.interventions.enumeration import Enumerated, enumerate_moves
 from isonomia.models.meter import metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
-from isonomia.models.wrappers import watch, watch_on
+from isonomia.models.steady import MAX_AGAIN, Handed, Steady
+from isonomia.models.wrappers import watch_on
 
 __all__ = ["DrawnPortion", "PointWorkers", "enumerate_by_workers"]
 
@@ -84,12 +85,15 @@ class DrawnPortion:
         How many different points there were, and whether looking for duplicates is worth it in the next portion.
     queries
         How many rows were sent to the model, and how many of them were second questions.
+    handed
+        What the watch on the model gets; ``None`` where it is not watched.
     """
 
     successes: Floats
     distinct: int
     alike: bool
     queries: tuple[int, int]
+    handed: Handed | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +136,8 @@ class PointWorkers:
 
     def drawn(self, portions: Sequence[tuple[Indices, int]], size: int, number: int) -> Iterator[DrawnPortion] | None:
         """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
-        items = [(who, size, number, part) for who, part in portions]
+        hands_over = -(-MAX_AGAIN // len(portions)) if self.shared.value.watched else 0
+        items = [(who, size, number, part, hands_over) for who, part in portions]
         try:
             return self.pool.begin(
                 _draw_portion, self.shared, items, [len(who) * size for who, _ in portions]
@@ -142,13 +147,15 @@ class PointWorkers:
             return None
 
 
-def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int]) -> DrawnPortion:
+def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int, int]) -> DrawnPortion:
     """What a worker does with one portion."""
-    who, size, number, part = item
-    asker = Asker(watch(told.model) if told.watched else told.model)
+    who, size, number, part, hands_over = item
+    watched = Steady(told.model, hands_over=hands_over) if hands_over else None
+    asker = Asker(watched or told.model)
     target = replace(told.target, asker=asker, distinct=0, alike=told.watched)  # one at random may change its mind
     points = told.sets.sample(size, batch_rng(told.seed, number, part), who.tolist())
     with metering(None) as meter:
         hits = target(points)
     successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)
-    return DrawnPortion(successes, target.distinct, target.alike, meter.sent)
+    handed = None if watched is None else watched.handed()
+    return DrawnPortion(successes, target.distinct, target.alike, meter.sent, handed)
