@@ -407,9 +407,10 @@ class _Tables:
             weights = self.n[leaf] + max(quantile, 1.0) ** 2
             rate = (self.yes[leaf] + max(quantile, 1.0) ** 2 / 2.0) / weights
             value += sign * slope * rate
-            variance += slope**2 * rate * (1.0 - rate) / weights
+            variance += slope * slope * rate * (1.0 - rate) / weights
             seen &= self.n[leaf] > 0
-        return np.where(seen & (variance > 0.0), value / np.sqrt(np.maximum(variance, 1e-300)), -inf)
+        with np.errstate(over="ignore"):  # thresholds may be as large as numbers go
+            return np.where(seen & (variance > 0.0), value / np.sqrt(np.maximum(variance, 1e-300)), -inf)
 
     def _table(self, leaves: Mapping[Leaf, float], number: int) -> dict[Leaf, Floats]:
         """One table as the look sees it: numbers batch by batch, in a random order."""

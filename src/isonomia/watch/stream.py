@@ -24,6 +24,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
+from isonomia.wording import shortened
 
 __all__ = [
     "ACKNOWLEDGED",
@@ -174,8 +175,8 @@ class Waiting:
         columns = {name: people.column(name) for name in kept}
         outcomes = people.column(self.outcome) if self.outcome in people.names else None
         for k, key in enumerate(ids):
-            row = {name: plain_value(column[k]) for name, column in columns.items()}
-            own = None if outcomes is None else plain_value(outcomes[k])
+            row = {name: self._single(column[k], name, key) for name, column in columns.items()}
+            own = None if outcomes is None else self._single(outcomes[k], self.outcome, key)
             value = self._early.get(key) if own is None else own
             if value is not None:
                 row[self.outcome] = value
@@ -196,7 +197,8 @@ class Waiting:
         keys, values = ([ids], [outcomes]) if _is_one(ids) else (list(ids), list(outcomes))
         if len(keys) != len(values):
             raise DataError(f"expected an outcome for each id, but got {len(keys)} ids and {len(values)} outcomes")
-        plain = list(zip(map(normal_id, keys), map(plain_value, values), strict=True))
+        normal = list(map(normal_id, keys))
+        plain = [(key, self._single(value, self.outcome, key)) for key, value in zip(normal, values, strict=True)]
         for number, (key, value) in enumerate(plain, start=1):
             if key is None:
                 raise DataError(f"expected {self.id!r} of every outcome, but it is missing in row {number}")
@@ -211,6 +213,13 @@ class Waiting:
         for key in list(islice(self._early, max(len(self._early) - EARLY, 0))):
             del self._early[key]
         return [str(key) for key, _ in plain]
+
+    def _single(self, value: Any, name: str, key: str | None) -> Any:
+        """A value that can wait, since the state can hold it: a number, text, a truth value, a time, or none."""
+        plain = plain_value(value)
+        if plain is None or isinstance(plain, str | bool | int | float):
+            return plain
+        raise DataError(f"expected one value as {name!r} of {self.id} {key!r}, but got {shortened(str(value), 80)}")
 
     def refuse(self, ids: Sequence[str]) -> None:
         """Let the outcomes of samples be replaced, which the samples could not be judged with."""

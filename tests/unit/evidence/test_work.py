@@ -79,3 +79,9 @@ def test_a_mean_of_squares_is_at_least_the_square_of_the_mean() -> None:
 def test_a_huge_power_is_refused_at_once(text: str) -> None:
     with pytest.raises(iso.SpecError, match=r"expected a .* to the power of at most"):
         iso.check(text, population=iso.Census({"a": [0, 1, 1]}))
+
+
+def test_a_threshold_as_large_as_numbers_go_is_planned_without_a_warning() -> None:
+    people = iso.Sample({"a": [0, 1, 2, 3] * 10, "b": [0, 1, 0] * 13 + [0]})
+    verdict = iso.check("P[b == 1] < 1e308 and P[a <= 0.8] < 0.2", population=people, seed=1, budget=300)
+    assert verdict.answer == "undecided"

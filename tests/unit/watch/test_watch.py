@@ -221,6 +221,18 @@ def test_late_outcomes_are_judged_in_the_order_of_coming() -> None:
     assert late.pending == 0
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_what_waits_is_a_single_value(known: bool) -> None:
+    """A list could not be kept in the state, so it is refused when it comes, also before its sample."""
+    watch = iso.Watch("P[y == 1] >= 0.1", alpha=0.05, outcome="y", id="id")
+    if known:
+        watch.update({"id": 1, "x": 2})
+    before = watch.state
+    with pytest.raises(iso.DataError):
+        watch.label([1], [[1, 2]])
+    assert watch.state == before
+
+
 def test_outcomes_that_never_come_are_left_out_and_bounded() -> None:
     late = iso.Watch("P[paid == 1] >= 0.5", alpha=0.05, outcome="paid", id="id", patience=100)
     late.update({"id": [f"n{k}" for k in range(50)]})
