@@ -1,6 +1,7 @@
 """Feeds every language that Isonomia reads with inputs that are nearly right, and looks for what must not happen.
 
-Run: python -m benchmarks.fuzz [--seconds 3600] [--inputs 1000000] [--only NAME ...] [--seed 1] [--keep FOLDER]
+Run: python -m benchmarks.fuzz [--seconds 3600] [--inputs 1000000] [--processes 16] [--only NAME ...] [--seed 1]
+    [--keep FOLDER]
 
 Seven languages: properties, CSV files, ``.fr`` programs, ``.nom`` specifications, interventions, audit files and
 evidence; the answers of services; and streams of decisions and outcomes for a watch, which must not depend on how they
@@ -8,7 +9,7 @@ are cut. What is accepted is used: properties are checked, programs drawn from,
 audits planned and run, evidence recomputed. Inputs come from grammars, from a small corpus, and from mutations of these
 and of every input that was told something new; with ``--guided``, atheris (``pip install atheris``) chooses texts by
 the lines that they reach.
-Each language has a process of its own that may take 1 GB of memory.
+Each language has processes of its own, each with other seeds, that may take 1 GB of memory; the summary is of all.
 
 Must not happen: an error that is no ``IsonomiaError``, more than 2 seconds of computing to read an input, more than a
 minute to use it, more than 1 GB. Exit code 1 where anything did; ``--keep`` writes the inputs down.
@@ -26,15 +27,17 @@ import re
 import resource
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -44,24 +47,19 @@ from benchmarks import fuzz_inputs as inputs
 __all__ = ["LANGUAGES", "Found", "fuzz"]
 
 MOST_SECONDS, MOST_TO_USE, MOST_BYTES = 2.0, 60.0, 2**30
-PEOPLE = {
-    "sex": ["F", "M"] * 20,
-    "age": [20 + 3 * (k % 20) for k in range(40)],
-    "income": [float(k % 13) * 7.5 for k in range(40)],
-    "priors": [k % 4 for k in range(40)],
-    "passed": [k % 3 % 2 for k in range(40)],
-    "prediction": [int(k % 5 > 1) for k in range(40)],
-}
 
 
 @dataclass(slots=True)
 class Found:
-    """What came of fuzzing one language; ``megabytes`` is how much the peak of memory grew."""
+    """What came of fuzzing one language; ``megabytes`` is how much the peak of memory grew.
+
+    ``outcomes`` are the different messages, without what inputs put into them.
+    """
 
     language: str
     inputs: int = 0
     accepted: int = 0
-    outcomes: int = 0
+    outcomes: list[str] = field(default_factory=list)
     slowest: float = 0.0
     slowest_use: float = 0.0
     megabytes: float = 0.0
@@ -71,6 +69,16 @@ class Found:
     def sound(self) -> bool:
         """Whether nothing happened that must not."""
         return not self.crashes and self.slowest <= MOST_SECONDS and self.megabytes <= MOST_BYTES / 1e6
+
+    def add(self, other: Found) -> None:
+        """Add what came of other inputs; the same crash counts once."""
+        self.inputs += other.inputs
+        self.accepted += other.accepted
+        self.outcomes = sorted({*self.outcomes, *other.outcomes})
+        self.slowest, self.slowest_use = max(self.slowest, other.slowest), max(self.slowest_use, other.slowest_use)
+        self.megabytes = max(self.megabytes, other.megabytes)
+        seen = {(crash["error"].partition(":")[0], crash["where"]) for crash in self.crashes}
+        self.crashes += [each for each in other.crashes if (each["error"].partition(":")[0], each["where"]) not in seen]
 
 
 class TooLongError(BaseException):
@@ -97,9 +105,12 @@ def _property(text: str, folder: Path) -> Use:  # noqa: ARG001
     prop = iso.parse(text)
     assert str(iso.parse(str(prop))) == str(prop), "what is written is read as the same"
     prop.explain()
-    people = (iso.Census(PEOPLE), iso.Sample(PEOPLE), iso.Census(PEOPLE, exact=False), iso.Sample(PEOPLE))[
-        len(text) % 4
-    ]
+    people = (
+        iso.Census(inputs.PEOPLE),
+        iso.Sample(inputs.PEOPLE),
+        iso.Census(inputs.PEOPLE, exact=False),
+        iso.Sample(inputs.PEOPLE),
+    )[len(text) % 4]
     looks = "once" if len(text) % 8 == 1 else "any"
     return lambda: iso.check(prop, population=people, seed=1, budget=300, looks=looks).to_dict()
 
@@ -143,7 +154,7 @@ def _nomos(text: str, folder: Path) -> Use:  # noqa: ARG001
     parse_nomos(text)
     prop = iso.safety.property(text)
     prop.explain()
-    people = iso.Census({name: PEOPLE[name] for name in ("sex", "age", "income", "priors")})
+    people = iso.Census({name: inputs.PEOPLE[name] for name in ("sex", "age", "income", "priors")})
     model = lambda table: (np.asarray(table["age"]) > 40).astype(int)  # noqa: E731
     return lambda: iso.check(prop, model, people, seed=1, budget=200).to_dict()
 
@@ -215,50 +226,16 @@ def _service(made: tuple[dict[str, Any], str], folder: Path) -> Use:  # noqa: AR
 ROWS = 6
 
 
-def _streams() -> Make:
-    """Decisions and outcomes as JSON lines, in any order: late, early, missing, repeated, contradictory, and odd."""
-    odd = (
-        '"x"',
-        "007",
-        '"007"',
-        "7.0",
-        "null",
-        "true",
-        "1e22",
-        "[1]",
-        "-0",
-        '"\\ud800"',
-        "{}",
-        str(2**60),
-        "0.5",
-        '""',
-    )
-
-    def make(draw: random.Random) -> str:
-        rows, strange = draw.randint(1, 40), draw.random() < 0.5
-        lines = []
-        for number in range(rows):
-            key = draw.choice(odd) if strange and draw.random() < 0.02 else draw.choice((f"{number}", f'"{number}"'))
-            outcome = draw.choice(odd) if strange and draw.random() < 0.02 else draw.choice("01")
-            lines.append((float(number), f'{{"id": {key}, "sex": "{draw.choice("FM")}"}}'))
-            times = draw.choice((0, 1, 1, 1, 1, 1, 1, 2))
-            lines.extend((number + draw.uniform(-3, 20), f'{{"id": {key}, "y": {outcome}}}') for _ in range(times))
-        text = "\n".join(line for _, line in sorted(lines)) + "\n"
-        return inputs.mutated(text, draw) if draw.random() < 0.3 else text
-
-    return make
-
-
 def _stream(text: str, folder: Path) -> Use:
     """Through standard input and through files, however they are cut: the same samples, and the same state."""
     from threading import Event
 
     import isonomia as iso
     from isonomia.errors import IsonomiaError
+    from isonomia.watch.databases import SqliteTable
     from isonomia.watch.monitor import Monitor, judged
     from isonomia.watch.source import Folder, Lines
     from isonomia.watch.store import WatchStore
-    from isonomia.watch.stream import OUTCOMES
 
     lines = text.encode("utf-8", "replace").splitlines(keepends=True)
 
@@ -272,18 +249,21 @@ def _stream(text: str, folder: Path) -> Use:
                 judged(fresh, part, leave_out=True)
         return fresh.state
 
-    def through_files(size: int) -> tuple[int, int, object]:
-        shutil.rmtree(folder / "stream", ignore_errors=True)
-        places = [folder / "stream" / name for name in ("decisions", "outcomes")]
-        for place in places:
-            place.mkdir(parents=True)
-        sources = Folder(places[0], "d", id="id"), Folder(places[1], "o", OUTCOMES, id="id")
-        monitor = Monitor(watch(), WatchStore(folder / "stream" / "s", ""), sources[0], (), sources[1])
+    def interleaved(size: int, *, tables: bool) -> tuple[int, int, object]:
+        """The decisions and the outcomes as two sources, files or tables, to which parts are added in turns."""
+        place = folder / "stream"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        add = _into_tables if tables else _into_files
+        decisions, outcomes = (
+            (SqliteTable(place / "t", "t", name, "key", name, "id") for name in SOURCES)
+            if tables
+            else (Folder(place / name, name, name, id="id") for name in SOURCES)
+        )
+        monitor = Monitor(watch(), WatchStore(place / "s", ""), decisions, (), outcomes)
         monitor.resume()
         for number, start in enumerate(range(0, len(lines), size)):
-            chosen = lines[start : start + size]
-            for place, mine in zip(places, (b'"sex"', b'"y"'), strict=True):
-                (place / f"{number:03}.jsonl").write_bytes(b"".join(line for line in chosen if mine in line))
+            add(place, lines[start : start + size], number)
             if start % 3 == 0:
                 with suppress(IsonomiaError):  # outcomes whose decisions are not there yet
                     monitor.catch_up(Event())
@@ -295,75 +275,40 @@ def _stream(text: str, folder: Path) -> Use:
 
     def use() -> None:
         assert through_lines(1 + len(text) % 5) == whole, "cuts change nothing"
+        tables = len(text) % 2 == 0
         try:
-            found = [through_files(10**6), through_files(1 + len(text) % 5)]
+            found = [interleaved(10**6, tables=tables), interleaved(1 + len(text) % 5, tables=tables)]
         except IsonomiaError:
             return
-        assert found[0] == found[1], "files in parts change nothing"
+        assert found[0] == found[1], "sources in parts change nothing"
 
     return use
 
 
-def _evidence_texts() -> Make:
-    """Mutations of the evidence of an audit or a watch; most are sealed again, and half keep its shape."""
-    from isonomia.records.evidence import sealed
-
-    both = _small_evidence(), _watch_evidence()
-
-    def make(draw: random.Random) -> str:
-        whole = both[draw.random() < 0.3]
-        if draw.random() < 0.1:
-            return inputs.mutated(json.dumps(whole), draw)
-        change = inputs.nudged_tree if draw.random() < 0.6 else inputs.mutated_tree
-        tree = change({key: value for key, value in whole.items() if key != "seal"}, draw)
-        again = isinstance(tree, dict) and draw.random() < 0.9
-        return json.dumps(sealed(tree) if again else tree)
-
-    return make
+SOURCES = ("decisions", "outcomes")
+"""The names of the folders and tables, and what each brings."""
 
 
-def _small_evidence() -> dict[str, Any]:
-    """The content of an evidence file about a small audit."""
-    from isonomia.audits.audit_file.planner import plan_audit
-    from isonomia.audits.audit_file.reader import read_audit_file
-    from isonomia.audits.audit_file.runner import begin_run, run_checks
-    from isonomia.audits.protocol import Permissions
-    from isonomia.engine.observer import Silent
-    from isonomia.records.evidence import evidence_of, evidence_text
-    from isonomia.records.store import Store
-
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        _write_people(folder)
-        text = inputs.CORPUS["audit"][0] + (
-            '\n[[property]]\ncheck = "E[income from 0 to 100] <= 60"\n'
-            '\n[[property]]\nprincipal = true\nwith = {attribute = "sex", outcome = "passed", within = 0.5}\n'
-        )
-        (folder / "audit.toml").write_text(text)
-        file, store = read_audit_file(folder / "audit.toml"), Store(folder / "records")
-        planned = plan_audit(file, 1, Permissions())
-        run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: Silent(), lambda *_: None)
-        content: dict[str, Any] = json.loads(evidence_text(evidence_of(store)))
-        return content
+def _into_files(place: Path, lines: list[bytes], number: int) -> None:
+    for name, mine in zip(SOURCES, (b'"sex"', b'"y"'), strict=True):
+        (place / name).mkdir(exist_ok=True)
+        (place / name / f"{number:03}.jsonl").write_bytes(b"".join(line for line in lines if mine in line))
 
 
-def _watch_evidence() -> dict[str, Any]:
-    """The content of an evidence file about a small watch, with an alarm that was acknowledged and one that is open."""
-    import isonomia as iso
-
-    properties = ["for g in sex: P[prediction == 1 | sex == g] >= 0.9", "E[income] >= 40"]
-    watch = iso.Watch(properties, alpha=0.05, window=20, ranges={"income": (0, 100)}, values={"sex": ["F", "M"]})
-    watch.update({name: 3 * values for name, values in PEOPLE.items()})
-    watch.acknowledge()
-    watch.update({name: 3 * values for name, values in PEOPLE.items()})
-    content: dict[str, Any] = json.loads(watch.evidence())
-    return content
-
-
-def _write_people(folder: Path) -> None:
-    rows = zip(*PEOPLE.values(), strict=True)
-    (folder / "people.csv").write_text("\n".join([",".join(PEOPLE), *(",".join(map(str, row)) for row in rows)]) + "\n")
-    (folder / "changes.toml").write_text(inputs.CORPUS["interventions"][0])
+def _into_tables(place: Path, lines: list[bytes], number: int) -> None:
+    """What is no object with an id and another value is left out: no table could have it."""
+    with closing(sqlite3.connect(place / "t")) as database:
+        if number == 0:
+            database.execute("CREATE TABLE decisions (key INTEGER PRIMARY KEY, id, sex)")
+            database.execute("CREATE TABLE outcomes (key INTEGER PRIMARY KEY, id, y)")
+        for line in lines:
+            with suppress(ValueError, OverflowError, sqlite3.Error):
+                match json.loads(line):
+                    case {"id": key, "sex": sex}:
+                        database.execute("INSERT INTO decisions (id, sex) VALUES (?, ?)", (key, sex))
+                    case {"id": key, "y": y}:
+                        database.execute("INSERT INTO outcomes (id, y) VALUES (?, ?)", (key, y))
+        database.commit()
 
 
 LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
@@ -373,17 +318,17 @@ LANGUAGES: dict[str, tuple[Callable[[], Make], Read]] = {
     "nomos": (lambda: _texts("nomos", inputs.NOMOS, "spec"), _nomos),
     "interventions": (lambda: _texts("interventions", inputs.INTERVENTIONS, "changes"), _interventions),
     "audit": (lambda: _texts("audit", inputs.AUDIT, "audit", 0.2), _audit),
-    "evidence": (_evidence_texts, _evidence),
+    "evidence": (inputs.evidence_texts, _evidence),
     "service": (lambda: lambda draw: inputs.service(draw, ROWS), _service),
-    "stream": (_streams, _stream),
+    "stream": (inputs.streams, _stream),
 }
 
 
 SHARES = {
-    "property": 0.06, "csv": 0.2, "fr": 0.2, "nomos": 0.05, "interventions": 0.2, "audit": 0.005, "evidence": 0.015,
-    "service": 0.27, "stream": 0.002,
+    "property": 0.25, "csv": 0.2, "fr": 0.11, "nomos": 0.06, "interventions": 0.11, "audit": 0.02, "evidence": 0.05,
+    "service": 0.14, "stream": 0.06,
 }  # fmt: skip
-"""Of the inputs: about as much time for each, but an audit file takes as long as forty answers of a service."""
+"""Of the inputs: most where answers were wrong, and fewer where an input takes 5 to 10 milliseconds instead of 1."""
 
 
 def fuzz(language: str, seed: int, *, most: int = 10**9, seconds: float = 1e9, use: float = 1.0) -> Found:
@@ -395,7 +340,7 @@ def fuzz(language: str, seed: int, *, most: int = 10**9, seconds: float = 1e9, u
     with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
         warnings.simplefilter("error")
         folder = Path(place)
-        _write_people(folder)
+        inputs.write_people(folder)
         with suppress(Exception, TooLongError), _at_most(MOST_TO_USE):
             read(make(draw), folder)  # imports take time once
         while found.inputs < most and process_time() < until:
@@ -412,7 +357,7 @@ def fuzz(language: str, seed: int, *, most: int = 10**9, seconds: float = 1e9, u
                     text = made if isinstance(made, str) else json.dumps(made)
                     found.crashes.append({"error": outcome, "where": where, "input": text})
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    found.outcomes, found.megabytes = len(seen), grown / 1e3
+    found.outcomes, found.megabytes = sorted(map(str, seen)), grown / 1e3
     return found
 
 
@@ -431,7 +376,7 @@ def guided(language: str, seed: int, most: int, seconds: float, use: float, ende
     draw, found, seen = random.Random(seed), Found(language), set()
     before, until = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, process_time() + seconds
     folder = Path(tempfile.mkdtemp())
-    _write_people(folder)
+    inputs.write_people(folder)
     (folder / "corpus").mkdir()
     for number in range(200):
         (folder / "corpus" / str(number)).write_text(make(draw), encoding="utf-8", errors="replace")
@@ -446,7 +391,7 @@ def guided(language: str, seed: int, most: int, seconds: float, use: float, ende
         seen.add(kind)
         if found.inputs >= most or process_time() > until:
             grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-            found.outcomes, found.megabytes = len(seen), grown / 1e3
+            found.outcomes, found.megabytes = sorted(map(str, seen)), grown / 1e3
             shutil.rmtree(folder)
             ended(found)
 
@@ -513,22 +458,61 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 def _in_a_process(
-    language: str, seed: int, most: int, seconds: float, use: float, by_coverage: bool, results: Any
+    language: str, seed: int, most: int, seconds: float, use: float, by_coverage: bool, results: Connection
 ) -> None:
     limit = 4 * MOST_BYTES  # of addresses: libraries reserve more than they use
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     if not by_coverage:
-        results.put(fuzz(language, seed, most=most, seconds=seconds, use=use))
+        results.send(fuzz(language, seed, most=most, seconds=seconds, use=use))
         return
 
     def ended(found: Found) -> None:
-        results.put(found)
+        results.send(found)
         results.close()
-        results.join_thread()
         os._exit(0)
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it tells of every module and input
     guided(language, seed, most, seconds, use, ended)
+
+
+def _in_processes(arguments: argparse.Namespace) -> list[Found]:
+    """Fuzz every language in a few processes, so many at a time; a process that dies is a crash of its language."""
+    count, only = arguments.processes, arguments.only
+    # Threads of libraries reserve addresses, of which each process has few.
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"), "1"))
+    context, everything = get_context("spawn"), {language: Found(language) for language in only}
+    whole = sum(SHARES[language] for language in only)
+    waiting = [(language, shard) for language in only for shard in range(count)]
+    running: list[tuple[Any, Any, str, int]] = []
+    while waiting or running:
+        while waiting and len(running) < count:
+            language, shard = waiting.pop(0)
+            most = round(arguments.inputs * SHARES[language] / whole)
+            mine = most * (shard + 1) // count - most * shard // count
+            limits = mine, arguments.seconds / len(only) / count, arguments.use, arguments.guided
+            receive, send = context.Pipe(duplex=False)
+            seed = arguments.seed + SEEDS * shard
+            process = context.Process(target=_in_a_process, args=(language, seed, *limits, send))
+            process.start()
+            send.close()
+            running.append((process, receive, language, seed))
+        ready = wait([receive for _, receive, _, _ in running])
+        for each in [each for each in running if each[1] in ready]:
+            process, receive, language, seed = each
+            running.remove(each)
+            try:
+                everything[language].add(receive.recv())
+            except EOFError:
+                process.join()
+                error = f"the process with seed {seed} ended with exit code {process.exitcode}"
+                everything[language].add(Found(language, crashes=[{"error": error, "where": "", "input": ""}]))
+            process.join()
+            print(f"{language}, seed {seed}: {everything[language].inputs:,} inputs", file=sys.stderr, flush=True)
+    return list(everything.values())
+
+
+SEEDS = 1_000_003
+"""How far apart the seeds of processes are: those of runs with a few other seeds are different."""
 
 
 def main() -> None:
@@ -538,6 +522,7 @@ def main() -> None:
     )
     parser.add_argument("--inputs", type=int, help="for all languages together")
     parser.add_argument("--only", nargs="*", choices=sorted(LANGUAGES), default=list(LANGUAGES))
+    parser.add_argument("--processes", type=int, default=1, help="at a time; each has a part of the inputs")
     parser.add_argument("--use", type=float, default=0.3, help="the share of accepted inputs that is used")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
@@ -551,41 +536,24 @@ def main() -> None:
         sys.exit("--guided is skipped: pip install atheris")
     if arguments.guided:
         arguments.only = [language for language in arguments.only if language != "service"]  # has no text of its own
-    context, everything = get_context("spawn"), []
+    everything = _in_processes(arguments)
     print(f"{'language':<14}{'inputs':>9}{'accepted':>10}{'outcomes':>10}{'read':>9}{'used':>9}{'MB':>7}{'crashes':>9}")
-    for language in arguments.only:
-        part = SHARES[language] / sum(SHARES[each] for each in arguments.only)
-        shares = (
-            round(arguments.inputs * part),
-            arguments.seconds / len(arguments.only),
-            arguments.use,
-            arguments.guided,
-        )
-        results = context.Queue()
-        process = context.Process(target=_in_a_process, args=(language, arguments.seed, *shares, results))
-        process.start()
-        found = Found(language, crashes=[{"error": "the process ended", "where": "", "input": ""}])
-        while process.is_alive() or not results.empty():
-            try:
-                found = results.get(timeout=1.0)
-                break
-            except Exception:
-                continue
-        process.join()
-        everything.append(found)
+    for found in everything:
         share = f"{found.accepted / max(found.inputs, 1):.0%}"
         print(
-            f"{language:<14}{found.inputs:>9,}{share:>10}{found.outcomes:>10}{found.slowest:>7.2f} s"
-            f"{found.slowest_use:>7.2f} s{found.megabytes:>7.0f}{len(found.crashes):>9}",
-            flush=True,
+            f"{found.language:<14}{found.inputs:>9,}{share:>10}{len(found.outcomes):>10}{found.slowest:>7.2f} s"
+            f"{found.slowest_use:>7.2f} s{found.megabytes:>7.0f}{len(found.crashes):>9}"
         )
         for number, crash in enumerate(found.crashes):
             print(f"    {crash['error']} ({crash['where']}): {crash['input'][:200]!r}")
             if arguments.keep:
                 arguments.keep.mkdir(parents=True, exist_ok=True)
-                (arguments.keep / f"{language}-{number}.txt").write_text(
+                (arguments.keep / f"{found.language}-{number}.txt").write_text(
                     crash["input"], encoding="utf-8", errors="replace"
                 )
+    print(
+        f"{sum(found.inputs for found in everything):,} inputs, {sum(len(each.crashes) for each in everything)} crashes"
+    )
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(found) for found in everything], indent=1) + "\n")
     sys.exit(0 if all(found.sound for found in everything) else 1)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -20,12 +22,25 @@ __all__ = [
     "FR",
     "INTERVENTIONS",
     "NOMOS",
+    "PEOPLE",
     "PROPERTY",
+    "evidence_texts",
     "mutated",
     "mutated_tree",
     "service",
+    "streams",
+    "write_people",
     "written",
 ]
+
+PEOPLE = {
+    "sex": ["F", "M"] * 20,
+    "age": [20 + 3 * (k % 20) for k in range(40)],
+    "income": [float(k % 13) * 7.5 for k in range(40)],
+    "priors": [k % 4 for k in range(40)],
+    "passed": [k % 3 % 2 for k in range(40)],
+    "prediction": [int(k % 5 > 1) for k in range(40)],
+}
 
 Grammar = Mapping[str, Sequence[str]]
 DEEPEST = 12
@@ -353,3 +368,86 @@ def service(draw: random.Random, rows: int) -> tuple[dict[str, Any], str]:
         answer = mutated_tree(answer, draw)
     text = json.dumps(answer)
     return described, mutated(text, draw) if draw.random() < 0.15 else text
+
+
+def streams() -> Callable[[random.Random], str]:
+    """Decisions and outcomes as JSON lines, in any order: late, early, missing, repeated, contradictory, and odd."""
+    odd = (
+        '"x"', "007", '"007"', "7.0", "null", "true", "1e22", "[1]", "-0", '"\\ud800"', "{}", str(2**60), "0.5", '""',
+    )  # fmt: skip
+
+    def make(draw: random.Random) -> str:
+        rows, strange = draw.randint(1, 40), draw.random() < 0.5
+        lines = []
+        for number in range(rows):
+            key = draw.choice(odd) if strange and draw.random() < 0.02 else draw.choice((f"{number}", f'"{number}"'))
+            outcome = draw.choice(odd) if strange and draw.random() < 0.02 else draw.choice("01")
+            lines.append((float(number), f'{{"id": {key}, "sex": "{draw.choice("FM")}"}}'))
+            times = draw.choice((0, 1, 1, 1, 1, 1, 1, 2))
+            lines.extend((number + draw.uniform(-3, 20), f'{{"id": {key}, "y": {outcome}}}') for _ in range(times))
+        text = "\n".join(line for _, line in sorted(lines)) + "\n"
+        return mutated(text, draw) if draw.random() < 0.3 else text
+
+    return make
+
+
+def evidence_texts() -> Callable[[random.Random], str]:
+    """Mutations of the evidence of an audit or a watch; most are sealed again, and half keep its shape."""
+    from isonomia.records.evidence import sealed
+
+    both = _small_evidence(), _watch_evidence()
+
+    def make(draw: random.Random) -> str:
+        whole = both[draw.random() < 0.3]
+        if draw.random() < 0.1:
+            return mutated(json.dumps(whole), draw)
+        change = nudged_tree if draw.random() < 0.6 else mutated_tree
+        tree = change({key: value for key, value in whole.items() if key != "seal"}, draw)
+        again = isinstance(tree, dict) and draw.random() < 0.9
+        return json.dumps(sealed(tree) if again else tree)
+
+    return make
+
+
+def _small_evidence() -> dict[str, Any]:
+    """The content of an evidence file about a small audit."""
+    from isonomia.audits.audit_file.planner import plan_audit
+    from isonomia.audits.audit_file.reader import read_audit_file
+    from isonomia.audits.audit_file.runner import begin_run, run_checks
+    from isonomia.audits.protocol import Permissions
+    from isonomia.engine.observer import Silent
+    from isonomia.records.evidence import evidence_of, evidence_text
+    from isonomia.records.store import Store
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_people(folder)
+        text = CORPUS["audit"][0] + (
+            '\n[[property]]\ncheck = "E[income from 0 to 100] <= 60"\n'
+            '\n[[property]]\nprincipal = true\nwith = {attribute = "sex", outcome = "passed", within = 0.5}\n'
+        )
+        (folder / "audit.toml").write_text(text)
+        file, store = read_audit_file(folder / "audit.toml"), Store(folder / "records")
+        planned = plan_audit(file, 1, Permissions())
+        run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: Silent(), lambda *_: None)
+        content: dict[str, Any] = json.loads(evidence_text(evidence_of(store)))
+        return content
+
+
+def _watch_evidence() -> dict[str, Any]:
+    """The content of an evidence file about a small watch, with an alarm that was acknowledged and one that is open."""
+    import isonomia as iso
+
+    properties = ["for g in sex: P[prediction == 1 | sex == g] >= 0.9", "E[income] >= 40"]
+    watch = iso.Watch(properties, alpha=0.05, window=20, ranges={"income": (0, 100)}, values={"sex": ["F", "M"]})
+    watch.update({name: 3 * values for name, values in PEOPLE.items()})
+    watch.acknowledge()
+    watch.update({name: 3 * values for name, values in PEOPLE.items()})
+    content: dict[str, Any] = json.loads(watch.evidence())
+    return content
+
+
+def write_people(folder: Path) -> None:
+    rows = zip(*PEOPLE.values(), strict=True)
+    (folder / "people.csv").write_text("\n".join([",".join(PEOPLE), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    (folder / "changes.toml").write_text(CORPUS["interventions"][0])
