@@ -49,7 +49,11 @@ class SqliteTable:
 
     def new(self, stop: Event) -> Iterator[Part]:
         """The rows with greater keys. SQLite has one writer at a time, so keys become visible in their order."""
-        return _new_rows(self, None, stop)
+        before = self._key
+        yield from _new_rows(self, None, stop)
+        if before is not None and self._key == before:
+            _, ((newest,),) = self._fetched(f"SELECT max({_quoted(self.key)}) FROM {_quoted(self.table)}", ())
+            _refuse_restarted(self, newest)
 
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
         """The rows between two keys once more."""
@@ -62,7 +66,9 @@ class SqliteTable:
 
     def rows(self, low: int | None, high: int | None) -> _Fetched:
         """Some rows whose keys are greater than one, and at most another."""
-        query, given = _query(_quoted(self.table), _quoted(self.key), "?", low, high)
+        return self._fetched(*_query(_quoted(self.table), _quoted(self.key), "?", low, high))
+
+    def _fetched(self, query: str, given: tuple[int, ...]) -> _Fetched:
         try:
             with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as database:
                 # A file may come from a stranger, and a view in it could have endless rows.
@@ -127,6 +133,7 @@ class PostgresTable:
         """The greatest key seen, once all transactions that were writing then have ended; ``None`` before."""
         if self._barrier is None:
             newest = self._one(f"SELECT max({_quoted(self.key)}) FROM {_dotted(self.table)}")
+            _refuse_restarted(self, newest)
             if newest is None or (self._key is not None and newest <= self._key):
                 return None
             self._barrier = _whole(newest, self.key, self.table), self._writers()
@@ -192,6 +199,16 @@ class PostgresTable:
 
 _Fetched = tuple[Sequence[str], Sequence[Sequence[Any]]]
 """The names of columns, and rows."""
+
+
+def _refuse_restarted(source: SqliteTable | PostgresTable, newest: Any) -> None:
+    """Refuse a greatest key below the last one that was read: rows with such keys would never be read."""
+    if newest is not None and source._key is not None and _whole(newest, source.key, source.table) < source._key:
+        raise DataError(
+            f"the greatest {source.key!r} of {source.table!r} is {newest:,}, but rows up to {source._key:,} were read: "
+            "the keys have started again, or rows were deleted. New rows would not be noticed. Let the keys go on "
+            f"after {source._key:,}, or begin with a new store"
+        )
 
 
 def _new_rows(source: SqliteTable | PostgresTable, upto: int | None, stop: Event) -> Iterator[Part]:

@@ -181,6 +181,23 @@ def test_rows_of_sqlite_come_once_each(tmp_path: Path) -> None:
     assert [part.rows for part in again] == [*[1_000] * 20, 1]
 
 
+def test_keys_that_start_again_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("CREATE TABLE t (k INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (7, 1), (8, 1);")
+        source = SqliteTable(path, "a", "t", "k")
+        assert [part.rows for part in _taken(source)] == [2]
+        database.executescript("DELETE FROM t WHERE k < 8;")  # old rows may be removed
+        assert _taken(source) == []
+        database.executescript("DELETE FROM t;")  # also all of them
+        assert _taken(source) == []
+        database.executescript("INSERT INTO t VALUES (1, 0);")
+        with pytest.raises(DataError):
+            _taken(source)
+        database.executescript("DELETE FROM t; INSERT INTO t VALUES (9, 0);")
+        assert [part.rows for part in _taken(source)] == [1]
+
+
 def test_a_key_that_is_no_whole_number_or_comes_twice_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     with closing(sqlite3.connect(path)) as database:
