@@ -345,11 +345,17 @@ def _process(polytope: Polytope, channels: tuple[Channel, ...], sizes: Mapping[L
     # Numbers are counted from the low end of their range: a large offset would swallow the differences bet on.
     lows = [np.asarray([nodes[0] for nodes in channel.grid.nodes]) for channel in channels]
     above = [channel.grid.values() - low for channel, low in zip(channels, lows, strict=True)]
+    informed_by = {leaf: index for index, channel in enumerate(channels) for leaf in channel.leaves}
+    nothing = np.zeros(0)
     for half_space in polytope.half_spaces:
         coefficients = dict(half_space.coefficients)
-        factors = [np.asarray([coefficients.get(leaf, 0.0) for leaf in channel.leaves]) for channel in channels]
-        payoffs.append([values @ factor for values, factor in zip(above, factors, strict=True)])
-        bounds.append(half_space.bound - sum(float(low @ factor) for low, factor in zip(lows, factors, strict=True)))
+        pays, bound = [nothing] * len(channels), 0.0
+        for index in sorted({informed_by[leaf] for leaf in coefficients}):
+            factor = np.asarray([coefficients.get(leaf, 0.0) for leaf in channels[index].leaves])
+            pays[index] = above[index] @ factor
+            bound += float(lows[index] @ factor)
+        payoffs.append(pays)
+        bounds.append(half_space.bound - bound)
     people = None if sizes is None else [sizes[channel.leaves[0]] for channel in channels]
     return EProcess.of(payoffs, bounds, [channel.grid.prior() for channel in channels], people)
 

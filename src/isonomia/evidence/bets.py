@@ -116,13 +116,17 @@ class EProcess:
         priors: Sequence[Floats],
         sizes: Sequence[float] | None = None,
     ) -> EProcess:
-        """Pad ragged lists: ``payoffs[half_space][channel]`` and ``priors[channel]`` have one value per cell."""
+        """Pad ragged lists: ``payoffs[half_space][channel]`` and ``priors[channel]`` have one value per cell.
+
+        Payoffs without values are zero.
+        """
         cells = max(len(prior) for prior in priors)
         channels = len(priors)
         padded = np.zeros((len(bounds), channels, cells))
         for j, half_space in enumerate(payoffs):
             for g, row in enumerate(half_space):
-                padded[j, g, : len(row)] = row
+                if len(row):
+                    padded[j, g, : len(row)] = row
         weights = np.zeros((channels, cells))
         for g, prior in enumerate(priors):
             weights[g, : len(prior)] = prior

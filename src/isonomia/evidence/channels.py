@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import SpecError
-from isonomia.spec.analysis import conjuncts, disjoint
+from isonomia.spec.analysis import Conditions, conjuncts
 from isonomia.spec.tree import Leaf, Mean, Row
 
 __all__ = [
@@ -224,34 +224,33 @@ def crossed_channel(
 def independent_classes(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> tuple[tuple[Leaf, ...], ...]:
     """Partition leaves into classes whose evidence may be added: within a class no draw informs two leaves."""
     classes: list[list[Leaf]] = []
-    groups: list[list[tuple[int, Row | None]]] = []  # of each class
+    groups: list[dict[int, Conditions]] = []  # of each class, by stream
     tried: dict[tuple[int, Row | None], int] = {}  # how many classes have no room for a group: classes only grow
     for leaf in leaves:
-        own = (_stream(leaf, streams), leaf.given)
-        index = tried.get(own, 0)
+        stream = _stream(leaf, streams)
+        index = tried.get((stream, leaf.given), 0)
         while index < len(groups) and any(
-            group[0] == own[0] and not disjoint(group[1], own[1]) for group in groups[index]
+            True for _ in groups[index].setdefault(stream, Conditions()).overlapping(leaf.given)
         ):
             index += 1
         if index == len(classes):
             classes.append([])
-            groups.append([])
+            groups.append({})
         classes[index].append(leaf)
-        groups[index].append(own)
-        tried[own] = index + 1
+        groups[index].setdefault(stream, Conditions()).add(leaf.given)
+        tried[stream, leaf.given] = index + 1
     return tuple(tuple(members) for members in classes)
 
 
 def _coloured(groups: list[tuple[int, Row | None]]) -> dict[tuple[int, Row | None], int]:
     """Give groups that may overlap different colours, greedily and in order of appearance."""
     colours: dict[tuple[int, Row | None], int] = {}
+    before: dict[int, Conditions] = {}  # by stream
     for stream, given in groups:
-        taken = {
-            colour
-            for (other_stream, other), colour in colours.items()
-            if other_stream == stream and not disjoint(other, given)
-        }
+        others = before.setdefault(stream, Conditions())
+        taken = {colours[stream, other] for other in others.overlapping(given)}
         colours[stream, given] = next(colour for colour in range(len(groups)) if colour not in taken)
+        others.add(given)
     return colours
 
 

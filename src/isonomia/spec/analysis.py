@@ -12,8 +12,9 @@ that rounding, and numbers so large that whole numbers are not exact are not rea
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
 
@@ -45,7 +46,7 @@ from isonomia.spec.tree import (
     Version,
 )
 
-__all__ = ["conjuncts", "disjoint", "implies", "range_of"]
+__all__ = ["Conditions", "conjuncts", "disjoint", "implies", "range_of"]
 
 
 _MAX_CASES = 512
@@ -68,6 +69,58 @@ def disjoint(a: Row | None, b: Row | None) -> bool:
     A condition that nothing satisfies is disjoint from everything.
     """
     return _impossible((*conjuncts(a), *conjuncts(b)))
+
+
+@dataclass(slots=True)
+class Conditions:
+    """Conditions, indexed by the values that they fix: few pairs are left to compare where most are disjoint.
+
+    Two conjunctions of comparisons that fix one term to different values are disjoint, as :func:`disjoint` also finds.
+    """
+
+    _all: list[tuple[Row | None, dict[_Subject, Value]]] = field(default_factory=list)
+    _by_value: dict[tuple[_Subject, Value], list[Row | None]] = field(default_factory=dict)
+    _fixing: Counter[_Subject] = field(default_factory=Counter)  # how many conditions fix a term
+
+    def add(self, row: Row | None) -> None:
+        """Add one more condition."""
+        fixed = _fixed(row)
+        self._all.append((row, fixed))
+        self._fixing.update(fixed.keys())
+        for each in fixed.items():
+            self._by_value.setdefault(each, []).append(row)
+
+    def overlapping(self, row: Row | None) -> Iterator[Row | None]:
+        """The conditions that are not certainly disjoint from this one, in any order."""
+        fixed = _fixed(row)
+        subject = min(
+            fixed, key=lambda each: len(self._by_value.get((each, fixed[each]), ())) - self._fixing[each], default=None
+        )
+        near = [] if subject is None else list(self._by_value.get((subject, fixed[subject]), ()))
+        if subject is None or self._fixing[subject] < len(self._all):
+            near += [other for other, values in self._all if subject not in values]
+        return (other for other in near if not disjoint(other, row))
+
+
+_Subject: TypeAlias = tuple[Row, bool]
+"""A term, and whether it is compared with text: text and numbers are not certainly different."""
+
+
+def _fixed(row: Row | None) -> dict[_Subject, Value]:
+    """The terms that a conjunction of comparisons fixes to a value, rounded so that different ones stay different."""
+    parts = conjuncts(row)
+    if not all(isinstance(part, Compare) for part in parts):
+        return {}
+    fixed: dict[_Subject, Value] = {}
+    for part in parts:
+        match part:
+            case Compare("==", term, Literal(str() as value)) if moment(value) is None:
+                fixed[term, True] = value
+            case Compare("==", term, Literal(value)) if _is_modest(value):
+                fixed[term, False] = _single(value)
+            case _:
+                pass
+    return fixed
 
 
 def implies(a: Row | None, b: Row | None) -> bool:

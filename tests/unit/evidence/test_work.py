@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.evidence.bet_evidence import bets_for
-from isonomia.evidence.channels import Channel
+from isonomia.evidence.channels import Channel, independent_classes
 from isonomia.evidence.protocol import Evidence
 from isonomia.evidence.region import region_for
+from isonomia.spec import analysis
+from isonomia.spec.analysis import disjoint
 from isonomia.spec.expand import expand
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Formula
+from isonomia.spec.tree import Formula, Row
 from isonomia.spec.walk import leaves_of
 
+CONDITIONS = (
+    "g == 'a'", "g == 'b'", "g == 'a' and h == 1", "h == 1", "h == 1.0", "h == 2", "h == true", "g == 1", "g != 'a'",
+    "g == '2020-01-01'", "g == '2020-01'", "h == 16777217", "h == 16777216", "g == 'a' and g == 'b'", "not (g == 'a')",
+    "g in {'a', 'b'}", "h <= 1", "g == 'b' and (h == 1 or h == 2)", "h == 9007199254740993", "'a' == g",
+)  # fmt: skip
 GROUPS = tuple(f"v{number}" for number in range(24))
 
 
@@ -85,3 +95,32 @@ def test_a_threshold_as_large_as_numbers_go_is_planned_without_a_warning() -> No
     people = iso.Sample({"a": [0, 1, 2, 3] * 10, "b": [0, 1, 0] * 13 + [0]})
     verdict = iso.check("P[b == 1] < 1e308 and P[a <= 0.8] < 0.2", population=people, seed=1, budget=300)
     assert verdict.answer == "undecided"
+
+
+def test_disjoint_groups_are_not_compared_pair_by_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def counted(a: Row | None, b: Row | None) -> bool:
+        compared.append((a, b))
+        return disjoint(a, b)
+
+    monkeypatch.setattr(analysis, "disjoint", counted)
+    text = " and ".join(f"P[y | g == 'v{k}' and h == {k % 7}] >= 0.5" for k in range(300))
+    formula = parse_formula(f"{text} and P[y | h == 1] >= 0.5 and P[y] >= 0.5")
+    bets = bets_for(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,), 0.05)
+    assert bets is not None
+    assert {channel.ticket.of for channel in bets.channels if channel.ticket} == {3}
+    assert len(compared) < 5 * 302  # of 45,451 pairs
+    compared.clear()
+    independent_classes(leaves_of(formula), (None,))
+    assert len(compared) < 5 * 302
+
+
+@given(st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=8), st.sampled_from(CONDITIONS))
+def test_conditions_that_may_overlap_are_those_not_disjoint(many: list[str], one: str) -> None:
+    own, *rows = (leaves_of(parse_formula(f"P[y | {each}] >= 0.5"))[0].given for each in (one, *many))
+    conditions = analysis.Conditions()
+    for row in rows:
+        conditions.add(row)
+    expected = [row for row in rows if not disjoint(row, own)]
+    assert Counter(conditions.overlapping(own)) == Counter(expected)

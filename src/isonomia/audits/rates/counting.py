@@ -5,7 +5,8 @@ Rows go no further than here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import and_
@@ -23,6 +24,7 @@ from isonomia.evidence.exact import exact_sum
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts
+from isonomia.spec.columns import kind_of
 from isonomia.spec.evaluate import Batch, numbers, truth
 from isonomia.spec.tensors import count, first, host, is_tensor, namespace, some, together
 from isonomia.spec.text import to_text, value_text
@@ -46,7 +48,7 @@ from isonomia.spec.tree import (
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
 from isonomia.wording import first_few
 
-__all__ = ["Promises", "Reader", "batch_of", "groups_apart", "need_streams", "refuse_known_outside"]
+__all__ = ["Promises", "Reader", "batch_of", "groups_apart", "indexed_columns", "need_streams", "refuse_known_outside"]
 
 Booleans = NDArray[np.bool_]
 
@@ -73,14 +75,17 @@ def _batch(asked: Asked, asker: Asks | None, table: Table, versions: Mapping[Ver
 class Reader:
     """Evaluates conditions, events and terms on one batch, each once however many leaves share it.
 
-    Columns that are tensors are evaluated and counted on their device; only counts come back.
+    Columns that are tensors are evaluated and counted on their device; only counts come back. Conditions that columns
+    equal a text are met by the rows in an index of these columns, where they are ``indexed``.
     """
 
     batch: Batch
     where: Callable[[int], str]
+    indexed: frozenset[Column] = frozenset()
     _members: dict[Row, Booleans] = field(default_factory=dict)
     _terms: dict[Row, NDArray[Any]] = field(default_factory=dict)
     _sizes: dict[Row, int] = field(default_factory=dict)
+    _rows: dict[Column, dict[str, list[int]] | None] = field(default_factory=dict)
 
     def members(self, given: Row | None) -> Booleans | None:
         """Who meets a condition; ``None`` for everybody."""
@@ -88,13 +93,18 @@ class Reader:
 
     def tally(self, channel: Channel, tickets: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Count a channel's draws by cell."""
+        if channel.crossing:
+            return self._crossed(channel)
+        (only, *others) = channel.leaves
+        if not others and isinstance(only, Rate) and channel.ticket is None:
+            rows, event = self._rows_with(channel.given), self._values(only)
+            if rows is not None and not is_tensor(event):
+                yes = np.count_nonzero(event[rows])
+                return np.asarray([len(rows) - yes, yes], dtype=float)
         chosen = self.members(channel.given)
         if channel.ticket is not None and tickets is not None:
             held = tickets == channel.ticket.index
             chosen = held if chosen is None else and_(*together([chosen, held]))
-        if channel.crossing:
-            return self._crossed(channel)
-        (only, *others) = channel.leaves
         if not others and isinstance(only, Rate):
             return self._yes_no(only, chosen, channel.given if channel.ticket is None else None)
         columns = [_picked(self._values(leaf), chosen) for leaf in channel.leaves]
@@ -143,6 +153,8 @@ class Reader:
 
     def apart(self, groups: Sequence[Row | None]) -> int | None:
         """The first row that meets two of the conditions, or ``None`` when nobody does."""
+        if len(indexed_columns(groups, 1)) == 1 and all(self._rows_with(given) is not None for given in groups):
+            return None  # different texts of one column
         taken: Booleans | None = None
         for given in groups:
             chosen = self.members(given)
@@ -169,6 +181,19 @@ class Reader:
         if met is None:
             met = self._members[given] = truth(given, self.batch)
         return met
+
+    def _rows_with(self, given: Row | None) -> list[int] | None:
+        """The rows that meet ``column == 'text'``, from an index of the column; ``None`` where it has none."""
+        match given:
+            case Compare("==", Column() as column, Literal(str() as text)) if column in self.indexed:
+                pass
+            case _:
+                return None
+        if column not in self._rows:
+            values = self.batch.column(column.name)
+            self._rows[column] = _rows_by_text(values) if kind_of(values) == "text" else None
+        index = self._rows[column]
+        return None if index is None else index.get(text, [])
 
     def _yes_no(self, leaf: Rate, chosen: Booleans | None, given: Row | None = None) -> NDArray[np.float64]:
         """Count an event among the people chosen, who are those that meet ``given`` unless it is ``None``."""
@@ -298,8 +323,31 @@ def refuse_known_outside(question: Question, population: Population, has_model: 
         reader.numbers(leaf, there, question.ranges[leaf])
 
 
+def _rows_by_text(values: NDArray[Any]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, text in enumerate(values.tolist()):
+        rows.setdefault(text, []).append(row)
+    return rows
+
+
 def _or(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
+
+
+MANY_TEXTS = 16
+"""With this many conditions on a column's texts, an index is quicker than a comparison for each. Changes cost only."""
+
+
+def indexed_columns(conditions: Iterable[Row | None], many: int = MANY_TEXTS) -> frozenset[Column]:
+    """The columns that so many different conditions compare with a text."""
+    tested: Counter[Column] = Counter()
+    for condition in dict.fromkeys(conditions):
+        match condition:
+            case Compare("==", Column(_, None) as column, Literal(str())):
+                tested[column] += 1
+            case _:
+                pass
+    return frozenset(column for column, times in tested.items() if times >= many)
 
 
 Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]

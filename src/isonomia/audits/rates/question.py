@@ -214,10 +214,13 @@ def refuse_absent_values(conditions: Iterable[Row | None], population: Populatio
     found.
     """
     people = population.people if isinstance(population, Abducted) else population
+    by_name: dict[str, _KnownValues | None] = {}
     for condition in conditions:
         for node in () if condition is None else nodes(condition):
             for column, values, every in _compared_values(node):
-                known = _KnownValues.of(people, column.name, read)
+                if column.name not in by_name:
+                    by_name[column.name] = _KnownValues.of(people, column.name, read)
+                known = by_name[column.name]
                 absent = [item for item in values if known is not None and not known.has(item.value)]
                 # Any text must be right; of several numbers one is enough, as in age in {17, 18, 19}.
                 absent = absent if every or len(absent) == len(values) else []

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import AskedTogether, Asker, Asks, BatchesAhead
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
-from isonomia.audits.rates.counting import Promises, Reader, batch_of, groups_apart, need_streams, refuse_known_outside
+from isonomia.audits.rates.counting import (
+    Promises,
+    Reader,
+    batch_of,
+    groups_apart,
+    indexed_columns,
+    need_streams,
+    refuse_known_outside,
+)
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark, rows_each, schedule_of
@@ -40,7 +48,7 @@ from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Comparison, Formula, Leaf, Other, Quantity, Rate
+from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity, Rate
 from isonomia.spec.walk import outputs_of
 
 __all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
@@ -312,6 +320,10 @@ class RatesSampling(Generic[S]):
         return denominators_of(self.question.formula, self.question.ranges)
 
     @cached_property
+    def _indexed(self) -> frozenset[Column]:
+        return indexed_columns(channel.given for channel in self._channels)
+
+    @cached_property
     def _promises(self) -> Promises:
         planned: object = self.evidence
         apart = planned.apart if isinstance(planned, LookEvidence) else ()
@@ -543,7 +555,9 @@ class RatesSampling(Generic[S]):
         table = drawn[None]
         index, stream, before = where
         batch = batch_of(self.question, asker, drawn)
-        reader = Reader(batch, lambda row: f"row {before + row} of batch {index}: {{{table.shown(row)}}}")
+        reader = Reader(
+            batch, lambda row: f"row {before + row} of batch {index}: {{{table.shown(row)}}}", self._indexed
+        )
         self._promises.refuse(reader, table, stream)
         served = [channel for channel in self._channels if channel.stream == stream]
         tickets = {}
