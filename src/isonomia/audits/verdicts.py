@@ -212,9 +212,9 @@ def keeping_of(
     return Keeping(check.journal, pack, unpack, None if watch is None else repeated)
 
 
-def why_stopped(reason: str) -> str:
+def why_stopped(reason: str, counted: str = "people") -> str:
     """Why the loop of the engine ended, in words."""
-    return _REASONS[reason]
+    return "the budget of clusters is spent" if (reason, counted) == ("budget", "clusters") else _REASONS[reason]
 
 
 def stored_violations(journal: Journal) -> KeepsViolations | None:

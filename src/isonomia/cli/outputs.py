@@ -112,11 +112,13 @@ def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None,
     from isonomia.report.as_json import as_json
     from isonomia.report.entries import Audit, Entry, exit_code
     from isonomia.report.files import write_file
-    from isonomia.report.overview import print_lines
+    from isonomia.report.overview import print_lines, print_page
 
     entries = tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts)
     if len(verdicts) > 1 or always:
         print_lines(entries, console)
+    if not always:
+        print_page(verdicts, console)
     if target is not None:
         write_file(as_json(Audit(TITLE, entries)), target, "--json")
     return exit_code(verdicts)

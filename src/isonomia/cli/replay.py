@@ -313,11 +313,12 @@ def _recheck(
             _say(console, f"{each.name}: this is another model than the record's, by its fingerprint")
         if result.asked:
             words = f"{result.again} of {result.asked} counterexamples occur again"
-            _say(console, f"{each.name}: {words}")
+            chance = "; the model answers at random, so a counterexample need not occur again" if result.random else ""
+            _say(console, f"{each.name}: {words}{chance}")
         if result.problem is not None:
             _say(console, f"{each.name}: {result.problem}")
-        # Another model may answer otherwise; the record's own must not.
-        sound = sound and not (result.same and result.again < result.asked)
+        # Another model may answer otherwise; the record's own must not, unless it answers at random.
+        sound = sound and (result.random or not (result.same and result.again < result.asked))
     summary = "no verdict rests on counterexamples: use --full to run the whole check again with the model"
     if asked or left:
         rest = f"; {left} others could not be checked" if left else ""
@@ -354,6 +355,12 @@ def _show_reruns(properties: Iterable[Rerun], console: Console) -> bool:
                 console,
                 f"{each.name}: people were drawn by {then} then and by {now} now, so these are other people, and their "
                 f"numbers differ; only answers that contradict each other would be told. Repeat it on {then}",
+            )
+        if each.random:
+            _say(
+                console,
+                f"{each.name}: the model answers at random, so its numbers differ from the record's; only answers that "
+                "contradict each other would be reported",
             )
         if each.failure is not None:
             _say(console, f"{each.name}: {each.failure}")

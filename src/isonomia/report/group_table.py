@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import Any
 
 from isonomia.audits.measure.measure import measure
+from isonomia.records.display.words import ASSUMPTIONS
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.as_json import dumped
 from isonomia.report.files import need_table, write_table
@@ -151,8 +152,10 @@ def _notes(table: GroupTable) -> Iterator[str]:
         yield "A ratio compares a group's rate with that of the reference group."
     if "calibration" in table.measures:
         yield f"Calibration is {MEASURES['calibration']}."
-    for remark in table.remarks:
-        yield f"note: {remark}"
+    yield from (f"assumes that {item}" for item in table.assumptions)
+    if table.assumptions:
+        yield ASSUMPTIONS
+    yield from (f"note: {remark}" for remark in table.remarks)
 
 
 def _counted(table: GroupTable) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, levels, rows, seed_note
+from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, levels, rows, seed_note, unit
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened
@@ -120,7 +120,7 @@ def _section(entry: Entry) -> str:
     lines += [f"{escaped(answer_line(verdict))}. {escaped(guarantee(verdict))}", ""]
     table = rows(verdict)
     if table:
-        lines += ["| quantity | estimate | interval | samples |", "|---|---|---|---|"]
+        lines += [f"| quantity | estimate | interval | {unit(verdict)} |", "|---|---|---|---|"]
         lines += [*map(_row, table), ""]
         lines += [escaped(level(verdict)), ""] if level(verdict) else []
     for block in view.blocks(verdict):

@@ -9,13 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.records.display.view import view_of
-from isonomia.records.display.words import cost, levels, risk
+from isonomia.records.display.words import ASSUMPTIONS, cost, levels, risk
+from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
 from isonomia.report.status import OPEN, STYLES, finding_of, sign_of
 from isonomia.report.terminal import show
-from isonomia.wording import visible
+from isonomia.wording import capitalised, visible
 
-__all__ = ["overview", "print_lines", "show_entry", "show_trouble"]
+__all__ = ["overview", "print_lines", "print_page", "show_entry", "show_trouble"]
 
 MAX_LINES = 60
 """The most lines; where there are more properties, those that do not hold come first."""
@@ -32,6 +33,7 @@ def overview(audit: Audit, console: Console) -> None:
     shown = _worst_first(audit)
     if shown:
         print_lines(shown[:MAX_LINES], console)
+        print_page([entry.verdict for entry in audit.entries], console)
     if len(shown) > MAX_LINES:
         console.print(f"and {len(shown) - MAX_LINES:,} more, which isonomia show lists")
     console.print(summary_sentence([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
@@ -53,6 +55,12 @@ def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
     told = levels(item.verdict for item in items if isinstance(item, Entry))
     if told:
         console.print(Text(told, style="dim"))
+
+
+def print_page(verdicts: Sequence[Verdict], console: Console) -> None:
+    """Print once where the assumptions of some verdicts are explained, if they have any."""
+    if any(verdict.assumptions for verdict in verdicts):
+        console.print(Text(capitalised(f"{ASSUMPTIONS}."), style="dim"))
 
 
 def show_trouble(audit: Audit, console: Console) -> None:

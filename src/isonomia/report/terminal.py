@@ -36,6 +36,7 @@ from isonomia.records.display.words import (
     queries,
     scale_of,
     seed_note,
+    unit,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.principal import subgroup_strips
@@ -128,7 +129,7 @@ def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> Renderabl
         case Quantities(items):
             return _gauges(items, verdict, fancy)
         case Rates(items):
-            return _rates(items)
+            return _rates(items, unit(verdict))
         case Sentence(text):
             return Text(text)
         case TableBlock():
@@ -155,10 +156,10 @@ def _gauges(items: Sequence[Expression], verdict: Verdict, fancy: bool) -> Group
     return Group(*parts)
 
 
-def _rates(items: Sequence[LeafRecord]) -> Padding:
+def _rates(items: Sequence[LeafRecord], counted: str) -> Padding:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("rate", overflow="fold", min_width=14)
-    for heading in ("estimate", "interval", "samples"):
+    for heading in ("estimate", "interval", counted):
         table.add_column(heading, justify="right", no_wrap=True)
     for leaf in items:
         cells = (leaf.text, number(leaf.estimate), interval(leaf), draws(leaf))

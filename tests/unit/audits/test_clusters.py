@@ -54,6 +54,16 @@ def test_what_is_true_of_clusters_is_shown(claim: str, looks: str) -> None:
     assert all(item.settled is True for item in verdict.expressions)
 
 
+def test_a_verdict_counts_clusters_and_rows_and_names_each_as_what_it_is() -> None:
+    people = iso.Sample(visits(60), cluster="customer")
+    text = str(iso.check("P[hired == 1] >= 0.3", population=people, seed=1, stop="all"))
+    assert "after 60 clusters" in text
+    assert "n = 600 rows" in text
+    assert "samples" not in text
+    spent = iso.check("P[hired == 1] >= 0.5", population=people, seed=1, budget=20)
+    assert (spent.samples, spent.stopped) == (20, "the budget of clusters is spent")
+
+
 @pytest.mark.parametrize(
     "claim", ["P[hired == 1] >= 0.9", "P[hired == 1 | sex == 'F'] <= P[hired == 1 | sex == 'M'] - 0.3"]
 )

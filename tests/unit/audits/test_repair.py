@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import isonomia as iso
-from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError, UsageError
+from isonomia.errors import ChangingModelError, DataError, IsonomiaError, ModelError, RecordError, UsageError
 from isonomia.records import Verdict
 from isonomia.records.display.view import view_of
 from isonomia.records.evidence import evidence_of
@@ -239,3 +239,18 @@ def test_what_makes_no_sense_is_refused_with_what_was_expected(
     given = {"model_factory": new_tree, "data": people(), "property": MONOTONE, "rounds": 2, **QUICK, **change}
     with pytest.raises(error, match=words.replace("[", r"\[")):
         iso.repair.augment(**given)
+
+
+class Guesses(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that changes one answer in five at random."""
+
+    def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
+        answers = super().predict(X, check_input)
+        return np.where(np.random.default_rng().random(len(answers)) < 0.2, 1 - answers, answers)
+
+
+def test_a_classifier_that_answers_at_random_is_refused_without_naming_an_option_that_a_repair_lacks() -> None:
+    with pytest.raises(ModelError) as error:
+        iso.repair.augment(Guesses(max_depth=4, random_state=0), people(), MONOTONE, rounds=2, **QUICK)
+    assert not isinstance(error.value, ChangingModelError)
+    assert "random_model" not in str(error.value)

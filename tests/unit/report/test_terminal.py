@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from isonomia.cli.outputs import conclude
 from isonomia.engine.observer import Progress
 from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
@@ -225,3 +227,15 @@ def test_bounds_of_nothing_have_no_sign() -> None:
     assert bounds((-0.0001, 0.0004)) == "[0.000, 0.000]"
     assert bounds((-0.25, 0.5)) == "[-0.250, 0.500]"
     assert bounds(None) == "-"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_page_of_assumptions_is_named_once_and_only_where_something_is_assumed(count: int) -> None:
+    verdicts = [_verdict(f"p{number}") for number in range(count)]
+    for assumed in (verdicts, [replace(verdict, assumptions=()) for verdict in verdicts]):
+        console = _console(False)
+        conclude(assumed, console, None)
+        wanted = any(verdict.assumptions for verdict in assumed)
+        assert _output(console).count("theory/assumptions") == wanted
+        assert [str(verdict).count("theory/assumptions") for verdict in assumed] == [int(wanted)] * count
+    assert (Path(__file__).parents[3] / "docs" / "theory" / "assumptions.md").exists()

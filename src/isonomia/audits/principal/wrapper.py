@@ -78,8 +78,8 @@ class PrincipalRepair:
     random_state
         The seed of the changes. With a number, a person's decision depends on the seed and on the person's values in
         the columns of ``fit`` alone, however people are put together in a call: those with equal values are decided
-        alike, so some column should tell people apart. With ``None``, decisions differ from call to call, and a check
-        needs ``random_model=True``.
+        alike, so some column should tell people apart. With ``None``, or with a classifier that answers at random,
+        decisions differ from call to call, and a check needs ``random_model=True``.
 
     Attributes
     ----------

@@ -243,7 +243,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
             *_left_over(prepared, outcome),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
-        stopped=why_stopped(outcome.reason) if method != "exact" else EVERYBODY,
+        stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
         seconds=monotonic() - began,
     )
 

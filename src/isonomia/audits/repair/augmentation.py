@@ -28,7 +28,7 @@ from isonomia.audits.check import checked_delta, checked_population, checked_pro
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
 from isonomia.audits.repair.training import RepairRound, Rule, Training, called
 from isonomia.engine.seeds import derived_seed
-from isonomia.errors import DataError, UsageError, nearest
+from isonomia.errors import ChangingModelError, DataError, ModelError, UsageError, nearest
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, refuse_clusters
 from isonomia.populations.table import Table
@@ -193,10 +193,16 @@ def augment(
     risk = checked_delta(delta)
     train_rows, held_rows = work.split(share)
     train, held = work.table.take(train_rows), work.table.take(held_rows)
-    models, history = work.repaired(train, rounds, tell)
-    kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
-    before, after = models[0], models[kept]
-    verdict = Certificate(work, type(people), held, claim, risk).verdict(train, before, after, history, kept, began)
+    try:
+        models, history = work.repaired(train, rounds, tell)
+        kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
+        before, after = models[0], models[kept]
+        verdict = Certificate(work, type(people), held, claim, risk).verdict(train, before, after, history, kept, began)
+    except ChangingModelError as error:
+        raise ModelError(
+            "a repair needs a classifier that always gives the same answer for a row, but this one gave two: set the "
+            "seed of its random parts, or use a classifier without them"
+        ) from error
     verdict = replace(verdict, seed_chosen=seed is not None)
     return Augmentation(after, before, verdict, history, kept, held_rows)
 

@@ -50,6 +50,9 @@ class Rerun:
     devices
         The kinds of device on which people were drawn, then and now, if they differ: then they are different people,
         and numbers that differ mean nothing.
+    random
+        Whether the model may answer at random, and the numbers differ: then these are different answers, and again
+        only the answers to the property are compared.
     """
 
     name: str
@@ -58,16 +61,17 @@ class Rerun:
     differences: tuple[ValueDifference, ...] = ()
     failure: str | None = None
     devices: tuple[str, str] | None = None
+    random: bool = False
 
     @property
     def sound(self) -> bool:
-        """Whether everything came out as before, as far as the same people were drawn."""
+        """Whether everything came out as before, as far as people and answers are the same draws."""
         return not (self.others or self.differences or self.failure)
 
     @property
     def same(self) -> bool:
         """Whether everything came out as before."""
-        return self.sound and self.devices is None
+        return self.sound and self.devices is None and not self.random
 
 
 def rerun(
@@ -136,12 +140,15 @@ def _rerun_one(
     others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in found))
     rest = tuple(each for each in found if each.path not in map(_fingerprint, others))
     then, now = (people.get("device", NUMPY) for people in (check.verdict["population"], verdict.population))
-    if then == now:
+    random = planned.check.random_model and planned.check.model is not None and bool(rest)
+    if then == now and not random:
         return Rerun(check.name, verdict, others, rest)
     known = tuple(each for each in rest if _known_before(each.path))
     contradicted = {check.verdict["answer"], verdict.answer} == {"holds", "violated"}
     answers = (ValueDifference("answer", check.verdict["answer"], verdict.answer),) if contradicted else ()
-    return Rerun(check.name, verdict, others, (*known, *answers), devices=(then, now))
+    return Rerun(
+        check.name, verdict, others, (*known, *answers), devices=None if then == now else (then, now), random=random
+    )
 
 
 NUMPY = "NumPy"
@@ -189,6 +196,8 @@ class CounterexampleRecheck:
         How many the record has, how many of them could be checked again, and how many of these still occur.
     problem
         Why some or all could not be checked, in words.
+    random
+        Whether the model may answer at random, so that a counterexample need not occur again.
     """
 
     name: str
@@ -197,6 +206,7 @@ class CounterexampleRecheck:
     asked: int = 0
     again: int = 0
     problem: str | None = None
+    random: bool = False
 
 
 def recheck(
@@ -204,7 +214,8 @@ def recheck(
 ) -> CounterexampleRecheck:
     """Check every counterexample of a check again with a model."""
     recorded = check.entries.get("model", {}).get("fingerprint")
-    told = CounterexampleRecheck(check.name, None if recorded is None else recorded == model.fingerprint())
+    same, random = None if recorded is None else recorded == model.fingerprint(), bool(each.options.get("random_model"))
+    told = CounterexampleRecheck(check.name, same, random=random)
     known: Sequence[Mapping[str, Any]] = () if check.verdict is None else check.verdict["counterexamples"]
     if not known:
         return told

@@ -9,6 +9,7 @@ from isonomia.records.display.text import counterexample_lines
 from isonomia.records.display.view import TableBlock, view_of
 from isonomia.records.display.words import (
     ANSWERS,
+    ASSUMPTIONS,
     SIGNS,
     answer_line,
     compared,
@@ -19,6 +20,7 @@ from isonomia.records.display.words import (
     quantities,
     scale_of,
     seed_note,
+    unit,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import capitalised, excerpt, number, visible
@@ -137,7 +139,9 @@ def _table(verdict: Verdict) -> str:
     more = len(items) + len(verdict.leaves) - len(rows)
     rest = f"<p style='margin:.2em 0;{_QUIET}'>and {more:,} more, which the verdict has</p>" if more else ""
     rest += f"<p style='margin:.2em 0;{_QUIET}'>{level(verdict)}</p>" if level(verdict) else ""
-    heads = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", "samples"))
+    heads = "".join(
+        f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", unit(verdict))
+    )
     return f"<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
 
 
@@ -173,6 +177,7 @@ def _row(*cells: str) -> str:
 
 def _notes(verdict: Verdict) -> str:
     notes = [f"assumes that {item}" for item in verdict.assumptions] + [
+        *([ASSUMPTIONS] if verdict.assumptions else []),
         *verdict.remarks,
         *filter(None, [seed_note(verdict)]),
     ]

@@ -7,7 +7,18 @@ from textwrap import wrap
 from typing import Any
 
 from isonomia.records.display.view import CounterexampleView, Rates, RecordView, TableBlock, view_of
-from isonomia.records.display.words import answer_line, draws, guarantee, interval, level, quantities, rows, seed_note
+from isonomia.records.display.words import (
+    ASSUMPTIONS,
+    answer_line,
+    draws,
+    guarantee,
+    interval,
+    level,
+    quantities,
+    rows,
+    seed_note,
+    unit,
+)
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import (
     alongside,
@@ -42,16 +53,17 @@ def as_text(verdict: Verdict) -> str:
     """The verdict as plain text, in characters that every terminal has."""
     title = f"{verdict.answer.upper()}: {verdict.name + ': ' if verdict.name else ''}{verdict.text}"
     lines = [title, f"  {answer_line(verdict)}", f"  {guarantee(verdict)}"]
-    table = rows(verdict)
+    table, of = rows(verdict), " rows" if unit(verdict) == "rows" else ""
     widths = [max((len(row[k]) for row in table), default=0) for k in range(4)]
     for text, estimate, ends, n in table:
-        draws = f"   n = {n}" if n else ""
+        draws = f"   n = {n}{of}" if n else ""
         lines.append(f"    {text:<{widths[0]}}   {estimate:>{widths[1]}}   {ends:<{widths[2]}}{draws}".rstrip())
     lines += [f"  {level(verdict)}"] if table and level(verdict) else []
     for block in view_of(verdict).blocks(verdict):
         if isinstance(block, TableBlock):
             lines += [f"  {block.title}", *(f"    {line}" for line in _table_lines([block.headings, *block.rows]))]
     lines += [f"  assumes that {item}" for item in verdict.assumptions]
+    lines += [f"  {ASSUMPTIONS}"] if verdict.assumptions else []
     lines += [f"  note: {item}" for item in (*verdict.remarks, *filter(None, [seed_note(verdict)]))]
     return "\n".join(lines)
 

@@ -12,6 +12,7 @@ from isonomia.wording import chance, number, plural
 
 __all__ = [
     "ANSWERS",
+    "ASSUMPTIONS",
     "SIGNS",
     "answer_line",
     "compared",
@@ -34,6 +35,7 @@ __all__ = [
     "seed_note",
     "stretch",
     "telling",
+    "unit",
     "worst_group",
 ]
 
@@ -46,13 +48,17 @@ ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
 }
 """What an interval says about its claim, as an answer."""
 
+ASSUMPTIONS = "what checks each assumption: theory/assumptions in the documentation"
+"""Where the assumptions of a verdict are explained."""
+
 _SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "point", "clusters": "cluster"}
 """What one of a verdict's samples is called."""
 
 
 def answer_line(verdict: Verdict) -> str:
     """The answer and what it cost, and for a claim for every group the worst group, in one line."""
-    how = "by proof" if verdict.proved else f"after {plural(verdict.samples, 'sample')}"
+    spent = cost(verdict) if verdict.counted == "clusters" else plural(verdict.samples, "sample")
+    how = "by proof" if verdict.proved else f"after {spent}"
     line = f"{verdict.answer} {how} ({verdict.stopped})"
     return f"{line}; {worst_group(verdict)}" if verdict.worst else line
 
@@ -168,6 +174,11 @@ def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
     ]
     leaves = [(item.text, number(item.estimate), interval(item), draws(item)) for item in verdict.leaves]
     return first + leaves
+
+
+def unit(verdict: Verdict) -> str:
+    """What the draws of a rate are: where rows belong together, a rate is of the rows of its clusters."""
+    return "rows" if verdict.counted == "clusters" else "samples"
 
 
 def draws(item: LeafRecord) -> str:

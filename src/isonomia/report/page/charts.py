@@ -20,7 +20,7 @@ from isonomia.records.display.view import (
     Subgroups,
     view_of,
 )
-from isonomia.records.display.words import draws, interval, scale_of, stretch
+from isonomia.records.display.words import draws, interval, scale_of, stretch, unit
 from isonomia.records.display.words import must_be as claimed
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
@@ -101,7 +101,7 @@ def _drawings(block: Block, verdict: Verdict, limits: PageLimits) -> list[Drawin
         case Quantities(items):
             return _quantities(items, verdict, limits)
         case Rates(items):
-            return [_rates(items, verdict.counted, limits)]
+            return [_rates(items, "rows" if unit(verdict) == "rows" else verdict.counted, limits)]
         case Subgroups():
             return _effects(block, limits)
         case PeopleCounts():

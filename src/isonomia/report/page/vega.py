@@ -126,7 +126,7 @@ def _intervals(alt: Any) -> Any:
 
 def _rates(alt: Any) -> Any:
     base = alt.Chart()
-    tips = _tips(alt, label="rate", told="known", size="samples")
+    tips = _tips(alt, label="rate", told="known", size="based on")
     bar = base.mark_rule(strokeWidth=6, strokeCap="round", color="var(--accent)", opacity=0.45, yOffset=7)
     bar = bar.encode(y=_across(alt), x=_line(alt, "low"), x2="high:Q", tooltip=tips)
     dot = base.mark_point(filled=True, size=70, color="var(--accent)", opacity=1, yOffset=7)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from isonomia.audits.audit_file.permissions import check_allowed
@@ -295,3 +297,76 @@ def test_a_run_does_not_go_on_with_draws_of_another_device(on_a_device: tuple[Pa
     check = new_check("P[target | minority] >= 0.3", population=Program.of(PROGRAM, "people.fr"), seed=7)
     with pytest.raises(DataError, match="expected draws by torch on"):
         run_check(check.with_journal(ReadOnly(evidence.checks[0].entries)), Silent())
+
+
+# -------------------------------------------------------------------------------------------------------- random models
+
+COIN = """
+import numpy as np
+
+rng = np.random.default_rng(1)
+
+def model(table):
+    return (rng.random(len(table["x"])) < np.where(np.asarray(table["x"], dtype=float) > 0, 0.8, 0.3)).astype(int)
+
+def other(table):
+    return 1 - model(table)
+"""
+OF_A_COIN = """
+seed = 7
+delta = 0.001
+[model]
+load = "a_coin_that_forgets:model"
+random = true
+[population]
+sample = "people.csv"
+[[property]]
+name = "a rate"
+check = "P[prediction == 1] >= 0.4"
+[[property]]
+name = "flips"
+safety = "flips"
+with = {feature = "x", eps = 0.02}
+"""
+
+
+@pytest.fixture
+def coin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EvidenceFile:
+    rng = np.random.default_rng(0)
+    (tmp_path / "people.csv").write_text("x\n" + "".join(f"{value:.3f}\n" for value in rng.normal(size=3_000)))
+    (tmp_path / "a_coin_that_forgets.py").write_text(COIN)
+    (tmp_path / "audit.toml").write_text(OF_A_COIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_coin_that_forgets", raising=False)
+    file, store = read_audit_file(tmp_path / "audit.toml"), Store(tmp_path / ".isonomia")
+    planned = plan_audit(file, 7, ALLOWED)
+    run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Silent(), lambda *_: None)
+    return evidence_of(store)
+
+
+def test_other_answers_of_a_random_model_are_no_sign_of_tampering(coin: EvidenceFile, tmp_path: Path) -> None:
+    for again, check in zip(rerun(coin, tmp_path, ALLOWED, {}, lambda _: Silent()), coin.checks, strict=True):
+        assert again.verdict is not None
+        assert check.verdict is not None
+        assert again.verdict.answer == check.verdict["answer"]
+        assert again.sound
+        assert again.random
+        assert not again.same
+        assert not again.differences
+
+
+def test_a_random_model_that_contradicts_the_record_is_still_reported(coin: EvidenceFile, tmp_path: Path) -> None:
+    found = [
+        replace(check, verdict={**(check.verdict or {}), "answer": "violated", "delta": 0.5}) for check in coin.checks
+    ]
+    first, _ = rerun(replace(coin, checks=tuple(found)), tmp_path, ALLOWED, {}, lambda _: Silent())
+    assert not first.sound
+    assert {each.path for each in first.differences} == {"answer", "delta"}
+
+
+def test_counterexamples_of_a_random_model_need_not_occur_again(coin: EvidenceFile) -> None:
+    model = load_model("a_coin_that_forgets:model")
+    pairs = zip(rebuilt(coin).stated, coin.checks, strict=True)
+    found = [recheck(each, check, model, Permissions()) for each, check in pairs]
+    assert all(each.random and each.same for each in found)
+    assert found[1].asked == found[1].counterexamples > 0
