@@ -1,9 +1,10 @@
 """How often any look at a growing table is wrong, where the truth is on the boundary: whole checks, look after look.
 
-    python -m benchmarks.growing [--streams 1000] [--looks 20] [--rows 20] [--runs 50]
+    python -m benchmarks.growing [--streams 1000] [--looks 20] [--rows 20] [--runs 50] [--processes 1] [--claim CLAIM]
 
 Four ways to check a table again each time rows were added: shuffled anew, which the default is not meant for; in file
-order; with the earlier looks on record, as ``isonomia run`` does; and, for fewer streams (``--runs``), by that command.
+order; with the earlier looks on record, as ``isonomia run`` does; and by that command (``--runs`` streams). The people
+of a stream are drawn from its number. ``--streams 0 --runs 1000 --processes 16`` runs the command alone.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import argparse
 import json
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 from typer.testing import CliRunner
 
 import isonomia as iso
@@ -47,38 +52,62 @@ def drawn(rows: int, seed: int) -> dict[str, Any]:
     return {"hired": rng.random(rows) < 0.5, "sex": rng.choice(["F", "M"], rows)}
 
 
-def by_command(claim: str, people: dict[str, Any], ends: list[int]) -> bool:
-    """Whether any run of an audit file says that a claim on the boundary is violated."""
+def in_python(way: str, claim: str, ends: list[int], stream: int) -> bool:
+    """Whether any look of a stream says that a claim on the boundary is violated."""
+    looks = samples(way, drawn(ends[-1], stream), ends, stream)
+    return "violated" in (iso.check(claim, population=each, delta=DELTA, seed=stream).answer for each in looks)
+
+
+def by_command(claim: str, ends: list[int], stream: int) -> bool:
+    """The same by the command, one run of an audit file for each look, with the records of the runs before."""
+    people = drawn(ends[-1], stream)
+    lines = [f"{h},{s}\n" for h, s in zip(people["hired"].astype(int), people["sex"], strict=True)]
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "audit.toml").write_text(AUDIT.format(delta=DELTA, claim=claim.replace('"', "'")))
+        audit, out = Path(folder) / "audit.toml", Path(folder) / "out.json"
+        audit.write_text(AUDIT.format(delta=DELTA, claim=claim))
         for end in ends:
-            rows = zip(people["hired"][:end].astype(int), people["sex"][:end], strict=True)
-            (Path(folder) / "people.csv").write_text("hired,sex\n" + "".join(f"{h},{s}\n" for h, s in rows))
-            out = Path(folder) / "out.json"
-            CliRunner().invoke(app, ["run", f"{folder}/audit.toml", "--quiet", "--json", str(out)], env={"CI": "1"})
+            (Path(folder) / "people.csv").write_text("".join(["hired,sex\n", *lines[:end]]))
+            command = ["run", str(audit), "--quiet", "--json", str(out), "--records", f"{folder}/records"]
+            done = CliRunner().invoke(app, command, env={"CI": "1"})
+            if done.exit_code not in (0, 1, 3):
+                raise RuntimeError(f"stream {stream}, {end} rows: {done.output}") from done.exception
             (verdict,) = json.loads(out.read_text())["verdicts"]
+            if verdict["samples"] > end or verdict["population"]["size"] != end:
+                raise RuntimeError(f"stream {stream}: expected {end} rows, but got {verdict['population']}")
             if verdict["answer"] == "violated":
                 return True
     return False
 
 
+def told(what: str, wrong: int, streams: int, seconds: float) -> str:
+    """The share of wrong streams, against the binomial distribution of a risk that is used up."""
+    chance = binom.sf(wrong - 1, streams, DELTA)
+    return (
+        f"{what}: {wrong} of {streams} wrong at a risk of {DELTA}; with an error rate of {DELTA}, {wrong} or more have "
+        f"a chance of {chance:.3g}; {seconds / streams:.2f} s a stream"
+    )
+
+
 def main() -> None:
     """Print the share of streams in which any look was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    for name, default in (("streams", 1_000), ("looks", 20), ("rows", 20), ("runs", 50)):
+    for name, default in (("streams", 1_000), ("looks", 20), ("rows", 20), ("runs", 50), ("processes", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--claim", choices=[*CLAIMS], action="append")
     given = parser.parse_args()
     ends = [given.rows * look for look in range(1, given.looks + 1)]
-    for what, claim in CLAIMS.items():
-        for way in ("shuffled anew", "file order", "on record"):
-            wrong = 0
-            for stream in range(given.streams):
-                looks = samples(way, drawn(ends[-1], stream), ends, stream)
-                answers = (iso.check(claim, population=each, delta=DELTA, seed=stream).answer for each in looks)
-                wrong += "violated" in answers
-            print(f"{what}, {way}: {wrong} of {given.streams} wrong at a risk of {DELTA}", flush=True)
-        wrong = sum(by_command(claim, drawn(ends[-1], stream), ends) for stream in range(given.runs))
-        print(f"{what}, isonomia run: {wrong} of {given.runs} wrong at a risk of {DELTA}", flush=True)
+    with ProcessPoolExecutor(given.processes) as pool:
+        for what in given.claim or CLAIMS:
+            ways = {
+                way: (partial(in_python, way, CLAIMS[what], ends), given.streams)
+                for way in ("shuffled anew", "file order", "on record")
+            }
+            ways["isonomia run"] = (partial(by_command, CLAIMS[what], ends), given.runs)
+            for way, (stream, count) in ways.items():
+                began = monotonic()
+                wrong = sum(pool.map(stream, range(count)))
+                if count:
+                    print(told(f"{what}, {way}", wrong, count, monotonic() - began), flush=True)
 
 
 if __name__ == "__main__":
