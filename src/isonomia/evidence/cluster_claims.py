@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, log, sqrt
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ cost only."""
 ROUNDS = 3
 """How often the part between the last value that is left and the next, which is refuted, is searched again. Changes
 width and cost only."""
+
+TOGETHER = 2048
+"""The most distinct clusters of a batch that are bet on at once, over all histories. Changes cost only."""
 
 OFTEN = 1.1
 """A box of confidence sequences is looked at when there are this many times as many clusters as at the last look, and
@@ -244,8 +248,11 @@ class ClusterEvidence:
             return _over(quantity, self.box(history, delta / (2 * len(leaves)), leaves))
         spread = self._error(history, quantity, means) * sqrt(2.0 * log(1.0 / delta) + 1.0)
         return _scan(
-            lambda values, upper: self._refutes(history, quantity, delta, values, upper), estimate, spread, limits
-        )
+            lambda searches: [self._refutes(history, quantity, delta, values, upper) for _, upper, values in searches],
+            [estimate],
+            [spread],
+            limits,
+        )[0]
 
     def box(
         self, history: Sequence[ClusterBatch], risk: float, leaves: Sequence[Leaf]
@@ -312,73 +319,115 @@ def _over(quantity: Quantity, box: Box) -> tuple[float, float]:
     return (low if low == low else -inf), (high if high == high else inf)
 
 
+Search: TypeAlias = tuple[int, bool, Floats]
+"""Which quantity, whether its upper limit is searched, and the values to be tested."""
+
+
 def _scan(
-    refutes: Callable[[Floats, bool], NDArray[np.bool_]], estimate: float, width: float, limits: tuple[float, float]
-) -> tuple[float, float]:
-    """The limits of the values that are not refuted: each is a refuted value, or the end of the range.
+    refutes: Callable[[Sequence[Search]], Sequence[NDArray[np.bool_]]],
+    estimates: Sequence[float],
+    widths: Sequence[float],
+    limits: tuple[float, float],
+) -> list[tuple[float, float]]:
+    """The limits of the values of each quantity that are not refuted: each a refuted value, or the end of the range.
 
     Parameters
     ----------
     refutes
-        Says which values ``v`` are refuted as ``quantity <= v``, or, with ``True``, as ``quantity >= v``.
-    estimate, width
-        Where to begin, and how far a normal interval would reach.
+        Says of each search which values ``v`` are refuted as ``quantity <= v``, or, for an upper limit, as
+        ``quantity >= v``.
+    estimates, widths
+        Where to begin, and how far a normal interval would reach, for each quantity.
     limits
         The least and greatest possible value.
     """
-    ends = []
-    for upper, limit in ((False, limits[0]), (True, limits[1])):
-        values = np.clip(estimate + (width if upper else -width) * SCAN, *limits)
-        values = np.append(values, limit) if isfinite(limit) else values
-        values, inside, outside = values[np.append(True, np.diff(values) != 0.0)], estimate, limit
-        for _ in range(ROUNDS):
+    inside, outside, open_ones = {}, {}, list[Search]()
+    for place, (estimate, width) in enumerate(zip(estimates, widths, strict=True)):
+        for upper, limit in enumerate(limits):
+            values = np.clip(estimate + (width if upper else -width) * SCAN, *limits)
+            values = np.append(values, limit) if isfinite(limit) else values
+            inside[place, bool(upper)], outside[place, bool(upper)] = estimate, limit
+            open_ones.append((place, bool(upper), values[np.append(True, np.diff(values) != 0.0)]))
+    for _ in range(ROUNDS):
+        searches, open_ones = open_ones, []
+        for (place, upper, values), refuted in zip(searches, refutes(searches) if searches else (), strict=True):
             # The hull of what is left: the limit lies beyond the last value that is not refuted.
-            left = np.flatnonzero(~refutes(values, upper))
+            left = np.flatnonzero(~refuted)
             last = int(left[-1]) if len(left) else -1
             if last == len(values) - 1:
-                break
-            outside = float(values[last + 1])
-            inside = float(values[last]) if last >= 0 else inside
-            values = np.append(np.linspace(inside, outside, 10)[1:-1], outside)
-        ends.append(outside)
-    return ends[0], ends[1]
+                continue
+            end = outside[place, upper] = float(values[last + 1])
+            start = inside[place, upper] = float(values[last]) if last >= 0 else inside[place, upper]
+            open_ones.append((place, upper, np.append(np.linspace(start, end, 10)[1:-1], end)))
+    return [(outside[place, False], outside[place, True]) for place in range(len(estimates))]
 
 
 def rate_limits(
-    history: Sequence[ClusterBatch], largest: float, risk: float, deadline: int | None
-) -> tuple[float, float]:
-    """The limits of the first leaf, on a scale from 0 to 1, each wrong with probability at most ``risk``."""
-    rows, sums, times = _stacked(history)
-    mean = float(times @ sums[:, 0] / (times @ rows[:, 0]))
-    error = sqrt(float(times @ (sums[:, 0] - mean * rows[:, 0]) ** 2)) / float(times @ rows[:, 0])
-
-    def refutes(values: Floats, upper: bool) -> NDArray[np.bool_]:
-        sign = np.full(len(values), -1.0 if upper else 1.0)
-        slopes = np.stack([sign, np.zeros(len(values))], axis=-1)
-        return ClusterTests((0,), slopes, sign * values, largest, True, risk, deadline).run(history)
-
-    return _scan(refutes, mean, max(error, 1e-3) * sqrt(2.0 * log(1.0 / risk) + 1.0), (0.0, 1.0))
+    histories: Sequence[Sequence[ClusterBatch]], largest: float, risk: float, deadline: int | None
+) -> list[tuple[float, float]]:
+    """The limits of the leaf of each history, on a scale from 0 to 1, each wrong with probability at most ``risk``."""
+    means, errors = [], []
+    for history in histories:
+        rows, sums, times = _stacked(history)
+        mean = float(times @ sums[:, 0] / (times @ rows[:, 0]))
+        means.append(mean)
+        errors.append(sqrt(float(times @ (sums[:, 0] - mean * rows[:, 0]) ** 2)) / float(times @ rows[:, 0]))
+    return _limits(histories, (means, errors), (0.0, 1.0), ((0,), largest, risk, deadline))
 
 
 def ratio_limits(
-    history: Sequence[ClusterBatch], largest: float, risk: float, deadline: int | None
-) -> tuple[float, float]:
+    histories: Sequence[Sequence[ClusterBatch]], largest: float, risk: float, deadline: int | None
+) -> list[tuple[float, float]]:
     """The limits of the first leaf's mean over the second's, which no row informs both of; infinite where open."""
-    rows, sums, times = _stacked(history)
-    first, second = (times @ sums) / (times @ rows)
-    if second <= 0.0:
-        return 0.0, inf
-    ratio = float(first / second)
-    away = (sums[:, 0] - first * rows[:, 0]) / (times @ rows[:, 0]) / second
-    away -= ratio * (sums[:, 1] - second * rows[:, 1]) / (times @ rows[:, 1]) / second
-    error = sqrt(float(times @ away**2))
+    found, ratios, errors = [(0.0, inf)] * len(histories), [], []
+    known = list[int]()
+    for place, history in enumerate(histories):
+        rows, sums, times = _stacked(history)
+        first, second = (times @ sums) / (times @ rows)
+        if second > 0.0:
+            ratio = float(first / second)
+            away = (sums[:, 0] - first * rows[:, 0]) / (times @ rows[:, 0]) / second
+            away -= ratio * (sums[:, 1] - second * rows[:, 1]) / (times @ rows[:, 1]) / second
+            known.append(place)
+            ratios.append(ratio)
+            errors.append(sqrt(float(times @ away**2)))
+    some = _limits([histories[k] for k in known], (ratios, errors), (0.0, inf), ((0, 1), largest, risk, deadline))
+    for place, ends in zip(known, some, strict=True):
+        found[place] = ends
+    return found
 
-    def refutes(values: Floats, upper: bool) -> NDArray[np.bool_]:
-        sign = np.full(len(values), -1.0 if upper else 1.0)
-        slopes = np.stack([sign, -sign * values], axis=-1)
-        return ClusterTests((0, 1), slopes, np.zeros(len(values)), largest, True, risk, deadline).run(history)
 
-    return _scan(refutes, ratio, max(error, 1e-3) * sqrt(2.0 * log(1.0 / risk) + 1.0), (0.0, inf))
+def _limits(
+    histories: Sequence[Sequence[ClusterBatch]],
+    where: tuple[Sequence[float], Sequence[float]],
+    limits: tuple[float, float],
+    tested: tuple[tuple[int, ...], float, float, int | None],
+) -> list[tuple[float, float]]:
+    """The limits of a rate or a ratio in each history, of which as many are bet on at once as fit into ``TOGETHER``."""
+    leaves, largest, risk, deadline = tested
+    sizes = [max(len(batch.times) for batch in history) for history in histories]
+    if len(histories) > 1 and (len(leaves) > 1 or sum(sizes) > TOGETHER):  # the cells of a ratio are many by themselves
+        middle = len(histories) // 2
+        parts = (slice(None, middle), slice(middle, None))
+        return [
+            ends
+            for part in parts
+            for ends in _limits(histories[part], (where[0][part], where[1][part]), limits, tested)
+        ]
+    joined = [ClusterBatch.joined(batches) for batches in zip(*histories, strict=True)]
+
+    def refutes(searches: Sequence[Search]) -> list[NDArray[np.bool_]]:
+        sizes = [len(values) for _, _, values in searches]
+        values = np.concatenate([values for _, _, values in searches])
+        sign = np.repeat([-1.0 if upper else 1.0 for _, upper, _ in searches], sizes)
+        stream = np.repeat([place for place, _, _ in searches], sizes)
+        other = np.zeros(len(values)) if len(leaves) == 1 else -sign * values
+        bounds = sign * values if len(leaves) == 1 else np.zeros(len(values))
+        tests = ClusterTests(leaves, np.stack([sign, other], axis=-1), bounds, largest, True, risk, deadline, stream)
+        return np.split(tests.run(joined), np.cumsum(sizes)[:-1])
+
+    widths = [max(error, 1e-3) * sqrt(2.0 * log(1.0 / risk) + 1.0) for error in where[1]]
+    return _scan(refutes, where[0], widths, limits)
 
 
 def _stacked(history: Sequence[ClusterBatch]) -> tuple[Floats, Floats, Floats]:

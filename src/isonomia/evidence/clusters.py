@@ -26,7 +26,7 @@ the current wealth (:func:`_deadline_stakes`). They are chosen before each batch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -91,17 +91,45 @@ class ClusterBatch:
         The sums of their values, on a scale from 0 to 1: same shape.
     times
         How many clusters are like this.
+    starts
+        Where each stream begins. Streams are counted separately, such as the rows of one group and those of another;
+        there is one unless several were joined.
     """
 
     rows: Floats
     sums: Floats
     times: Floats
+    starts: NDArray[np.intp] = field(default_factory=lambda: np.zeros(1, np.intp))
 
     @classmethod
     def of(cls, rows: Floats, sums: Floats) -> ClusterBatch:
         """Count clusters that are alike; the order within a batch does not matter to its bets."""
-        both, times = np.unique(np.concatenate([rows, sums], axis=1), axis=0, return_counts=True)
-        return cls(both[:, : rows.shape[1]], both[:, rows.shape[1] :], times.astype(float))
+        return cls.in_order(rows, sums, 1)[0]
+
+    @classmethod
+    def in_order(cls, rows: Floats, sums: Floats, count: int) -> list[ClusterBatch]:
+        """As many batches of nearly equal size, one after the other; clusters that are alike are counted in each."""
+        size, more = divmod(len(rows), count)
+        number = np.repeat(np.arange(count), np.where(np.arange(count) < more, size + 1, size))
+        both = np.concatenate([number[:, None], rows, sums], axis=1)
+        both = both[np.lexsort(both.T[::-1])]
+        first = np.flatnonzero(np.append(True, (both[1:] != both[:-1]).any(axis=1))[: len(both)])
+        times, both = np.diff(np.append(first, len(number))).astype(float), both[first]
+        cuts = np.searchsorted(both[:, 0], np.arange(1, count))
+        width = 1 + rows.shape[1]
+        parts = zip(np.split(both, cuts), np.split(times, cuts), strict=True)
+        return [cls(each[:, 1:width], each[:, width:], often) for each, often in parts]
+
+    @classmethod
+    def joined(cls, batches: Sequence[ClusterBatch]) -> ClusterBatch:
+        """The batches of several streams as one."""
+        sizes = [len(batch.times) for batch in batches]
+        return cls(
+            np.concatenate([batch.rows for batch in batches]),
+            np.concatenate([batch.sums for batch in batches]),
+            np.concatenate([batch.times for batch in batches]),
+            np.cumsum([0, *sizes[:-1]]),
+        )
 
     @property
     def clusters(self) -> int:
@@ -118,17 +146,18 @@ class ClusterWealth:
     owner
         Which hypothesis each cell belongs to.
     ends
-        The two values of the second leaf between which it lies: shape ``(2, cells)``.
+        The two values of the second leaf between which it lies: shape ``(2, cells)``; ``(1, cells)`` for one leaf.
     logs
-        Each bettor's log wealth at both: shape ``(2, bettors, cells)``.
+        Each bettor's log wealth at each: shape ``(ends, bettors, cells)``.
     seen, first, second
-        How many clusters there were, and the sums of their numbers (rows and sums of both leaves) and of the products.
+        For each stream, how many clusters there were, and the sums of their numbers (rows and sums of both leaves) and
+        of the products.
     """
 
     owner: NDArray[np.intp]
     ends: Floats
     logs: Floats
-    seen: float
+    seen: Floats
     first: Floats
     second: Floats
 
@@ -155,6 +184,8 @@ class ClusterTests:
         The risk.
     deadline
         The number of clusters at which the only look is planned; ``None`` for any number of looks.
+    stream
+        The stream that each hypothesis is about; ``None`` if there is one.
     """
 
     leaves: tuple[int, ...]
@@ -164,6 +195,12 @@ class ClusterTests:
     apart: bool
     delta: float
     deadline: int | None = None
+    stream: NDArray[np.intp] | None = None
+
+    @cached_property
+    def streams(self) -> NDArray[np.intp]:
+        """The stream of each hypothesis."""
+        return np.zeros(len(self.bounds), np.intp) if self.stream is None else self.stream
 
     @cached_property
     def need(self) -> float:
@@ -178,17 +215,18 @@ class ClusterTests:
     def begin(self) -> ClusterWealth:
         """A wealth of 1, divided among the bettors, in every cell."""
         count, paired = len(self.bounds), len(self.leaves) > 1
-        edges = np.sin(np.linspace(0.0, np.pi / 2, CELLS + 1)) ** 2 if paired else np.zeros(2)
-        owner = np.repeat(np.arange(count), len(edges) - 1)
-        ends = np.tile(np.stack([edges[:-1], edges[1:]]), count)
+        edges = np.sin(np.linspace(0.0, np.pi / 2, CELLS + 1)) ** 2
+        cells = np.stack([edges[:-1], edges[1:]]) if paired else np.zeros((1, 1))
+        owner, ends = np.repeat(np.arange(count), cells.shape[1]), np.tile(cells, count)
         # Where the first leaf would have to lie outside of its range, by more than rounding, no truth is to be refuted.
         values = self._first_leaf(owner, ends)
         sign = self.signs[owner, 0]
         possible = np.where(sign > 0, values.max(axis=0) >= -ROUNDING, values.min(axis=0) <= 1.0 + ROUNDING)
         owner, ends = owner[possible], ends[:, possible]
         shares = SHARES if self.deadline is None else np.zeros(1)
-        logs = np.broadcast_to(shares[None, :, None], (2, len(shares), len(owner))).copy()
-        return ClusterWealth(owner, ends, logs, 0.0, np.zeros(4), np.zeros((4, 4)))
+        logs = np.broadcast_to(shares[None, :, None], (len(ends), len(shares), len(owner))).copy()
+        count = 1 + int(self.streams.max(initial=0))
+        return ClusterWealth(owner, ends, logs, np.zeros(count), np.zeros((count, 4)), np.zeros((count, 4, 4)))
 
     def _first_leaf(self, owner: NDArray[np.intp], second: Floats) -> Floats:
         """The largest or least value of the first leaf that the hypothesis allows, given the second leaf's."""
@@ -199,23 +237,33 @@ class ClusterTests:
         clusters = self._numbers(batch)
         owner, logs = wealth.owner, wealth.logs
         if len(owner):
-            signs, stakes = self.signs[owner], self._stakes(wealth)
+            signs, stakes, stream = self.signs[owner], self._stakes(wealth), self.streams[owner]
             logs = logs.copy()
+            # Every cell meets the clusters of its stream: as a matrix if there is one stream, otherwise in a row.
+            cell, cluster = np.arange(len(owner))[:, None], np.arange(len(clusters))[None, :]
+            several, sizes = len(batch.starts) > 1, np.diff(np.append(batch.starts, len(clusters)))[stream]
+            begin = np.cumsum(sizes) - sizes
+            if several:
+                cell = np.repeat(np.arange(len(owner)), sizes)
+                cluster = np.arange(len(cell)) - np.repeat(begin - batch.starts[stream], sizes)
+            times = batch.times[cluster]
             for end, second in enumerate(wealth.ends):
-                first = self._first_leaf(owner, second)
+                values = (self._first_leaf(owner, second), second)[: len(self.leaves)]
                 away = [
-                    signs[:, [k]] * (clusters[:, 2 * k + 1] - value[:, None] * clusters[:, 2 * k])
-                    for k, value in enumerate((first, second))
+                    signs[cell, k] * (clusters[cluster, 2 * k + 1] - value[cell] * clusters[cluster, 2 * k])
+                    for k, value in enumerate(values)
                 ]
                 for bettor, stake in enumerate(stakes):
-                    logs[end, bettor] += np.log1p(stake[:, [0]] * away[0] + stake[:, [1]] * away[1]) @ batch.times
+                    gains = np.log1p(sum(stake[cell, k] * each for k, each in enumerate(away)))
+                    logs[end, bettor] += np.add.reduceat(gains * times, begin) if several else gains @ batch.times
+        weighed = clusters * batch.times[:, None]
         after = ClusterWealth(
             owner,
             wealth.ends,
             logs,
-            wealth.seen + batch.clusters,
-            wealth.first + batch.times @ clusters,
-            wealth.second + (clusters * batch.times[:, None]).T @ clusters,
+            wealth.seen + np.add.reduceat(batch.times, batch.starts),
+            wealth.first + np.add.reduceat(weighed, batch.starts, axis=0),
+            wealth.second + np.add.reduceat(weighed[:, :, None] * clusters[:, None, :], batch.starts, axis=0),
         )
         return self._cut(self._kept(after, ~(self._totals(after) >= self.need)))
 
@@ -252,16 +300,17 @@ class ClusterTests:
 
     def _cut(self, wealth: ClusterWealth) -> ClusterWealth:
         """Cut wide cells with little wealth in two; no wealth is gained by it."""
-        if len(self.leaves) < 2 or not len(wealth.owner) or not wealth.first[2]:
+        if len(self.leaves) < 2 or not len(wealth.owner):
             return wealth
-        rate = wealth.first[3] / wealth.first[2]
-        square = wealth.second[3, 3] - 2.0 * rate * wealth.second[2, 3] + rate**2 * wealth.second[2, 2]
-        error = np.sqrt(max(square, 0.25 * wealth.first[2])) / wealth.first[2]
+        rows, second = np.maximum(wealth.first[:, 2], 1e-300), wealth.second
+        rate = wealth.first[:, 3] / rows
+        square = second[:, 3, 3] - 2.0 * rate * second[:, 2, 3] + rate**2 * second[:, 2, 2]
+        error = np.where(wealth.first[:, 2] > 0.0, np.sqrt(np.maximum(square, 0.25 * rows)) / rows, np.inf)
         totals, count = self._totals(wealth), np.bincount(wealth.owner, minlength=len(self.bounds))
         least = np.full(len(self.bounds), np.inf)
         np.minimum.at(least, wealth.owner, totals)
         cut = (
-            (wealth.ends[1] - wealth.ends[0] > FINE * error)
+            (wealth.ends[1] - wealth.ends[0] > FINE * error[self.streams[wealth.owner]])
             & (totals < least[wealth.owner] + NEAR)
             & (count[wealth.owner] < MAX_CELLS)
         )
@@ -316,25 +365,22 @@ class ClusterTests:
         """
         if len(self.leaves) < 2:
             return largest
-        slopes = np.abs(self.slopes[wealth.owner])
-        direction = np.stack(
-            [np.full(len(slopes), wealth.first[2] + 0.5), slopes[:, 1] / slopes[:, 0] * (wealth.first[0] + 0.5)],
-            axis=-1,
-        )
+        slopes, first = np.abs(self.slopes[wealth.owner]), wealth.first[self.streams[wealth.owner]]
+        direction = np.stack([first[:, 2] + 0.5, slopes[:, 1] / slopes[:, 0] * (first[:, 0] + 0.5)], axis=-1)
         direction = np.maximum(direction, 1e-12 * direction.max(axis=-1, keepdims=True))
         return np.asarray(direction * (largest / direction).min(axis=-1, keepdims=True))
 
     def _moments(self, wealth: ClusterWealth) -> tuple[Floats, Floats]:
         """Mean and second moments of the two sums that are bet on, in the middle of each cell."""
-        owner, signs = wealth.owner, self.signs[wealth.owner]
+        owner, signs, stream = wealth.owner, self.signs[wealth.owner], self.streams[wealth.owner]
         second = wealth.ends.mean(axis=0)
         to = np.zeros((len(owner), 2, 4))
         for k, values in enumerate((self._first_leaf(owner, second), second)):
             to[:, k, 2 * k], to[:, k, 2 * k + 1] = -signs[:, k] * values, signs[:, k]
-        n = wealth.seen + PRIOR
-        square = (to @ wealth.second @ to.transpose(0, 2, 1)) / n
-        square[:, [0, 1], [0, 1]] += PRIOR * (self.largest / 4.0) ** 2 / n
-        return to @ wealth.first / n, square
+        n = wealth.seen[stream] + PRIOR
+        square = (to @ wealth.second[stream] @ to.transpose(0, 2, 1)) / n[:, None, None]
+        square[:, [0, 1], [0, 1]] += (PRIOR * (self.largest / 4.0) ** 2 / n)[:, None]
+        return (to @ wealth.first[stream][:, :, None])[:, :, 0] / n[:, None], square
 
     def _deadline_stakes(self, wealth: ClusterWealth, largest: Floats) -> Floats:
         """Stakes that make it most likely to reach ``1 / delta`` at the deadline, if sums were normal.
@@ -350,13 +396,14 @@ class ClusterTests:
         squares = np.einsum("oci,cij,ocj->oc", options, square, options)
         spreads = np.sqrt(np.maximum(squares - gains**2, 1e-12 * squares))
         profit = np.divide(gains, spreads, out=np.zeros_like(gains), where=spreads > 0.0)
-        profit[0] += CLEARLY / np.sqrt(wealth.seen + PRIOR)
+        seen = wealth.seen[self.streams[wealth.owner]]
+        profit[0] += CLEARLY / np.sqrt(seen + PRIOR)
         best = profit.argmax(axis=0)[None, :]
         spread, stakes = np.take_along_axis(spreads, best, 0)[0], np.take_along_axis(options, best[..., None], 0)[0]
         log_chance = np.minimum(self._totals(wealth) - self.need, np.log(0.999))
         z = ndtri_exp(log_chance)
         hazard = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
-        left = max(self.deadline - wealth.seen, 1.0)
+        left = np.maximum(self.deadline - seen, 1.0)
         return np.asarray(stakes * np.minimum(hazard / (np.maximum(spread, 1e-300) * np.sqrt(left)), 1.0)[:, None])
 
 

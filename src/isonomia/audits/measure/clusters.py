@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,7 @@ class KeptRows:
         """The clusters in a random order, in batches; one column for each leaf."""
         order = np.random.default_rng(0).permutation(len(rows[0]))
         both = np.stack(rows, axis=-1)[order].astype(float), np.stack(sums, axis=-1)[order].astype(float)
-        parts = [np.array_split(each, min(BATCHES, len(order))) for each in both]
-        return [ClusterBatch.of(*pair) for pair in zip(*parts, strict=True)]
+        return ClusterBatch.in_order(*both, min(BATCHES, len(order)))
 
 
 def cluster_intervals(
@@ -85,15 +84,13 @@ def cluster_intervals(
     groups = np.concatenate(kept.groups[counts.by])
     cells = np.concatenate(kept.decision).astype(np.intp) * 3 + np.concatenate(kept.outcome)
     rates: dict[int, Mapping[str, tuple[Floats, Floats]]] = {}
-    for place, row in enumerate(estimates):
+    histories: dict[tuple[int, str], list[ClusterBatch]] = {}
+    spans: dict[str, tuple[float, float]] = {}
+    for place in range(len(estimates)):
         mask = groups == place
         own = np.bincount(codes[mask] * 9 + cells[mask], minlength=count * 9).reshape(count, 3, 3)
         rates[place] = shares(own)
-        ends: dict[str, tuple[float | None, float | None]] = {
-            name: rate_limits(kept.history([n], [yes]), largest, risk, deadline)
-            for name, (yes, n) in rates[place].items()
-            if n.any()
-        }
+        histories |= {(place, name): kept.history([n], [yes]) for name, (yes, n) in rates[place].items() if n.any()}
         for name, parts in kept.numbers.items():
             span, values = counts.means[name].ends, np.concatenate(parts)
             there = mask & ~np.isnan(values)
@@ -102,11 +99,14 @@ def cluster_intervals(
             n = np.bincount(codes[there], minlength=count).astype(float)
             unit = np.clip((values[there] - span[0]) / (span[1] - span[0]), 0.0, 1.0)
             sums = np.minimum(np.bincount(codes[there], unit, minlength=count), n)
-            low, high = rate_limits(kept.history([n], [sums]), largest, risk, deadline)
-            ends[name] = tuple(span[0] + (span[1] - span[0]) * end for end in (low, high))  # type: ignore[assignment]
+            spans[name], histories[place, name] = span, kept.history([n], [sums])
+    ends = dict(zip(histories, rate_limits(list(histories.values()), largest, risk, deadline), strict=True))
+    for place, row in enumerate(estimates):
         for name, item in row.items():
-            low_high = ends.get(name, (None, None))
-            row[name] = item if item.low is None else replace(item, low=low_high[0], high=low_high[1])
+            least, most = spans.get(name, (0.0, 1.0))
+            low, high = (least + (most - least) * end for end in ends.get((place, name), (nan, nan)))
+            found = replace(item, low=None if isnan(low) else low, high=None if isnan(high) else high)
+            row[name] = item if item.low is None else found
     able, large, reference = who
     if "impact_ratio" in (estimates[0] if estimates else {}):
         _bound_ratios(kept, rates, estimates, (able, large, reference), (largest, limits.risk / 2.0, deadline))
@@ -124,22 +124,22 @@ def _bound_ratios(
     largest, risk, deadline = how
     selected = {place: rates[place]["selection_rate"] for place in able if rates[place]["selection_rate"][1].any()}
     highest = [place for place in large if place in selected]
-    box = {}
+    box, ratios = {}, {}
     if reference is None:
         share = risk / (len(highest) + 1)
-        box = {
-            place: rate_limits(kept.history([n], [yes]), largest, share, deadline)
-            for place, (yes, n) in selected.items()
-        }
-    for place, (yes, n) in selected.items():
+        alone = [kept.history([n], [yes]) for yes, n in selected.values()]
+        box = dict(zip(selected, rate_limits(alone, largest, share, deadline), strict=True))
+    elif reference in selected:
+        other_yes, other = selected[reference]
+        compared = {place: pair for place, pair in selected.items() if place != reference}
+        pairs = [kept.history([n, other], [yes, other_yes]) for yes, n in compared.values()]
+        ratios = dict(zip(compared, ratio_limits(pairs, largest, risk, deadline), strict=True))
+    for place in selected:
         item = estimates[place]["impact_ratio"]
-        if item.value is None or place == reference:
+        if item.value is None or place == reference or (reference is not None and place not in ratios):
             continue
         if reference is not None:
-            if reference not in selected:
-                continue
-            other_yes, other = selected[reference]
-            low, high = ratio_limits(kept.history([n, other], [yes, other_yes]), largest, risk, deadline)
+            low, high = ratios[place]
         else:
             above, below = max(box[each][1] for each in highest), max(box[each][0] for each in highest)
             low = box[place][0] / above if above > 0.0 else 0.0

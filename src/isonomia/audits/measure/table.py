@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,10 @@ def _grouping(
     able = [place for place in shown if None not in values[place]] if counts.by else []
     large = [place for place in able if shares[place] >= small] or able
     reference = references.among(values) if counts.by else None
-    estimates = _estimates(work, counts, limits)
-    references_of = _add_ratios(work, counts, limits, estimates, (able, large, reference))
+    # Where rows belong together these intervals are replaced, so the quickest ones do.
+    replaced = limits if work.kept is None else replace(limits, looks="any")
+    estimates = _estimates(work, counts, replaced)
+    references_of = _add_ratios(work, counts, replaced, estimates, (able, large, reference))
     if work.kept is not None:
         cluster_intervals(
             work.kept, counts, limits, estimates, lambda cells: _shares(work, cells), (able, large, reference)
