@@ -59,6 +59,13 @@ def test_the_exact_chance_that_any_report_excludes_a_rate_is_at_most_delta(
     assert chance >= 0.5 * delta, "the risk is used"
 
 
+@pytest.mark.parametrize("delta", [1e-20, 1e-60, 1e-200])
+@pytest.mark.parametrize(("rate", "sizes"), [(0.5, (700, 1400, 2000)), (0.1, (2000, 2100))])
+def test_the_chance_is_at_most_delta_however_small_delta_is(rate: float, sizes: tuple[int, ...], delta: float) -> None:
+    chance = _ever(rate, sizes, _boundaries(rate, sizes, delta))
+    assert 0.0 < chance <= delta
+
+
 def test_reports_with_exact_boundaries_are_wrong_in_at_most_delta_of_many_runs() -> None:
     sizes, delta = np.asarray([400, 800, 1200, 1600, 2000]), 0.1
     boundaries = np.asarray(_boundaries(0.5, tuple(sizes), delta))

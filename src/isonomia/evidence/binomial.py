@@ -84,7 +84,7 @@ def planned_lower_limit(successes: float, sizes: Sequence[int], risks: Sequence[
         return 0.0
     spent = risks[-2] if len(risks) > 1 else 0.0
     least = float(lower_limit(successes, sizes[-1], risks[-1] - spent))
-    if looks == 1 or sizes[-1] > MAX_CONVOLVED:
+    if looks == 1 or sizes[-1] > MAX_CONVOLVED or risks[0] < LEAST_CONVOLVED:
         return least
     cells = 2 ** max(10, ceil(log2(CELLS_PER_ERROR * sqrt(looks * max(sizes[0], 1)))))
     cell = int(2.0 * cells / pi * asin(sqrt(least)))
@@ -102,6 +102,10 @@ MAX_CONVOLVED = 1_000_000
 """With more draws, convolving would take seconds; the limit is then that of the last look's own part of the risk, which
 is valid too. Changes power only."""
 
+LEAST_CONVOLVED = 1e-100
+"""With less risk, far more counts would have to be convolved, and in the end their chances would be too small for
+doubles; the limit is then that of the last look's own part of the risk, too. Changes power only."""
+
 CELLS_PER_ERROR = 300
 """How many cells there are for each standard error, about, at the last of equally spaced looks: a limit is at most
 half a percent of the interval lower than it could be. Any number is valid."""
@@ -109,6 +113,10 @@ half a percent of the interval lower than it could be. Any number is valid."""
 ROUNDING = 1e-8
 """By how much a computed tail may be too small, relatively: the logarithms of factorials of a million are off by 1e-9.
 Tails are enlarged by it, so that no limit is too high."""
+
+NEGLECTED = 1e-17
+"""The probability, as a part of the first look's risk, of the counts on one side that are not convolved. It is added to
+the tails: changes power only."""
 
 
 def _edge(cell: int, cells: int) -> float:
@@ -118,9 +126,10 @@ def _edge(cell: int, cells: int) -> float:
 
 def _chance_of_exclusion(successes: float, rate: float, sizes: Sequence[int], risks: Sequence[float]) -> float:
     """The chance that a rate is excluded at an earlier look, or that the last has at least so many successes."""
-    left, first, excluded, before = np.ones(1), 0, 0.0, 0
+    left, first, before = np.ones(1), 0, 0
+    excluded = 2.0 * len(sizes) * NEGLECTED * risks[0]  # wherever neglected counts lead, it is counted as excluded
     for look, (size, risk) in enumerate(zip(sizes, risks, strict=True)):
-        counts, pmf = _pmf(size - before, rate)
+        counts, pmf = _pmf(size - before, rate, NEGLECTED * risks[0])
         left, first, before = np.convolve(left, pmf), first + counts, size
         tails = (1.0 + ROUNDING) * np.cumsum(left[::-1])[::-1]
         if look == len(sizes) - 1:
@@ -132,12 +141,13 @@ def _chance_of_exclusion(successes: float, rate: float, sizes: Sequence[int], ri
     return excluded
 
 
-def _pmf(n: int, rate: float) -> tuple[int, Floats]:
+def _pmf(n: int, rate: float, neglected: float) -> tuple[int, Floats]:
     """The probabilities of the numbers of successes around the mean, and the least such number.
 
-    By Bernstein's inequality fewer than 1e-17 of all draws are further away than nine deviations and fifty.
+    By Bernstein's inequality the numbers left out have at most the neglected probability on either side.
     """
-    reach = 9.0 * sqrt(n * rate * (1.0 - rate)) + 50.0
+    nats = -log(neglected)
+    reach = nats / 3.0 + sqrt(nats**2 / 9.0 + 2.0 * nats * n * rate * (1.0 - rate))
     low, high = max(0, int(n * rate - reach)), min(n, ceil(n * rate + reach))
     k = np.arange(low, high + 1)
     if rate >= 1.0:
