@@ -146,12 +146,13 @@ def open_lightgbm(
         When it cannot read the file.
     """
     lightgbm = needed("lightgbm", "lightgbm", "a LightGBM file")
-    # Without the sizes of its trees in bytes, since a wrong one makes LightGBM end the process.
-    text = re.sub(r"^tree_sizes=.*\n", "", path.read_text("utf-8"), count=1, flags=re.MULTILINE)
+    text = path.read_text("utf-8")
     try:
         _check_text(text)
     except (ModelError, KeyError, ValueError, OverflowError) as error:
         raise ModelError(f"{path} is not a file that LightGBM wrote, so it was not opened: {error}.") from error
+    # Without the sizes of its trees in bytes, since a wrong one makes LightGBM end the process.
+    text = re.sub(r"^tree_sizes=.*\n?", "", text, count=1, flags=re.MULTILINE)
     try:
         booster = lightgbm.Booster(model_str=text)
     except (lightgbm.basic.LightGBMError, ValueError) as error:
@@ -161,8 +162,14 @@ def open_lightgbm(
 
 def _check_text(text: str) -> None:
     """Refuse sizes and indices that the file itself contradicts, before LightGBM sees them."""
-    head, *trees = re.split(r"^Tree=", text.partition("\nend of trees")[0].replace("\r\n", "\n"), flags=re.MULTILINE)
+    body, end, rest = text.replace("\r\n", "\n").partition("\nend of trees")
+    head, *trees = re.split(r"^Tree=", body, flags=re.MULTILINE)
     declared = _keys(head)
+    if not end or len(declared.get("tree_sizes", "").split()) not in {0, len(trees)}:
+        raise ModelError("it ends too early, or trees are missing")
+    parameters = rest.partition("\nparameters:")[2].partition("\nend of parameters")[0]
+    if any(line and not re.fullmatch(r"\[[^:]+: .*\]", line) for line in parameters.split("\n")):
+        raise ModelError("a parameter is not written as [name: value]")
     width = check_size("max_feature_idx", declared["max_feature_idx"], MOST_FEATURES) + 1
     for name in ("num_class", "num_tree_per_iteration"):
         if not check_size(name, declared[name], max(1, len(trees))):

@@ -312,6 +312,11 @@ def test_a_key_that_occurs_twice_is_refused(tmp_path):
         (r"^num_tree_per_iteration=.*", "num_tree_per_iteration=0"),
         (r"^max_feature_idx=.*", "max_feature_idx=2147483647"),
         (r"^num_leaves=", "num_leaves=2\nnum_leaves="),
+        (r"(?s)^Tree=1\n.*", ""),
+        (r"(?s)^Tree=1\n.*(?=^end of trees)", ""),
+        (r"(?s)^tree_sizes=.*", "tree_sizes=5"),
+        (r"(?s)^\[boosting: .*", "[boos"),
+        (r"^\[boosting: .*", "end of trees"),
     ],
 )
 def test_sizes_and_indices_that_do_not_fit_never_reach_lightgbm(tmp_path, monkeypatch, pattern, text):
