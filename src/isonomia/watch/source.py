@@ -367,6 +367,11 @@ class Lines:
     def new(self, stop: Event) -> Iterator[Part]:
         """The lines that have arrived; waits for the first of them."""
         lines = self._taken(stop, AT_ONCE)
+        if self._ended and self._passed:
+            raise DataError(
+                f"expected {self._line:,} lines or more, as many as were counted, but standard input ended "
+                f"{self._passed:,} earlier: with again = true the sender begins with the same first line every time"
+            )
         if lines:
             yield from self._parts(lines)
 
@@ -409,6 +414,8 @@ class Lines:
                 self._ended = True
             elif self.format == "csv" and self._header is None:
                 self._header = _header(_text(line, 1))
+                if lost := [name for name in self._kinds.known if name not in self._header]:
+                    raise DataError(f"line 1: expected the column {lost[0]!r} in the header, as it was there before")
             elif self._passed:
                 self._passed -= 1
             else:

@@ -156,6 +156,16 @@ def test_a_sender_that_repeats_itself_is_heard_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("form", "text"), [("csv", b"F,true\nM,false\nF,true\n"), ("csv", b"sex,hired\nF,true\n"), ("jsonl", b"{}\n")]
+)
+def test_lines_that_do_not_go_on_with_those_that_were_counted_are_refused(form: str, text: bytes) -> None:
+    source = Lines(form, repeats=True, stream=io.BytesIO(text))
+    source.resume([{"line": 2, "kinds": {"sex": "text", "hired": "truth value"}}])
+    with pytest.raises(DataError):
+        list(source.new(Event()))
+
+
+@pytest.mark.parametrize(
     ("form", "text"), [("jsonl", b"1\n"), ("jsonl", b'{"x": NaN}\n'), ("csv", b"x,y\n1\n"), ("csv", b'x,y\n1,"a\n')]
 )
 def test_a_line_that_is_no_row_is_named(form: str, text: bytes) -> None:
