@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
@@ -114,6 +114,9 @@ class Database:
         refuse_no_path(str(folder))
         self.folder, self.path = folder, folder / STORE
         self._read_only: str | None = None
+        with suppress(PermissionError):  # which opening it explains
+            if self.path.exists() and not self.path.is_file():
+                raise RecordError(f"expected a file for the store at {self.path}, but it is something else")
         try:
             version = self._create()
         except RecordError:
@@ -154,7 +157,7 @@ class Database:
         try:
             with self._explaining(what):
                 yield
-        except (ValueError, TypeError, DataError) as error:
+        except (ValueError, TypeError, DataError, RecursionError) as error:
             raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
 
     def size(self) -> int:
@@ -179,13 +182,13 @@ class Database:
                     "Choose another with --records FOLDER"
                 ) from error
             with self._connection() as connection:
-                refuse_programs(connection, self.path)
+                refuse_programs(connection, self.path, SCHEMA)
                 connection.executescript(SCHEMA)
         return self._version()
 
     def _version(self) -> int:
         with self._explaining("read the store"), self._connection() as connection:
-            refuse_programs(connection, self.path)
+            refuse_programs(connection, self.path, SCHEMA)
             (version,) = connection.execute("SELECT max(version) FROM format").fetchone()
         return int(version or 0)
 
@@ -205,14 +208,24 @@ class Database:
             raise record_error(what, self.path, error) from error
 
 
-def refuse_programs(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse triggers and views: in a stranger's store they could reverse verdicts, or have endless rows."""
-    found = connection.execute("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone()
-    if found is not None:
-        raise RecordError(
-            f"expected tables alone in the store at {path}, but it has the {found[0]} {found[1]!r}, which was not made "
-            "here: it was not opened. Choose another folder with --records FOLDER"
-        )
+def refuse_programs(connection: sqlite3.Connection, path: Path, schema: str) -> None:
+    """Refuse all that computes: in a stranger's store it could reverse verdicts, or have endless rows or values.
+
+    That is triggers, views, indexes, and tables of the schema with other columns or constraints than it says.
+    """
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(schema)
+        ours = {name: _words(sql) for name, sql in made.execute("SELECT name, sql FROM sqlite_master")}
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
+        if kind != "table" or ours.get(name, _words(sql)) != _words(sql):
+            raise RecordError(
+                f"expected tables alone in the store at {path}, but it has the {kind} {name!r}, which was not made "
+                "here: it was not opened. Choose another folder with --records FOLDER"
+            )
+
+
+def _words(sql: str | None) -> list[str]:
+    return (sql or "").split()
 
 
 def read_only_address(path: Path) -> str | None:

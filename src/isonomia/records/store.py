@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -152,10 +153,7 @@ class Store:
         """Every run, the latest first."""
         with self._database.reading("list the runs") as connection:
             query = "SELECT id, begun, ended, title, request, versions FROM runs ORDER BY rowid DESC"
-            return [
-                RunRecord(name, begun, ended, title, json.loads(request), json.loads(used))
-                for name, begun, ended, title, request, used in connection.execute(query)
-            ]
+            return [_run(row) for row in connection.execute(query)]
 
     def prune(self, runs: Sequence[str]) -> int:
         """Delete runs with everything that was kept of them; returns how many bytes were freed on disk.
@@ -201,7 +199,7 @@ class Store:
         """What the checks of a run recorded about their ``population`` and ``model``: number, key, and entry."""
         query = "SELECT number, key, entry FROM entries WHERE run = ? AND key IN ('population', 'model')"
         with self._database.reading("read a run") as connection:
-            return [(number, key, json.loads(entry)) for number, key, entry in connection.execute(query, (run,))]
+            return [(number, key, _loaded(entry)) for number, key, entry in connection.execute(query, (run,))]
 
 
 @dataclass(slots=True)
@@ -221,7 +219,7 @@ class StoredJournal:
         stored = self.connection.execute(
             "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place", (self.run, self.number)
         ).fetchall()
-        self._entries = {key: json.loads(entry) for _, key, entry in stored}
+        self._entries = {key: _loaded(entry) for _, key, entry in stored}
         self._place = stored[-1][0] + 1 if stored else 0
 
     @property
@@ -290,11 +288,26 @@ def _stored_violations(connection: sqlite3.Connection, run: str, number: int) ->
     return found
 
 
+def _run(row: tuple[Any, ...]) -> RunRecord:
+    name, begun, ended, title, request, used = row
+    # Files are named after a run, and a stranger's may be called ../../anything.
+    if not re.fullmatch(r"[0-9a-f-]+", name) or not all(isinstance(text, str) for text in (begun, ended or "", title)):
+        raise ValueError("a run has a name, a time or a title that was not made here")
+    return RunRecord(name, begun, ended, title, _loaded(request), _loaded(used))
+
+
 def _check(row: tuple[Any, ...]) -> CheckRecord:
     run, number, name, definition, options, verdict, error = row
     answer = None if verdict is None else Verdict.from_dict(json.loads(verdict))
-    problem = None if error is None else json.loads(error)
-    return CheckRecord(run, number, name, json.loads(definition), json.loads(options), answer, problem)
+    problem = None if error is None else _loaded(error)
+    return CheckRecord(run, number, name, _loaded(definition), _loaded(options), answer, problem)
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object, but got {type(value).__name__}")
+    return value
 
 
 def _dumped(value: Mapping[str, Any]) -> str:

@@ -150,7 +150,7 @@ class WatchStore:
         with self._explained("open the store"):
             self._database = sqlite3.connect(path, timeout=LOCK_TIMEOUT, isolation_level=None)
             self._database.execute("PRAGMA synchronous = FULL")
-            refuse_programs(self._database, path)
+            refuse_programs(self._database, path, SCHEMA)
             self._database.executescript(SCHEMA)
             (version,) = self._database.execute("SELECT max(version) FROM format").fetchone()
         if version != FORMAT:

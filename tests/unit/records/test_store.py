@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -178,8 +179,17 @@ def test_a_store_of_another_version_is_refused_with_what_to_do(store: Store) -> 
 
 DAMAGES = {
     "a run": ("UPDATE runs SET request = '{'", lambda store: store.runs()),
+    "a deep run": (f"UPDATE runs SET request = '{'[' * 100_000}'", lambda store: store.runs()),
+    "a name that is a path": ("UPDATE runs SET id = '../../' || id", lambda store: store.runs()),
+    "a title": ("UPDATE runs SET title = X'ff'", lambda store: store.runs()),
+    "a time": ("UPDATE runs SET begun = X'ff'", lambda store: store.runs()),
     "a verdict": ("UPDATE checks SET verdict = '{\"format\": 3}'", lambda store: store.checks(store.run().id)),
     "an entry": ("UPDATE entries SET entry = 'x'", lambda store: store.journal(store.run().id, 0)),
+    "a list": ("UPDATE entries SET entry = '[1]'", lambda store: store.journal(store.run().id, 0)),
+    "a model": (
+        "UPDATE entries SET entry = '[1]', key = 'model'",
+        lambda store: store.introductions(store.run().id),
+    ),
 }
 
 
@@ -245,6 +255,8 @@ def test_a_store_that_can_only_be_read_is_read(store: Store, tmp_path: Path) -> 
     [
         "CREATE TRIGGER turn AFTER UPDATE ON checks BEGIN UPDATE checks SET verdict = '{}' WHERE run = new.run; END",
         "CREATE VIEW endless AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+        "CREATE INDEX slow ON checks (hex(zeroblob(number)))",
+        "ALTER TABLE runs ADD COLUMN more TEXT GENERATED ALWAYS AS (hex(zeroblob(100000000)))",
     ],
 )
 def test_a_store_that_brings_programs_of_its_own_is_not_opened(store: Store, program: str) -> None:
@@ -254,3 +266,10 @@ def test_a_store_that_brings_programs_of_its_own_is_not_opened(store: Store, pro
     connection.close()
     with pytest.raises(RecordError, match="expected tables alone in the store"):
         Store(store.folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
+def test_a_pipe_in_the_place_of_the_store_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "runs.sqlite")
+    with pytest.raises(RecordError):
+        Store(tmp_path, reading=True)
