@@ -2,7 +2,8 @@
 
 Each model counts the rows and the calls that reach it. A budget of time runs on a clock that only the model moves, ten
 seconds a call, so the table does not depend on the machine. ``allowed`` is what the budget promises: the queries; for
-samples, their rows and a quarter as many (at least 64); for seconds, the time and one call.
+samples, their rows and a quarter as many (at least 64); for seconds, the time and one call. A table by group, a search
+and an update of a watch need every row: ``refused`` is what they say, with nothing sent, where the budget is smaller.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from unittest.mock import patch
 import numpy as np
 
 import isonomia as iso
+from isonomia.audits.responsiveness.adverse_action import refused_applicants
+from isonomia.errors import BudgetTooSmallError
 from isonomia.interventions import Feature, Interventions
 
 PEOPLE = 4_000
@@ -127,10 +130,98 @@ def lines(budgets: tuple[Any, ...] = BUDGETS) -> Iterator[Line]:
                 yield Line(f"{audit}, {name}", str(budget), verdict.answer, verdict.samples, spent, allowed, counted)
 
 
+def _passes() -> dict[str, Callable[[Any, Any], int | None]]:
+    """By name: what needs every row it is given, or is refused; each gives the rows it says it has sent."""
+    people = _people()
+
+    def watched(model: Any, budget: Any) -> int:
+        watch = iso.Watch("P[prediction == 1] >= 0.1", alpha=0.05, model=model, budget=budget)
+        for start in range(0, PEOPLE, 250):
+            watch.update({name: values[start : start + 250] for name, values in people.items()})
+        return watch.queries
+
+    return {
+        "measure": lambda model, budget: iso.measure(people, model, by="sex", budget=budget).queries,
+        "groups.search": lambda model, budget: (
+            iso.groups.search(people, ["sex", "debts"], SUBGROUP, model=model, depth=2, budget=budget).queries
+        ),
+        "refusals": lambda model, budget: _refusals(model, people, budget),
+        "watch": watched,
+    }
+
+
+SUBGROUP = "P[prediction == 1 | group] / P[prediction == 1 | not group] >= 0.8"
+
+
+def _refusals(model: Any, people: dict[str, Any], budget: Any) -> int:
+    few = {name: values[:40] for name, values in people.items()}
+    change = Interventions((Feature("income", "integer", 0, 99),))
+    found = refused_applicants(few, model, change, 1, features=list(few), budget=budget)
+    return int(found.remarks[-1].split()[0].replace(",", ""))
+
+
+def whole_lines(budgets: tuple[str, ...]) -> Iterator[Line]:
+    """Every pass over all rows, with a fair and an unfair model."""
+    for what, ask in _passes().items():
+        for name, decide in (("fair", _fair), ("unfair", _unfair)):
+            for budget in budgets:
+                model, limit, answer = Counted(decide), iso.Budget.of(budget).queries, "complete"
+                try:
+                    said = ask(model, budget)
+                except BudgetTooSmallError as error:
+                    answer, said = "refused", model.rows if error.needed > error.allowed == limit else None
+                yield Line(f"{what}, {name}", budget, answer, model.rows, model.rows, limit, said == model.rows)
+
+
+@dataclass
+class Trained:
+    """A classifier that counts, over all of its clones, the rows that it is asked about; it is never quite fair."""
+
+    counted: Counted
+
+    def fit(self, rows: Any, labels: Any) -> Trained:
+        """Learn nothing."""
+        del rows, labels
+        return self
+
+    def predict(self, rows: Any) -> Any:
+        """Decide about people."""
+        return self.counted({name: np.asarray(rows[name]) for name in ("income", "debts", "sex")})
+
+
+def repair_lines(budgets: tuple[str, ...]) -> Iterator[Line]:
+    """A repair, with a fair and an unfair model."""
+    from pandas import DataFrame
+
+    people = DataFrame(_people())[:600]
+    monotone = iso.safety.monotone("income", up=(1, 50), at_most=99, eps=0.05)
+    for name, decide in (("fair", _fair), ("unfair", _unfair)):
+        for budget in budgets:
+            model, limit = Counted(decide), iso.Budget.of(budget).queries
+            try:
+                verdict = iso.repair.augment(
+                    lambda model=model: Trained(model),
+                    people,
+                    monotone,
+                    label="passed",
+                    cases=100,
+                    seed=1,
+                    budget=budget,
+                ).verdict
+                answer, samples, said = verdict.answer, verdict.samples, verdict.queries
+            except BudgetTooSmallError as error:
+                answer, samples = "refused", 0
+                said = model.rows if error.needed > error.allowed == limit else None
+            yield Line(f"repair, {name}", budget, answer, samples, model.rows, limit, said == model.rows)
+
+
+QUERIES = ("60 queries", "2000 queries", "4000 queries", "5000 queries")
+
+
 def main() -> None:
     """Print the table."""
     print(f"{'audit':26}  {'budget':>12}  {'answer':9}  {'samples':>8}  {'spent':>7}  {'allowed':>7}")
-    results = list(lines())
+    results = [*lines(), *whole_lines(QUERIES), *repair_lines(QUERIES)]
     for line in results:
         mark = "" if line.kept else "  ABOVE"
         print(

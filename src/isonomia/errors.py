@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
+    "BudgetTooSmallError",
     "ChangingModelError",
     "DataError",
     "IsonomiaError",
@@ -155,6 +156,22 @@ class NumericalError(IsonomiaError):
 
 class UsageError(IsonomiaError):
     """A function or a command was called with an argument it cannot take."""
+
+
+class BudgetTooSmallError(UsageError):
+    """Something that is worth nothing unless it is complete costs more than its budget.
+
+    Where the cost is known, it is refused before the first row is sent.
+
+    Attributes
+    ----------
+    needed, allowed
+        How many rows it needs at least, and how many the budget allows.
+    """
+
+    def __init__(self, message: str, needed: float, allowed: float) -> None:
+        self.needed, self.allowed = needed, allowed
+        super().__init__(message, name="budget")
 
 
 class UntrustedTypesError(UsageError):

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.budgets import lines
+from benchmarks.budgets import PEOPLE, QUERIES, lines, repair_lines, whole_lines
 from loopback_service import Service
 
 import isonomia as iso
 from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
 from isonomia.cli import main
 from isonomia.engine.journal import ReadOnly
-from isonomia.errors import ChangingModelError
+from isonomia.errors import BudgetTooSmallError, ChangingModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering, send
 from isonomia.populations.table import Table
@@ -42,6 +42,64 @@ def test_every_audit_keeps_its_budget_and_states_what_it_sent(budget: Any) -> No
     result = list(lines((budget,)))
     assert [line for line in result if not line.kept] == []
     assert {"holds", "violated", "undecided"} >= {line.answer for line in result}
+
+
+def test_what_needs_every_row_is_refused_before_the_first_or_is_complete() -> None:
+    result = list(whole_lines(QUERIES))
+    assert [line for line in result if not line.kept] == []
+    tables = [line for line in result if line.audit.startswith(("measure", "groups"))]
+    assert {(line.answer, line.asked) for line in tables} == {("refused", 0), ("complete", PEOPLE)}
+    watches = {line.budget: (line.answer, line.asked) for line in result if line.audit.startswith("watch")}
+    assert watches["60 queries"] == ("refused", 0)
+    assert watches["2000 queries"] == ("refused", 2_000)  # the updates that it covers are judged
+    assert watches["4000 queries"] == ("complete", PEOPLE)
+
+
+def test_a_repair_sets_the_rows_of_its_certificate_aside_and_keeps_its_budget() -> None:
+    result = list(repair_lines(("500 queries", "3000 queries", "6000 queries")))
+    assert [line for line in result if not line.kept] == []
+    answers = {(line.budget, line.answer) for line in result}
+    assert ("500 queries", "refused") in answers
+    assert all(line.asked == 0 for line in result if line.answer == "refused")
+    assert {line.answer for line in result if line.budget == "6000 queries"} <= {"holds", "violated", "undecided"}
+
+
+def test_a_cache_answers_beyond_the_budget_of_a_table(tmp_path: Path) -> None:
+    people = {"sex": np.arange(700) % 2, "amount": AMOUNTS["amount"]}
+    model = iso.Cached(Counted(), tmp_path / "answers.sqlite", key="1")
+    first = iso.measure(people, model, by="sex")
+    again = iso.measure(people, model, by="sex", budget="100 queries")
+    assert again.queries is not None
+    assert first.queries is not None
+    assert again.queries <= 16 < first.queries <= 700
+    assert again.rows == first.rows
+    with pytest.raises(BudgetTooSmallError) as refused:
+        iso.measure(people, Counted(), by="sex", budget=600)
+    assert (refused.value.needed, refused.value.allowed) == (700, 600)
+
+
+def test_a_watch_that_continues_goes_on_with_its_count() -> None:
+    def new() -> iso.Watch:
+        return iso.Watch("P[prediction == 1] >= 0.1", alpha=0.05, model=Counted(), budget="1000 queries")
+
+    first = new()
+    first.update(AMOUNTS)
+    second = new().restore(first.state)
+    with pytest.raises(BudgetTooSmallError) as refused:
+        second.update(AMOUNTS)
+    assert (second.queries, second.samples, refused.value.needed) == (700, 700, 1_400)
+    with pytest.raises(UsageError):
+        iso.Watch("P[prediction == 1] >= 0.1", alpha=0.05, model=Counted(), budget="30s")
+
+
+def test_rows_that_workers_read_from_files_are_counted(tmp_path: Path) -> None:
+    lines = [f"{'FM'[k % 2]},{k % 9}" for k in range(900)]
+    for part in range(2):
+        (tmp_path / f"{part}.csv").write_text("sex,amount\n" + "\n".join(lines) + "\n")
+    table = iso.measure(tmp_path, Counted(), by="sex", workers=2, budget="1800 queries")
+    assert table.queries == 1_800
+    with pytest.raises(BudgetTooSmallError):
+        iso.measure(tmp_path, Counted(), by="sex", workers=2, budget="1799 queries")
 
 
 def test_shrinking_takes_a_stated_share_of_a_budget_of_samples() -> None:

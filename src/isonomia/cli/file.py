@@ -12,6 +12,7 @@ from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     CLAIM,
     MODEL_HELP,
+    Budget,
     By,
     Changes,
     Data,
@@ -82,6 +83,7 @@ def file(
             metavar="COLUMN", help="A column that is not a reason, such as the outcome.", rich_help_panel=CLAIM
         ),
     ] = None,
+    budget: Budget = None,
     csv: TableFile = None,
     run: Annotated[
         str | None,
@@ -113,9 +115,11 @@ def file(
     console = new_console()
     match chosen.subject:
         case "groups":
-            subject: Any = _groups(chosen, stated, data, model, reading, by, decision, favourable, score, unknown or ())
+            subject: Any = _groups(
+                chosen, stated, data, model, reading, by, decision, favourable, score, unknown or (), budget
+            )
         case "refusals":
-            subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or ())
+            subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or (), budget)
         case _:
             subject = _audit(run, records, key)
     for remark in getattr(subject, "remarks", ()):
@@ -169,6 +173,7 @@ def _groups(
     favourable: str | None,
     score: str | None,
     unknown: Sequence[str],
+    budget: str | None,
 ) -> Any:
     from isonomia.audits.measure.measure import SMALL
     from isonomia.report.group_table import measure
@@ -201,6 +206,7 @@ def _groups(
             score=score,
             unknown=unknown,
             small=small,
+            budget=budget,
         )
 
 
@@ -212,6 +218,7 @@ def _refusals(
     target: Sequence[str] | None,
     id_column: str | None,
     leave_out: Sequence[str],
+    budget: str | None,
 ) -> RefusalList:
     from isonomia.audits.responsiveness.adverse_action import refused_applicants
 
@@ -222,7 +229,7 @@ def _refusals(
     assert interventions is not None
     opened, changes = reading.open(model), read_interventions(interventions)
     return refused_applicants(
-        data, opened, changes, parse_target(list(target or ())), id=id_column, leave_out=leave_out
+        data, opened, changes, parse_target(list(target or ())), id=id_column, leave_out=leave_out, budget=budget
     )
 
 

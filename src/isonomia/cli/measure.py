@@ -13,6 +13,7 @@ from isonomia.cli.options import (
     FILES,
     GROUPS,
     MODEL_HELP,
+    Budget,
     Census,
     Cluster,
     DecisionColumn,
@@ -81,6 +82,7 @@ def measure(
         list[str] | None,
         typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column of numbers, for its intervals."),
     ] = None,
+    budget: Budget = None,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
     csv: TableFile = None,
     html: Annotated[
@@ -130,6 +132,7 @@ def measure(
             looks=int(looks) if looks.isdecimal() else looks,
             ranges=parse_ranges(ranges or []),
             executor=reading.executor,
+            budget=budget,
         )
     if csv is not None:
         write_columns(table.columns(), csv)

@@ -113,7 +113,8 @@ def as_risk(text: str | float) -> float:
 
 Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.", parser=as_risk)]
 Budget = Annotated[
-    str | None, typer.Option(metavar="COST", help="The most samples, time or both: 1e6, 30s, '1e6, 5min'.")
+    str | None,
+    typer.Option(metavar="COST", help="The most samples, rows sent to the model, or time: 1e6, '500 queries', 30s."),
 ]
 Seed = Annotated[
     int | None,

@@ -13,6 +13,7 @@ from isonomia.cli.options import (
     CLAIM,
     PROGRAMS,
     AllowCode,
+    Budget,
     Census,
     Delta,
     Features,
@@ -57,6 +58,7 @@ def repair(
     ] = Path("repaired.skops"),
     census: Census = False,
     delta: Delta = 0.05,
+    budget: Budget = None,
     seed: Seed = None,
     quiet: Quiet = False,
     records: Records = HERE,
@@ -128,6 +130,7 @@ def repair(
         delta=delta,
         seed=seed,
         tell=None if quiet else _tell,
+        budget=budget,
     )
     write_skops(found.model, output)
     run = found.record(records)

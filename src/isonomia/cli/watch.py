@@ -22,6 +22,7 @@ from isonomia.cli.options import FLAG, AllowAudit, AllowOutside, Key, Remember, 
 from isonomia.cli.records import read_key
 from isonomia.cli.run import allowed
 from isonomia.errors import ModelError, UsageError
+from isonomia.records.display.words import sent_to_model
 from isonomia.wording import plural
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ class _Rounds:
     def tell(self, rows: int) -> None:
         """Say in one line how things stand."""
         judged, now = self.monitor.watch, [alarm for alarm in self.monitor.store.alarms() if not alarm.acknowledged]
+        sent = f"; {sent_to_model(judged.queries)}" if judged.queries else ""
         late = f", {judged.pending:,} pending, {judged.missing:,} left out" if judged.pending or judged.missing else ""
         unmatched = self.monitor.store.unmatched()
         late += f", {plural(unmatched, 'outcome')} without a decision" if unmatched else ""
@@ -224,7 +226,8 @@ class _Rounds:
         where = "".join(f"; {what}: {path}" for what, path in files if path is not None)
         state = f"{plural(len(now), 'alarm')} open" if now else "no alarm open"
         self.console.print(
-            f"{plural(rows, 'new row')}; {plural(judged.samples, 'sample')} judged{late}; {state}{where}", markup=False
+            f"{plural(rows, 'new row')}; {plural(judged.samples, 'sample')} judged{late}{sent}; {state}{where}",
+            markup=False,
         )
 
     def write(self) -> None:

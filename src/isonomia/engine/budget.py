@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isfinite
 
 import numpy as np
 
-from isonomia.errors import UsageError
+from isonomia.errors import BudgetTooSmallError, UsageError
+from isonomia.models.meter import BudgetSpentError, Meter, metering
+from isonomia.models.protocol import Model
+from isonomia.models.wrappers import has_cache
 
 __all__ = ["Budget"]
 
@@ -75,6 +80,47 @@ class Budget:
         if not rows or self.queries == inf:
             return self.samples
         return min(self.samples, max((self.queries - self.queries // 10 - 8) // rows, 1.0))
+
+    @classmethod
+    def of_queries(cls, value: object, what: str) -> Budget:
+        """Read a budget that can be stated in rows sent to the model only."""
+        budget = cls.of(value)
+        if budget.samples < inf or budget.seconds < inf:
+            raise UsageError(f"expected the budget of {what} in rows sent to the model, '5000 queries', not {value!r}")
+        return budget
+
+    @contextmanager
+    def for_all(self, model: Model | None, rows: int, what: str) -> Iterator[Meter]:
+        """Meter something about ``rows`` rows that is worth nothing unless it is complete.
+
+        Raises
+        ------
+        BudgetTooSmallError
+            Before the first row is sent, if the budget is smaller. Where more than these rows is sent, or answers come
+            from a cache, it is raised where the budget ends.
+        """
+        sent = 0 if model is None or has_cache(model) else rows
+        if rows > self.samples or sent > self.queries:
+            raise BudgetTooSmallError(
+                f"{what} needs all {rows:,} rows, but the budget allows {self}. Allow more, or take a random part of "
+                "the rows",
+                rows,
+                min(self.samples, self.queries),
+            )
+        with metering(Meter(self.queries, self.seconds)) as meter:
+            try:
+                yield meter
+            except BudgetSpentError as spent:
+                raise BudgetTooSmallError(
+                    f"{what} was not complete when its budget, {self}, was spent; {meter.rows:,} rows were sent to the "
+                    "model",
+                    max(self.queries + 1 if spent.reason == "queries" else 0, rows),
+                    min(self.samples, self.queries),
+                ) from spent
+
+    def __str__(self) -> str:
+        limits = ((self.samples, "samples"), (self.queries, "queries"), (self.seconds, "s"))
+        return ", ".join(f"{limit:,.12g} {unit}" for limit, unit in limits if limit < inf) or "unlimited"
 
     @classmethod
     def _from_text(cls, text: str) -> Budget:

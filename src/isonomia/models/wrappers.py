@@ -69,6 +69,7 @@ __all__ = [
     "WithoutOutcome",
     "bypass_cache",
     "given_in_words",
+    "has_cache",
     "spread",
     "unwatched",
     "unwrap",
@@ -104,6 +105,11 @@ def bypass_cache(model: Model | None) -> None:
 def watch_on(model: Model | None) -> Steady | None:
     """The watch on a model, inside whatever is around it; ``None`` where it is not watched."""
     return next((layer for layer in ([] if model is None else _layers(model)) if isinstance(layer, Steady)), None)
+
+
+def has_cache(model: Model) -> bool:
+    """Whether answers about rows may be stored already."""
+    return any(isinstance(layer, Cached) for layer in _layers(model))
 
 
 def unwrap(model: Model) -> Model:
@@ -153,7 +159,7 @@ def spread(model: Model, pool: Pool | None) -> Model:
     layers = _layers(model)
     if pool is None or any(isinstance(layer, Spread) for layer in layers):
         return model
-    if not isinstance(model, Steady) and not any(isinstance(layer, Cached) for layer in layers):
+    if not isinstance(model, Steady) and not has_cache(model):
         own: Any = unwrap(model)
         reads = next((found for name in ("reads", "features") if (found := getattr(own, name, None)) is not None), None)
         return Spread(model, pool, None if reads is None else tuple(reads))

@@ -217,6 +217,8 @@ class GroupTable:
         What the intervals rest on, and what else a reader should know.
     seconds, version
         How long it took, and the version of Isonomia.
+    queries
+        How many rows were sent to the model; ``None`` without a model.
     """
 
     rows: tuple[GroupRow, ...]
@@ -238,6 +240,7 @@ class GroupTable:
     remarks: tuple[str, ...] = ()
     seconds: float = 0.0
     version: str = ""
+    queries: int | None = None
 
     @property
     def everybody(self) -> GroupRow:

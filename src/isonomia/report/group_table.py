@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any
 
 from isonomia.audits.measure.measure import measure
-from isonomia.records.display.words import ASSUMPTIONS
+from isonomia.records.display.words import ASSUMPTIONS, sent_to_model
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.as_json import dumped
 from isonomia.report.files import need_table, write_table
@@ -104,6 +104,8 @@ def facts(table: GroupTable) -> Iterator[tuple[str, str]]:
         yield "data", table.source
     if table.model:
         yield "model", str(table.model["name"])
+    if table.queries is not None:
+        yield "queries", sent_to_model(table.queries)
     for name, column, value in (
         ("decision", table.decision, table.favourable),
         ("outcome", table.outcome, table.positive),
@@ -146,6 +148,8 @@ def show_table(table: GroupTable, console: Any) -> None:
 
 def _notes(table: GroupTable) -> Iterator[str]:
     yield from _counted(table)
+    if table.queries is not None:
+        yield f"{sent_to_model(table.queries)}."
     yield interval_words(table)
     ratios = {"impact_ratio", "scoring_ratio"} & set(table.measures)
     if ratios and any(row.reference for row in table.rows):

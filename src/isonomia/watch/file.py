@@ -55,6 +55,7 @@ TOP: Mapping[str, Key] = {
     "delta": Key("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
     "window": Key("whole", "how many of the last samples *now* is about"),
     "seed": Key("whole", "which samples count for which of several groups that overlap"),
+    "budget": Key("text", "the most rows that are ever sent to the model: '100000 queries'"),
     "store": Key("text", "the file that keeps the watch; .isonomia/NAME.sqlite beside NAME.toml unless given"),
     "page": Key("text", "a page that is rewritten at each update"),
     "source": Key("table", "where decisions come from"),
@@ -177,7 +178,11 @@ def watch_of(file: AuditFile, permissions: Permissions, model: Model | None = No
     try:
         return Watch(
             properties,
-            **{key: content[key] for key in ("alpha", "run_length", "delta", "window", "seed") if key in content},
+            **{
+                key: content[key]
+                for key in ("alpha", "run_length", "delta", "window", "seed", "budget")
+                if key in content
+            },
             model=models_of(file, permissions, {}).get(DEFAULT) if model is None else model,
             values=content.get("values"),
             ranges={column: (low, high) for column, (low, high) in content.get("ranges", {}).items()},

@@ -22,9 +22,11 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.verdicts import about_model
-from isonomia.errors import DataError, IsonomiaError, RecordError, UsageError
+from isonomia.engine.budget import Budget
+from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, RecordError, UsageError
 from isonomia.evidence.detectors import Crossing, DetectorState, Loan, Onset
 from isonomia.models.adapt import adapt
+from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import without_outcome
 from isonomia.populations.table import Table
@@ -80,6 +82,9 @@ class Watch:
         After how many later samples one without an outcome is left out; by default it waits forever.
     seed
         Decides which samples count for which of several overlapping groups.
+    budget
+        The most rows that are ever sent to the model, ``"100000 queries"``; an update that would take more is refused
+        before any of its rows is sent. ``queries`` says how many were sent so far.
 
     Notes
     -----
@@ -126,6 +131,7 @@ class Watch:
         id: str | None = None,  # noqa: A002  (the word for it)
         patience: int | None = None,
         seed: int = 0,
+        budget: Budget | str | None = None,
     ) -> None:
         several = isinstance(properties, Sequence) and not isinstance(properties, str)
         listed: list[Any] = list(properties) if several else [properties]  # type: ignore[arg-type]
@@ -141,6 +147,7 @@ class Watch:
         if outcome is not None:
             held[outcome] = None
         self._model: Model | None = None if model is None else without_outcome(adapt(model, features), tuple(held))
+        self._meter = Meter(Budget.of_queries(budget, "a watch").queries)
         score = None if self._model is None else self._model.score_range
         claims = watched_claims(
             self.properties, values or {}, checked_ranges(ranges or {}), score, Loan(self.run_length is not None)
@@ -325,8 +332,23 @@ class Watch:
         columns = {name: people.column(name) for name in self._wanted(people, first=self._names is None)}
         if self._model is None or not outputs:
             return Batch(people.rows, columns)
-        answer = Asker(self._model)(people, "score" in outputs, "prediction" in outputs)
+        try:
+            with metering(self._meter):
+                answer = Asker(self._model)(people, "score" in outputs, "prediction" in outputs)
+        except BudgetSpentError as spent:
+            allowed = self._meter.queries
+            raise BudgetTooSmallError(
+                f"this update has {people.rows:,} rows for the model, which was sent {self.queries:,} before, but the "
+                f"budget of the watch is {allowed:,.12g} queries: nothing of it was sent. Allow more to go on",
+                self.queries + people.rows,
+                allowed,
+            ) from spent
         return Batch(people.rows, columns, answer.prediction, answer.score, answer.classes)
+
+    @property
+    def queries(self) -> int:
+        """How many rows were sent to the model so far, in this process and in those whose state it continues."""
+        return self._meter.rows
 
     # -------------------------------------------------------------------------------------------------------- windows
 
@@ -389,6 +411,7 @@ class Watch:
             "format": STATE_FORMAT,
             "watches": self._identity(),
             "samples": self.samples,
+            "queries": self.queries,
             "acknowledged": list(self._acknowledged),
             "tickets": self._tickets.bit_generator.state,
             "states": [to_plain(state) for state in self._states],
@@ -421,6 +444,7 @@ class Watch:
                     f"{content['watches']!r}"
                 )
             self.samples = int(content["samples"])
+            self._meter.was(int(content.get("queries", 0)))  # older states have none
             self._acknowledged = tuple(map(int, content["acknowledged"]))
             self._tickets.bit_generator.state = content["tickets"]
             self._states = [from_plain(DetectorState, each) for each in content["states"]]

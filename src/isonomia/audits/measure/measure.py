@@ -14,6 +14,7 @@ from isonomia.audits.measure.counts import checked_share
 from isonomia.audits.measure.limits import GroupLimits
 from isonomia.audits.measure.one_pass import OnePass, columns_for
 from isonomia.audits.measure.table import assumptions, remarks, rows_of
+from isonomia.engine.budget import Budget
 from isonomia.errors import UsageError
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
@@ -52,6 +53,7 @@ def measure(
     features: Sequence[str] | None = None,
     workers: int = 1,
     executor: Executor | str | None = None,
+    budget: Budget | float | str | None = None,
 ) -> GroupTable:
     """Measure decisions, outcomes and scores by group and intersection, each number with its interval.
 
@@ -97,6 +99,9 @@ def measure(
     workers, executor
         How many workers query the model in parallel, and where, as for :func:`isonomia.check`. The table does not
         depend on it.
+    budget
+        The most rows sent to the model, ``"5000 queries"``, the most rows at all, or the longest time, as for
+        :func:`isonomia.check`. Every row is needed: a table with more rows is refused before the first is sent.
 
     Returns
     -------
@@ -134,7 +139,8 @@ def measure(
         ranges=checked_ranges(ranges or {}),
         kept=_kept(data),
     )
-    work.count()
+    with Budget.of(budget).for_all(asked, rows.rows, "measure") as meter:
+        work.count()
     table_rows = rows_of(work, limits, reference, small)
     return GroupTable(
         rows=tuple(table_rows),
@@ -155,6 +161,7 @@ def measure(
         assumptions=assumptions(work, limits),
         remarks=tuple(remarks(work, table_rows, limits)),
         seconds=time.perf_counter() - began,
+        queries=None if asked is None else meter.rows,
         version=__version__,
     )
 

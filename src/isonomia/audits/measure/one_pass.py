@@ -16,6 +16,7 @@ from isonomia.audits.rates.question import read_by
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
+from isonomia.models.meter import charge, unmetered
 from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.files import Rows
@@ -97,7 +98,8 @@ def _answered_batches(told: _ToldPass, piece: tuple[int, int]) -> list[tuple[Tab
     found, (start, stop) = [], piece
     for table in told.table.batches(told.read, start=start):
         given = table if told.given is None else table.select(told.given)
-        answer = ask(told.model, given, told.want_score, told.want_prediction)
+        with unmetered():  # the caller was charged for the piece
+            answer = ask(told.model, given, told.want_score, told.want_prediction)
         found.append((table.select(told.measured), answer))
         start += table.rows
         if start >= stop:
@@ -113,6 +115,8 @@ def _in_order(pool: Pool, shared: Shared, rows: int) -> Iterator[tuple[Table, An
     begun: list[Tasks] = []
     try:
         for number in range(len(waves)):
+            for wave in waves[number + len(begun) : number + 2]:
+                charge(sum(stop - start for start, stop in wave))
             begun += [
                 pool.begin(_answered_batches, shared, wave, [stop - start for start, stop in wave])
                 for wave in waves[number + len(begun) : number + 2]

@@ -9,7 +9,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +21,7 @@ from isonomia.audits.check import checked_population, checked_property
 from isonomia.audits.rates.census import census_batches
 from isonomia.audits.rates.intervals import compared
 from isonomia.audits.rates.question import Asked, Question, refuse_classes
+from isonomia.engine.budget import Budget
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.binomial import half_space_p_values, lower_limit, upper_limit
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, hypothesis_of
@@ -29,6 +30,7 @@ from isonomia.evidence.multiple import benjamini_yekutieli
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters
+from isonomia.records.display.words import sent_to_model
 from isonomia.records.verdict import Expression
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.evaluate import truth
@@ -92,6 +94,8 @@ class Search:
         The false-discovery rate.
     searched, people
         How many subgroups were looked at, and in how many people.
+    queries
+        How many rows were sent to the model; ``None`` without a model.
     """
 
     property: str
@@ -99,6 +103,7 @@ class Search:
     fdr: float
     searched: int
     people: int
+    queries: int | None = None
 
     def __len__(self) -> int:
         return len(self.found)
@@ -126,9 +131,10 @@ def _as_text(result: Search) -> str:
     coverage = f"; false-coverage rate of the intervals at most {number(min(2.0 * result.fdr, 1.0))}"
     risk = f" (false-discovery rate {number(result.fdr)}{coverage if result.found else ''})"
     risk = "" if all(item.p_value == 0 for item in result) else risk
+    sent = "" if result.queries is None else f"; {sent_to_model(result.queries)}"
     lines = [
         result.property,
-        f"  {len(result):,} of {result.searched:,} subgroups of {result.people:,} people violate it{risk}",
+        f"  {len(result):,} of {result.searched:,} subgroups of {result.people:,} people violate it{risk}{sent}",
     ]
     table = [("subgroup", "people", "estimate", "interval", "p-value")]
     table += [
@@ -160,6 +166,7 @@ def search(
     model: Any = None,
     features: Sequence[str] | None = None,
     at_least: int = 30,
+    budget: Budget | float | str | None = None,
 ) -> Search:
     """Find the subgroups of a table that violate a property.
 
@@ -181,6 +188,9 @@ def search(
         As for :func:`isonomia.check`.
     at_least
         The fewest people a subgroup must have, and must leave outside where it is compared with the others.
+    budget
+        The most rows sent to the model, ``"5000 queries"``, the most rows at all, or the longest time, as for
+        :func:`isonomia.check`. Every row is needed: a table with more rows is refused before the first is sent.
 
     Returns
     -------
@@ -200,7 +210,9 @@ def search(
     people = _finite(population)
     names = _checked(people, attributes, depth, fdr, at_least)
     claim = _Claim.of(checked_property(property))
-    table = _read(people, claim, names, None if model is None else adapt(model, features))
+    asked = None if model is None else adapt(model, features)
+    with Budget.of(budget).for_all(asked, people.rows.rows, "a search of groups") as meter:
+        table = _read(people, claim, names, asked)
     found = [
         part for size in range(1, depth + 1) for chosen in combinations(names, size) for part in table.parts(chosen)
     ]
@@ -210,7 +222,8 @@ def search(
             f"expected subgroups of at least {at_least:,} people, but there is none: name other attributes, or take a "
             "smaller at_least"
         )
-    return _named(kept, claim, fdr, table.people, exact=isinstance(people, Census))
+    named = _named(kept, claim, fdr, table.people, exact=isinstance(people, Census))
+    return replace(named, queries=None if asked is None else meter.rows)
 
 
 # ---------------------------------------------------------------------------------------------------------- arguments

@@ -27,8 +27,10 @@ from numpy.typing import NDArray
 from isonomia.audits.check import checked_delta, checked_population, checked_property
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
 from isonomia.audits.repair.training import RepairRound, Rule, Training, called
+from isonomia.engine.budget import Budget
 from isonomia.engine.seeds import derived_seed
 from isonomia.errors import ChangingModelError, DataError, ModelError, UsageError, nearest
+from isonomia.models.meter import Meter, metering
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, refuse_clusters
 from isonomia.populations.table import Table
@@ -92,6 +94,7 @@ def augment(
     delta: float = 0.05,
     seed: int | None = None,
     tell: Callable[[RepairRound], None] | None = None,
+    budget: Budget | str | None = None,
 ) -> Augmentation:
     """Train a classifier again on its violations of k-safety properties, and certify the gain.
 
@@ -138,6 +141,9 @@ def augment(
         Makes it repeatable, as far as the training is; by default derived from properties and data.
     tell
         Called with every :class:`RepairRound`.
+    budget
+        The most rows sent to all trained models together, ``"100000 queries"``. The certificate's are set aside first;
+        training ends before a search that the rest may not cover. A budget without room for one search is refused.
 
     Returns
     -------
@@ -193,17 +199,19 @@ def augment(
     risk = checked_delta(delta)
     train_rows, held_rows = work.split(share)
     train, held = work.table.take(train_rows), work.table.take(held_rows)
+    certificate = Certificate(work, type(people), held, claim, risk)
     try:
-        models, history = work.repaired(train, rounds, tell)
-        kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
-        before, after = models[0], models[kept]
-        verdict = Certificate(work, type(people), held, claim, risk).verdict(train, before, after, history, kept, began)
+        with metering(Meter(Budget.of_queries(budget, "a repair").queries)) as meter:
+            models, history = work.repaired(train, rounds, tell, certificate.rows)
+            kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
+            before, after = models[0], models[kept]
+            verdict = certificate.verdict(train, before, after, history, kept, began)
     except ChangingModelError as error:
         raise ModelError(
             "a repair needs a classifier that always gives the same answer for a row, but this one gave two: set the "
             "seed of its random parts, or use a classifier without them"
         ) from error
-    verdict = replace(verdict, seed_chosen=seed is not None)
+    verdict = replace(verdict, seed_chosen=seed is not None, queries=meter.rows)
     return Augmentation(after, before, verdict, history, kept, held_rows)
 
 

@@ -22,6 +22,7 @@ from isonomia.audits.repair.training import (
     counting,
     judged,
     related_records,
+    with_repeats,
 )
 from isonomia.audits.verdicts import new_verdict
 from isonomia.evidence.binomial import lower_limit, upper_limit
@@ -76,6 +77,19 @@ class Certificate:
     def each(self) -> float:
         """The risk of one claim."""
         return self.delta / (len(self.claim.props) + 1)
+
+    def rows(self, estimator: Any) -> int:
+        """The most rows that it sends to both models, and for its remark on monotone constraints."""
+        found = 2 * self.held.rows
+        for prop in self.claim.props:
+            k = self.work.rows_of_case(prop, estimator, self.held)
+            found += 2 * with_repeats(k * self.cases(prop)) + with_repeats(k * DIRECTION)
+        return found
+
+    def cases(self, prop: Safety) -> int:
+        """How many random cases there are: one for each row of a sample, or enough from a census or fresh people."""
+        drawn = self.kind is Census or self.work.fresh is not None
+        return SPARE * _least(prop.eps, self.each) if drawn else self.held.rows
 
     def verdict(
         self, train: Table, before: Any, after: Any, history: tuple[RepairRound, ...], kept: int, began: float
@@ -195,11 +209,15 @@ class Counts:
 
 
 def _checked(prop: Safety, work: Training, audit: Certificate, estimator: Any, k: int) -> Counts:
-    """Random cases of the held-out rows: one for each row of a sample, or enough from a census or fresh people."""
+    """Random cases of the held-out rows."""
     population = audit.kind(audit.held.select(work.columns(prop))) if work.fresh is None else work.fresh
-    draws = None if isinstance(population, Sample) else SPARE * _least(prop.eps, audit.each)
     found = check(
-        counting(prop), work.adapted(estimator), population, delta=audit.each, budget=draws, seed=work.number(AUDIT, k)
+        counting(prop),
+        work.adapted(estimator),
+        population,
+        delta=audit.each,
+        budget=audit.cases(prop),
+        seed=work.number(AUDIT, k),
     )
     cases = found.details["cases"]
     return Counts(cases["tested"], found.details["violations"]["cases"], cases["failed"], found.counterexamples)
@@ -256,6 +274,9 @@ def _needed_remark(prop: Safety, counts: Counts, delta: float) -> str:
     )
 
 
+DIRECTION = 256
+"""From how many random cases it is inferred which way a property moves a column, for a remark only."""
+
 _CONSTRAINTS = ("monotonic_cst", "monotone_constraints")
 """What estimators call monotone constraints: scikit-learn; XGBoost and LightGBM."""
 
@@ -287,7 +308,7 @@ def _direction(prop: Safety, work: Training, train: Table, estimator: Any) -> di
     Whether the column rises is inferred from some random cases of the training rows.
     """
     rows = Census(train.select(work.columns(prop)))
-    search = judged(prop, work.adapted(estimator), rows, 256, work.number(SEARCH, 2**31))
+    search = judged(prop, work.adapted(estimator), rows, DIRECTION, work.number(SEARCH, 2**31))
     program, judgements = search.program, search.judgements
     records = {}
     for step in program.finish:

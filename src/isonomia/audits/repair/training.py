@@ -18,9 +18,10 @@ from isonomia.audits.ksafety.sampling import SampledCases
 from isonomia.audits.ksafety.setup import Setup
 from isonomia.engine.loop import Plan
 from isonomia.engine.seeds import root
-from isonomia.errors import DataError, IsonomiaError, ModelError, UsageError
+from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, ModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.inputs import fitted_names
+from isonomia.models.meter import current_meter, send
 from isonomia.models.protocol import Model
 from isonomia.populations.domains.tables import TableRecords
 from isonomia.populations.finite import Census
@@ -29,7 +30,18 @@ from isonomia.populations.table import Table, joined, replaced
 from isonomia.spec.safety import Safety
 from isonomia.wording import first_few, plural, shortened
 
-__all__ = ["AUDIT", "SEARCH", "RepairRound", "Rule", "Training", "called", "counting", "judged", "related_records"]
+__all__ = [
+    "AUDIT",
+    "SEARCH",
+    "RepairRound",
+    "Rule",
+    "Training",
+    "called",
+    "counting",
+    "judged",
+    "related_records",
+    "with_repeats",
+]
 
 Rule = Callable[[Any, Any, NDArray[Any]], Sequence[Any]]
 """Labels of changed rows: from the related rows, the changed rows, and the model's answers about the related ones."""
@@ -107,18 +119,34 @@ class Training:
 
     def answers(self, estimator: Any, rows: Table) -> NDArray[Any]:
         """What a model predicts."""
-        answer = self.adapted(estimator).answer(rows.select(self.features), want_score=False, want_prediction=True)
+        answer = send(self.adapted(estimator), rows.select(self.features), want_score=False, want_prediction=True)
         assert answer.prediction is not None
         return answer.prediction
 
     def repaired(
-        self, train: Table, rounds: int, tell: Callable[[RepairRound], None] | None
+        self, train: Table, rounds: int, tell: Callable[[RepairRound], None] | None, reserved: Callable[[Any], int]
     ) -> tuple[list[Any], tuple[RepairRound, ...]]:
-        """The first model and those of later rounds, and what each search found."""
+        """The first model and those of later rounds, and what each search found.
+
+        A search that the budget may not cover, with the rows that ``reserved`` says the certificate takes, does not
+        begin.
+        """
         rows, labels = [train.select(self.features)], [train.column(self.label)]
         models, history = [self.fitted(rows[0], labels[0])], list[RepairRound]()
-        limit = max(ceil(self.most * train.rows), 1)
+        limit, meter = max(ceil(self.most * train.rows), 1), current_meter()
+        each = self.search_rows(models[0], train) if meter.limited else 0
+        after = reserved(models[0]) if meter.limited else 0
+        if meter.left < each + after:
+            raise BudgetTooSmallError(
+                f"a repair needs up to {each:,} rows for its first search, of {self.cases:,} cases, and {after:,} for "
+                f"its certificate, but the budget allows {meter.queries:,.12g} queries. Allow more, or try fewer cases",
+                each + after,
+                meter.queries,
+            )
         for index in range(rounds + 1):
+            if meter.left < each + after:
+                models.pop()
+                break
             found = self.search(models[-1], train, index)
             picked = found.some(limit, self.rng(CHOICE, index)) if index < rounds else []
             added = sum(len(labelled) for _, labelled in picked)
@@ -136,6 +164,28 @@ class Training:
                     "make it inside the function"
                 )
         return models, tuple(history)
+
+    def search_rows(self, estimator: Any, train: Table) -> int:
+        """The most rows that one search sends: its cases, and both records of those that violate for their labels."""
+        found = 0
+        for prop in self.props:
+            k, searches = self.rows_of_case(prop, estimator, train), 1 + (self.fresh is not None)
+            found += searches * (with_repeats(k * (self.cases + 1)) + 2 * max(k - 1, 1) * (self.cases + 1))
+        return found
+
+    def rows_of_case(self, prop: Safety, estimator: Any, rows: Table) -> int:
+        """How many rows a case of a property sends to the model."""
+        setup = Setup(new_check(counting(prop), self.adapted(estimator), Census(rows.select(self.columns(prop)))))
+        try:
+            setup.compile()
+            if not setup.program.k:
+                raise UsageError(
+                    f"expected no budget with {called(prop)}, whose block is code: how many rows a case sends to the "
+                    "model is not known beforehand"
+                )
+            return setup.program.k
+        finally:
+            setup.close()
 
     def search(self, estimator: Any, train: Table, index: int) -> SearchFindings:
         """Try random cases of every property: of training rows, of mixed ones, and of fresh people."""
@@ -186,7 +236,7 @@ class Training:
         """What a model predicts, and how sure it is; ``None`` where that is not known."""
         model = self.adapted(estimator)
         scores = model.score_range == (0.0, 1.0)
-        answer = model.answer(rows, want_score=scores, want_prediction=True)
+        answer = send(model, rows, want_score=scores, want_prediction=True)
         assert answer.prediction is not None
         if answer.score is None or answer.score.ndim != 2:
             return answer.prediction, None
@@ -270,6 +320,11 @@ def judged(prop: Safety, model: Model, population: Population, cases: int, seed:
         return RandomSearch(setup.program, judgements, getattr(setup.inputs, "rows", np.zeros(0, dtype=np.intp)))
     finally:
         setup.close()
+
+
+def with_repeats(rows: int) -> int:
+    """The most rows that samples of so many rows send, with second questions, shrinking and showing."""
+    return rows + max(64, ceil(rows / 4))
 
 
 def counting(prop: Safety) -> Safety:

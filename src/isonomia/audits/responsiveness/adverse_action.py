@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.check import new_check
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import read_by
-from isonomia.audits.responsiveness.counterexamples import nearest_points
+from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, nearest_points
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, table_of
-from isonomia.errors import UsageError, nearest
+from isonomia.engine.budget import Budget
+from isonomia.errors import BudgetTooSmallError, UsageError, nearest
 from isonomia.models.adapt import adapt
+from isonomia.models.meter import current_meter
 from isonomia.models.wrappers import given_in_words
 from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census
 from isonomia.populations.table import Table, replaced
 from isonomia.populations.vocabulary import is_sure_outcome
+from isonomia.records.display.words import sent_to_model
 from isonomia.records.refusals import PrincipalReason, RefusalList, RefusedApplicant
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of
 from isonomia.spec.text import to_text
 from isonomia.spec.walk import columns_of, outputs_of
+from isonomia.wording import plural
 
 __all__ = ["refused_applicants"]
 
@@ -44,6 +50,7 @@ def refused_applicants(
     features: Sequence[str] | None = None,
     leave_out: Sequence[str] = (),
     seed: int = 0,
+    budget: Budget | str | None = None,
 ) -> RefusalList:
     """Everybody whom a model refuses, with the reasons, and what each of them could do.
 
@@ -66,13 +73,22 @@ def refused_applicants(
         Columns that cannot be a reason and that nobody can change, such as the outcome.
     seed
         For the draws.
+    budget
+        The most rows sent to the model, ``"5000 queries"``; where it does not suffice, it is an error.
     """
     condition = target_of(target)
     model = adapt(model, features)
     offered = _offered(interventions, read_by(model), (*leave_out, *([id] if id else [])))
     claim = preclusion(offered, target, who=f"not ({to_text(condition)})")
     check = new_check(claim, model, Census(data), seed=seed, outcomes=leave_out)
-    setup = ResponsivenessSetup(check)
+    limits = Budget.of_queries(budget, "a list of refusals")
+    with limits.for_all(check.model, check.population.rows.rows, "a list of refusals") as meter:
+        found = _found(check, id, leave_out)
+    return replace(found, remarks=(*found.remarks, f"{sent_to_model(meter.rows)}"))
+
+
+def _found(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> RefusalList:  # noqa: A002
+    setup, claim = ResponsivenessSetup(check), check.prop
     try:
         table, rows = table_of(check), setup.members.rows
         ids = _ids(table, id)
@@ -80,7 +96,9 @@ def refused_applicants(
             found: Mapping[int, list[dict[str, Any]]] = {}
         else:
             few = setup.reach.listable(claim.most_listed)
-            found = nearest_points(setup.sets, setup.target, np.arange(len(rows)), setup.reach.counts, few, seed)
+            people = np.arange(len(rows))
+            _afford(setup, len(rows), float(np.where(few, setup.reach.counts, FURTHER_DRAWS).sum()))
+            found = nearest_points(setup.sets, setup.target, people, setup.reach.counts, few, check.seed)
         names = [name for name in read_by(check.required_model) or table.names if name != id and name not in leave_out]
         can = {feature.name for feature in claim.actions.features if feature.actionable}
         weights, scored = _weights(setup, rows, names)
@@ -102,9 +120,22 @@ def refused_applicants(
         name, mark = check.required_model.name, check.required_model.fingerprint()
         told = tuple(filter(None, [given_in_words(check.model, table.names)]))
         about = {"name": name, "fingerprint": mark}
-        return RefusalList(refusals, table.rows, to_text(condition), id, scored, about, told)
+        return RefusalList(refusals, table.rows, to_text(claim.condition), id, scored, about, told)
     finally:
         setup.close()
+
+
+def _afford(setup: ResponsivenessSetup, refused: int, points: float) -> None:
+    """Refuse a budget that cannot cover the points of the refused people and their reasons."""
+    names, meter = setup.check.population.names, current_meter()
+    needed = meter.rows + points + refused * (1 + _REFERENCES * len(read_by(setup.check.required_model) or names))
+    if meter.queries < needed:
+        raise BudgetTooSmallError(
+            f"the reasons and options of {plural(refused, 'refused applicant')} take about {needed:,.0f} rows, but the "
+            f"budget allows {meter.queries:,.12g} queries. Allow more, or take fewer applicants",
+            needed,
+            meter.queries,
+        )
 
 
 def _offered(actions: Any, reads: Sequence[str] | None, never: Sequence[str]) -> Actions:

@@ -33,6 +33,7 @@ __all__ = [
     "rows",
     "scale_of",
     "seed_note",
+    "sent_to_model",
     "stretch",
     "telling",
     "unit",
@@ -94,7 +95,12 @@ def queries(verdict: Verdict) -> str:
     if verdict.queries is None:
         return ""
     again = f" ({verdict.repeated:,} a second time, no answer changed)" if verdict.repeated else ""
-    return f"{plural(verdict.queries, 'row')} sent to the model{again}"
+    return f"{sent_to_model(verdict.queries)}{again}"
+
+
+def sent_to_model(rows: int) -> str:
+    """What was asked of a model, in words."""
+    return f"{plural(rows, 'row')} sent to the model"
 
 
 def early(verdict: Verdict) -> str:
