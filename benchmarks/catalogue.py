@@ -95,6 +95,7 @@ ELSEWHERE = {
     "guided": "twenty trainings of a policy, which take hours",
     "executors": "a trial of equality and of killed workers, with times for a machine of 16 cores",
     "fuzz": "a trial of everything that is read, which passes or fails",
+    "promises": "error rates by the thousand of everything that is promised, which take an hour",
     "repair": "eighty trainings and more of each model, which take an hour",
     "measure": "a trial of time and memory over five million rows, with a peer",
     "watch": "simulated streams by the thousand, which take an hour",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import log
 
 import numpy as np
@@ -28,6 +29,7 @@ def kl(first: float, second: float) -> float:
         (0.5, 0.999, 1e-3),
         (0.001, 0.01, 0.05),
         (0.3, 0.35, 0.01),
+        (0.1, 0.2, 0.05),
     ],
 )
 def test_one_look_at_a_rate_decides_as_often_as_planned(threshold: float, rate: float, delta: float) -> None:
@@ -36,7 +38,7 @@ def test_one_look_at_a_rate_decides_as_often_as_planned(threshold: float, rate: 
     # The exact test proves the claim from the least count whose tail at the threshold is at most delta.
     least = binom.isf(delta, people, threshold) + 1
     power = binom.sf(least - 1, people, rate)
-    assert power >= 0.77, "0.8, to within the error of a thousand simulated tables"
+    assert power >= 0.8
     assert people >= kl(0.8, delta) / kl(rate, threshold), "below this no test of this risk has this power"
     smaller = int(0.8 * people)
     assert binom.sf(binom.isf(delta, smaller, threshold), smaller, rate) < 0.83, "not many more people than it takes"
@@ -67,13 +69,26 @@ def test_one_look_at_two_rates_decides_as_often_as_planned(
     for run in range(runs):
         batches = {leaf: np.asarray([[n[g, run] - yes[g, run], yes[g, run]]], float) for g, leaf in enumerate(leaves)}
         missed += not looks.proves(part, True, threshold, delta, batches)
-    # Planned is 0.2; the plan itself is simulated, to within 0.02.
-    assert missed <= most_errors(runs, 0.22)
+    assert missed <= most_errors(runs, 0.2)
     assert missed >= runs - most_errors(runs, 0.87)
 
 
 def _threshold(text: str) -> float:
     return float(text.split(">=")[1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("threshold", "rate", "people"), [(0.3, 0.4, 40), (0.1, 0.2, 30), (0.9, 0.99, 25)])
+def test_the_table_that_a_remark_advises_decides_as_often_as_it_says(
+    threshold: float, rate: float, people: int, seed: int
+) -> None:
+    rows = {"x": np.random.default_rng(seed).random(people) < rate}
+    verdict = iso.check(f"P[x] >= {threshold}", population=iso.Sample(rows), delta=0.01)
+    advice = [found for remark in verdict.remarks if (found := re.search(r"another table of about ([\d,]+)", remark))]
+    if not advice or not rows["x"].mean() > threshold:
+        return
+    n, guess = int(advice[0][1].replace(",", "")), (rows["x"].sum() + 0.5) / (people + 1)
+    assert binom.sf(binom.isf(0.01, n, threshold), n, guess) >= 0.8
 
 
 @pytest.mark.parametrize(("threshold", "rate", "delta"), [(0.9, 0.999, 1e-6), (0.001, 0.01, 0.05), (0.3, 0.4, 0.05)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite
 from typing import Any
@@ -161,11 +161,11 @@ def next_table(
     if len(list(compared(question.formula))) > MOST_QUANTITIES:
         return ()
     most = MOST_TIMES * samples
-    people = people_at_once(question.formula, question.ranges, check.delta, means, shares, most)
+    people = people_at_once(question.formula, question.ranges, check.delta, means, shares, most, _rounded)
     if not people <= most:
         return ()
     return (
-        f"if the rates are as estimated here, another table of about {_rounded(people):,} {question.counted}, with "
+        f"if the rates are as estimated here, another table of about {people:,.0f} {question.counted}, with "
         f"one look (looks='once'), decides it with probability {POWER:.0%}",
     )
 
@@ -177,6 +177,7 @@ def people_at_once(
     means: Mapping[Leaf, float],
     shares: Mapping[Leaf, float],
     most: float = inf,
+    rounded: Callable[[int], int] = int,
 ) -> float:
     """How many people of one stream one look takes if the guesses are right; NaN where there is no method."""
     try:
@@ -184,13 +185,17 @@ def people_at_once(
     except NoLookError:
         return float("nan")
     evidence = bets_for(formula, ranges, (None,), delta, slices=False)
-    return float("nan") if evidence is None else people_for(evidence, looks, means, shares, POWER, most=most)
+    return (
+        float("nan")
+        if evidence is None
+        else people_for(evidence, looks, means, shares, POWER, most=most, rounded=rounded)
+    )
 
 
-def _rounded(people: float) -> int:
-    """Rounded up to two significant figures: it is a guess."""
-    unit = int(10 ** max(len(str(ceil(people))) - 2, 0))
-    return ceil(people / unit) * unit
+def _rounded(people: int) -> int:
+    """Rounded up to two significant figures: the rates are guesses."""
+    unit = int(10 ** max(len(str(people)) - 2, 0))
+    return -(-people // unit) * unit
 
 
 @dataclass(frozen=True, slots=True)
