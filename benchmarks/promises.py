@@ -311,26 +311,12 @@ def certified(run: int) -> float:
     return share[1] < edge or lost_limits(violates.astype(np.int64), DELTA / 2, rng)[1] < edge
 
 
-def violating_cases(run: int) -> float:
-    """Exactly the share of cases that may violate a k-safety property does so, and it is said to hold."""
-    rng = np.random.default_rng(TABLES + run)
-    rows = {"x": rng.random(400), "z": rng.integers(0, 2, 400)}
-    prop = iso.safety.invariant_to("z", eps=0.02, corners=False)
-    return iso.check(prop, partial(flips_for, 0.02), iso.Sample(rows), delta=DELTA).answer == "holds"
-
-
-def flips_for(share: float, rows: Any) -> Any:
-    """Decide by z for a share of the people."""
-    return np.where(np.asarray(rows["x"]) < share, np.asarray(rows["z"]), 0)
-
-
 def others() -> Iterator[Promise]:
-    """Recourse, streams, repairs, cases."""
+    """Recourse, streams, repairs."""
     yield Promise("preclusion by draws, a share of 0.01: said to have no way", DELTA, partial(precluded, 1_000_000))
     yield Promise("a watch of two sides, violated at every moment: holds", DELTA, several_parts)
     yield Promise("a watch on its boundary, 2,000 samples: false alarm", DELTA, false_alarm)
     yield Promise("a repair, both claims on the boundary: certified", DELTA, certified)
-    yield Promise("k-safety, exactly eps of the cases violate: holds", DELTA, violating_cases)
 
 
 def promises() -> list[Promise]:

@@ -17,11 +17,23 @@ GAP = "…"
 
 PROMISES = re.compile(
     r"probability (that|at most|of at most)|is wrong with|chance that|no method with|decides? it (with|in)|"
-    r"takes at least|at the risk|expected share of wrong|false[- ](alarm|discovery)|wrong name|error rate|"
+    r"takes at least|\bat the risk|expected share of wrong|false[- ](alarm|discovery)|wrong name|error rate|"
     r"misses the truth|samples to the next|risk of (error|any|each|a wrong|the whole|the verdicts)|"
-    r"equal part of the risk|certify a share"
+    r"equal part of the risk|certify a share|asked about at most|limits the rows|sends at most|"
+    r"[Tt]he most (samples|rows (sent|to send|that are ever sent))"
 )
 """What a sentence about risk, level, power or cost has in it."""
+
+
+def place_of(file: str) -> Path:
+    """A file of the source, or a page."""
+    return ROOT / file if file.endswith(".md") else SOURCE / file
+
+
+def guides() -> list[Path]:
+    """The pages that say how to use it; theory proves, and reports of measurements and of code promise nothing."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")]
+    return [page for page in pages if page.name not in {"architecture.md", "benchmarks.md", "mutation.md"}]
 
 
 def rows() -> list[tuple[str, str, list[str]]]:
@@ -35,7 +47,10 @@ def rows() -> list[tuple[str, str, list[str]]]:
 
 
 def strings(path: Path) -> Iterator[str]:
-    """The texts of a file that can be printed: no docstrings, no errors; a gap for each value."""
+    """The texts of a file that can be printed: no docstrings, no errors; a gap for each value. Of a page, its prose."""
+    if path.suffix == ".md":
+        yield " ".join(re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL).split())
+        return
     if path.suffix != ".py":
         yield " ".join(re.sub(r"{{.*?}}", GAP, path.read_text(encoding="utf-8")).split())
         return
@@ -56,7 +71,7 @@ def strings(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(("sentence", "file", "tests"), rows(), ids=[f"{k}" for k in range(len(rows()))])
 def test_a_promise_is_printed_as_the_page_has_it_and_tests_exist(sentence: str, file: str, tests: list[str]) -> None:
-    assert any(sentence in text for text in strings(SOURCE / file)), f"{file} does not print: {sentence}"
+    assert any(sentence in text for text in strings(place_of(file))), f"{file} does not print: {sentence}"
     assert tests, f"no test holds this to its word: {sentence}"
     for test in tests:
         path, _, name = test.partition("::")
@@ -68,10 +83,10 @@ def test_every_sentence_about_risk_level_power_or_cost_is_on_the_page() -> None:
     for sentence, file, _ in rows():
         listed.setdefault(file, []).append(sentence)
     missing = []
-    for path in sorted([*SOURCE.rglob("*.py"), *SOURCE.rglob("*.html")]):
-        name = path.relative_to(SOURCE).as_posix()
+    for path in sorted([*SOURCE.rglob("*.py"), *SOURCE.rglob("*.html"), *guides()]):
+        name = path.relative_to(ROOT if path.suffix == ".md" else SOURCE).as_posix()
         for text in strings(path):
             for sentence in listed.get(name, ()):
                 text = text.replace(sentence, "")
-            missing += [f"{name}: {text[:160]}"] if PROMISES.search(text) else []
+            missing += [f"{name}: {text[max(m.start() - 80, 0) : m.end() + 80]}" for m in PROMISES.finditer(text)]
     assert not missing, "add these to docs/theory/promises.md, with a test:\n" + "\n".join(missing)

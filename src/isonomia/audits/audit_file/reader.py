@@ -292,7 +292,7 @@ TOP: Mapping[str, Key] = {
     "title": Key("text", "what is audited, for the report"),
     "delta": Key("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
     "seed": Key("whole", "makes the audit repeatable"),
-    "budget": Key("budget", "the most samples or time for each property"),
+    "budget": Key("budget", "the most samples, rows sent to the model, or time for each property"),
     "looks": Key("looks", "how many looks there are at the samples of each property"),
     "stop": Key("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
     "width": Key("number", "how narrow an interval `stop = 'precise'` goes for"),
