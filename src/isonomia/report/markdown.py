@@ -14,6 +14,7 @@ from isonomia.wording import shortened
 __all__ = ["as_markdown", "escaped", "github_lines", "model_card", "summary"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
+_LIST = re.compile(r"^(\d+)\.(?= |$)")  # would begin a numbered list
 _MAX_CODE = 200
 
 
@@ -138,7 +139,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", _on_one_line(text))
+    return _LIST.sub(r"\1\\.", _SPECIAL.sub(r"\\\1", _on_one_line(text)))
 
 
 def _code(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Documents that rules ask for: a folder for each rule, with a template and what fills its tables.
+"""Documents that rules require: a folder for each rule, with a template and what fills its tables.
 
 :func:`fill` makes the document of a pack. It has the tables that the rule names and the facts that were stated; a fact
-that nobody stated appears as a gap with its name, and is never invented. No document is legal advice.
+that was not stated appears as a gap with its name, and is never invented. No document is legal advice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from isonomia.errors import UsageError, nearest
-from isonomia.report.packs.document import Document, read_template
+from isonomia.report.packs.document import Document, render
 from isonomia.report.packs.protocol import Fact, Pack, PackTable
 
 __all__ = ["PACKS", "Document", "Fact", "Pack", "PackTable", "check_facts", "fill", "pack_named"]
@@ -28,8 +28,8 @@ def pack_named(name: str) -> Pack:
     """The pack of this name."""
     if name not in PACKS:
         raise UsageError(f"expected a pack, one of {', '.join(PACKS)}, but got {name!r}.{nearest(name, PACKS)}")
-    found: Pack = import_module(f"isonomia.report.packs.{name.replace('-', '_')}.pack").PACK
-    return found
+    pack: Pack = import_module(f"isonomia.report.packs.{name.replace('-', '_')}.pack").PACK
+    return pack
 
 
 def fill(pack: Pack | str, subject: Any, facts: dict[str, str] | None = None) -> Document:
@@ -53,7 +53,7 @@ def fill(pack: Pack | str, subject: Any, facts: dict[str, str] | None = None) ->
     chosen = pack_named(pack) if isinstance(pack, str) else pack
     check_facts(chosen, facts or {})
     stated = {name: text for name, value in (facts or {}).items() if (text := str(value).strip())}
-    return read_template(chosen, chosen.content(subject, stated), stated)
+    return render(chosen, chosen.content(subject, stated), stated)
 
 
 def check_facts(pack: Pack, facts: Mapping[str, object]) -> None:
@@ -67,7 +67,7 @@ def check_facts(pack: Pack, facts: Mapping[str, object]) -> None:
         fact, text = known[name], str(value).strip()
         if fact.date == "no" or not text:
             continue
-        dates = [_as_date(found[0]) for form in _DATES for found in re.finditer(form, text, re.IGNORECASE)]
+        dates = [_as_date(match[0]) for form in _DATES for match in re.finditer(form, text, re.IGNORECASE)]
         if None in dates or (fact.date == "must" and not dates):
             raise UsageError(f"expected {fact.what}, such as 2026-03-01, as the fact {name}, but got {text!r}")
 

@@ -11,7 +11,7 @@ from isonomia.records.display.view import view_of
 from isonomia.records.display.words import early, level, looks, risk
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
-from isonomia.report.packs.protocol import PackContent, PackTable
+from isonomia.report.packs.protocol import PackTable
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Arithmetic, Column, Compare, Mean, Output, Rate, Row, RowArithmetic
 from isonomia.spec.walk import nodes
@@ -22,7 +22,7 @@ __all__ = ["SealedAudit", "audit_content"]
 
 @dataclass(frozen=True, slots=True)
 class SealedAudit:
-    """An audit, and the seal of its evidence: ``None`` where there is none."""
+    """An audit, and the seal of its evidence, if it has one."""
 
     audit: Audit
     seal: str | None = None
@@ -54,9 +54,9 @@ def _compares_outcome(text: str) -> bool:
     for part in nodes(formula):
         match part:
             case Compare("==" | "!=", left, right) | RowArithmetic("-", left, right):
-                sides = {_said_by(left), _said_by(right)}
+                sides = {_source(left), _source(right)}
             case Arithmetic("-", (Rate() | Mean()) as left, (Rate() | Mean()) as right):
-                sides = {_said_by(each.event if isinstance(each, Rate) else each.term) for each in (left, right)}
+                sides = {_source(each.event if isinstance(each, Rate) else each.term) for each in (left, right)}
             case _:
                 continue
         if sides == {"model", "data"}:
@@ -64,13 +64,13 @@ def _compares_outcome(text: str) -> bool:
     return False
 
 
-def _said_by(row: Row) -> str:
+def _source(row: Row) -> str:
     """Whether a term is made of answers of the model alone, or of columns alone; empty where of neither or both."""
     kinds = {type(part) for part in nodes(row)} & {Output, Column}
     return "" if len(kinds) != 1 else "model" if Output in kinds else "data"
 
 
-def audit_content(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
+def audit_content(subject: Any, facts: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG001
     """The texts, tables and lists that documents about audits are filled with: what the audit says, sorted."""
     if not isinstance(subject, SealedAudit):
         raise UsageError("expected an audit: a run of the records, or an evidence file")
@@ -78,33 +78,27 @@ def audit_content(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noq
     by_kind: dict[str, list[Entry]] = {kind: [] for kind in KINDS}
     for entry in audit.entries:
         by_kind[kind_of(entry.verdict)].append(entry)
-    tables = {kind: _verdicts(entries) for kind, entries in by_kind.items()}
-    tables |= {"verdicts": _verdicts(audit.entries), "data": _data(audit), "models": _models(audit)}
     verdicts = [entry.verdict for entry in audit.entries]
-    values = {
+    some = [_SOME_ROWS] if any(map(early, verdicts)) else []
+    return {
+        **{kind: _verdicts(entries) for kind, entries in by_kind.items()},
+        "verdicts": _verdicts(audit.entries),
+        "tests": _data(audit),
+        "models": _models(audit),
         "title": audit.title,
         "summary": summary_sentence(verdicts, audit.failures),
         "run": audit.run or "",
         "when": (audit.when or "").replace("T", " ")[:19],
         "seal": subject.seal or "",
+        "assumptions": list(dict.fromkeys(item for verdict in verdicts for item in verdict.assumptions)),
+        "limits": [*some, *dict.fromkeys(item for verdict in verdicts for item in verdict.remarks)],
+        "open": list(_open(audit)),
     }
-    return PackContent(values, tables, {name: tuple(items) for name, items in _lists(audit).items()})
 
 
 _SOME_ROWS = (
     "Where some of the rows were enough to decide, estimates are of these rows alone; isonomia measure takes all rows."
 )
-
-
-def _lists(audit: Audit) -> Mapping[str, Sequence[str]]:
-    verdicts = [entry.verdict for entry in audit.entries]
-    some = [_SOME_ROWS] if any(early(verdict) for verdict in verdicts) else []
-    return {
-        "assumptions": list(dict.fromkeys(item for verdict in verdicts for item in verdict.assumptions)),
-        "limits": [*some, *dict.fromkeys(item for verdict in verdicts for item in verdict.remarks)],
-        "risks": [f"{entry.name}: {entry.why}" for entry in audit.entries if entry.why],
-        "open": list(_open(audit)),
-    }
 
 
 def _open(audit: Audit) -> Iterator[str]:
@@ -120,17 +114,17 @@ def _verdicts(entries: Sequence[Entry]) -> PackTable:
         (
             entry.name,
             entry.verdict.answer,
-            _known(entry.verdict),
+            _finding(entry.verdict),
             _risk(entry.verdict),
             entry.verdict.text,
         )
         for entry in entries
     )
-    return PackTable(("Property", "Answer", "What is known", "Risk of a wrong answer", "As it was stated"), rows)
+    return PackTable(("Property", "Answer", "Finding", "Risk of a wrong answer", "As stated"), rows)
 
 
-def _known(verdict: Verdict) -> str:
-    """What is known, and from how many of the rows."""
+def _finding(verdict: Verdict) -> str:
+    """The finding, and from how many of the rows."""
     some = early(verdict)
     return f"{view_of(verdict).finding(verdict, False)}{f' ({some})' if some else ''}"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
 
-__all__ = ["Fact", "Pack", "PackContent", "PackTable"]
+__all__ = ["Fact", "Pack", "PackTable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,33 +35,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class PackTable:
-    """A table of a document: headings, rows of text, and which columns are numbers."""
+    """A table of a document: headings, rows of text, and which columns are numbers; false where it has no rows."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[int] = frozenset()
 
-
-@dataclass(frozen=True, slots=True)
-class PackContent:
-    """What a template is filled with.
-
-    Attributes
-    ----------
-    values
-        Texts by name, for ``{name}``; an empty one leaves out the lines that depend on it.
-    tables
-        Tables by name, for ``[[name]]``.
-    lists
-        Lists of sentences by name, for ``[[name]]`` too.
-    pages
-        Further documents, each on a page of its own: a title, and content of the same kind.
-    """
-
-    values: Mapping[str, str] = field(default_factory=dict)
-    tables: Mapping[str, PackTable] = field(default_factory=dict)
-    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pages: tuple[tuple[str, PackContent], ...] = ()
+    def __bool__(self) -> bool:
+        return bool(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +58,11 @@ class Pack:
     facts
         The facts that it asks for.
     content
-        Makes the texts and tables of the document from the subject and the facts that were stated.
+        Makes what the template is filled with, by name, from the subject and the facts that were stated: texts, tables,
+        lists of sentences, and pages, which have such content of their own.
     """
 
     name: str
     subject: OneOf["groups", "refusals", "audit"]
     facts: tuple[Fact, ...]
-    content: Callable[[Any, Mapping[str, str]], PackContent]
+    content: Callable[[Any, Mapping[str, str]], Mapping[str, Any]]

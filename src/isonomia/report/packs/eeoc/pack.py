@@ -1,4 +1,4 @@
-"""Selection rates against four fifths of the highest, with the customary fixed-sample tests beside them."""
+"""Selection rates against four fifths of the highest, with the customary fixed-sample tests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 from isonomia.errors import UsageError
 from isonomia.populations.vocabulary import protected_attribute
 from isonomia.records.group_table import GroupRow, GroupTable
-from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
+from isonomia.report.packs.protocol import Fact, Pack, PackTable
 
 __all__ = ["PACK", "fisher", "refuse_attributes", "standard_deviations"]
 
 _SMALLEST = 1e-300
 """Near the smallest positive float of full precision."""
+_HEADINGS = ("Group", "Applicants", "Selected", "Rate", "Impact ratio", "4/5", "Fisher's p", "Standard deviations")
 
 
 FACTS = (
@@ -25,7 +26,7 @@ FACTS = (
 )
 
 
-def adverse_impact(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
+def adverse_impact(subject: Any, facts: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG001
     """One table for each attribute, and what the rule of thumb says of it."""
     if not isinstance(subject, GroupTable) or "selection_rate" not in subject.measures:
         raise UsageError("expected a table of iso.measure with selection rates: decision=..., by=['sex', 'race']")
@@ -41,25 +42,16 @@ def adverse_impact(subject: Any, facts: Mapping[str, str]) -> PackContent:  # no
         rows += [_row(by, row, highest, share) for row in known]
         findings += _findings(by, known, highest, share)
     if not rows:
-        raise UsageError(f"expected a group of at least {share} with selections, but there is none")
-    unknown = tuple(f"{' and '.join(by)}: {count:,} people" for by, count in subject.unknown.items() if count)
-    headings = (
-        "Group",
-        "Applicants",
-        "Selected",
-        "Rate",
-        "Impact ratio",
-        "4/5",
-        "Fisher's p",
-        "Standard deviations",
-    )
-    values = {
+        raise UsageError(f"no group of at least {share} of the rows has selections")
+    unknown = [f"{' and '.join(by)}: {count:,} people" for by, count in subject.unknown.items() if count]
+    return {
         "size": f"{subject.size:,}",
         "selected": f"{subject.decision} = {subject.favourable}",
         "small": share,
+        "groups": PackTable(_HEADINGS, tuple(rows), frozenset(range(1, len(_HEADINGS)))),
+        "findings": findings,
+        "unknown": unknown,
     }
-    table = PackTable(headings, tuple(rows), frozenset(range(1, len(headings))))
-    return PackContent(values, {"groups": table}, {"findings": tuple(findings), "unknown": unknown})
 
 
 def refuse_attributes(names: Sequence[str]) -> None:

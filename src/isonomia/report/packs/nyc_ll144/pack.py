@@ -7,7 +7,7 @@ from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.records.group_table import GroupRow, GroupTable
-from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
+from isonomia.report.packs.protocol import Fact, Pack, PackTable
 
 __all__ = ["PACK"]
 
@@ -30,7 +30,7 @@ FACTS = (
 )
 
 
-def bias_audit(subject: Any, facts: Mapping[str, str]) -> PackContent:
+def bias_audit(subject: Any, facts: Mapping[str, str]) -> dict[str, Any]:
     """Three tables; a scoring rate where scores were measured, a selection rate otherwise."""
     if not isinstance(subject, GroupTable) or len(subject.by) != 3 or len(subject.by[2]) != 2:
         raise UsageError(
@@ -48,7 +48,8 @@ def bias_audit(subject: Any, facts: Mapping[str, str]) -> PackContent:
     small = [row for by in subject.by for row in subject[by] if _is_small(row)]
     unknown = [f"{' and '.join(by)}: {count:,} people" for by, count in subject.unknown.items()]
     without = subject.everybody.n - subject.everybody[rate].n
-    values = {
+    return {
+        **tables,
         "rate": "scoring rate" if scored else "selection rate",
         "size": f"{subject.size:,}",
         "without": f"{without:,}" if without else "",
@@ -58,8 +59,8 @@ def bias_audit(subject: Any, facts: Mapping[str, str]) -> PackContent:
         "excluded": "yes" if excluded and small else "",
         "small": "" if excluded or not small else "yes",
         "idle": "yes" if excluded and not small else "",
+        "unknown": unknown,
     }
-    return PackContent(values, tables, {"unknown": tuple(unknown)})
 
 
 SMALL = 0.02

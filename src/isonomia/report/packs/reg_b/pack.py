@@ -9,7 +9,7 @@ from typing import Any
 from isonomia.errors import UsageError
 from isonomia.populations.vocabulary import protected_attribute
 from isonomia.records.refusals import RefusalList, RefusedApplicant
-from isonomia.report.packs.protocol import Fact, Pack, PackContent, PackTable
+from isonomia.report.packs.protocol import Fact, Pack, PackTable
 from isonomia.wording import value_text
 
 __all__ = ["PACK"]
@@ -40,13 +40,17 @@ FACTS = (
 )
 
 
-def notices(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG001
+def notices(subject: Any, facts: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG001
     """A table of all refused applicants, and a page for each."""
     if not isinstance(subject, RefusalList):
         raise UsageError("expected refused applicants, as refused_applicants lists them")
     stuck = [each for each in subject.refusals if not each.options and each.every]
     unsure = [each for each in subject.refusals if not each.options and not each.every]
-    values = {
+    rows = tuple(
+        (str(each.id), ", ".join(reason.feature for reason in each.reasons) or "none found", _short(each))
+        for each in subject.refusals
+    )
+    return {
         "applicants": f"{subject.applicants:,}",
         "refused": f"{len(subject.refusals):,}",
         "target": subject.target,
@@ -56,14 +60,10 @@ def notices(subject: Any, facts: Mapping[str, str]) -> PackContent:  # noqa: ARG
         "model": str(subject.model.get("name", "")),
         "mark": str(subject.model.get("fingerprint", ""))[:12],
         "weighed": "the model's score" if subject.scored else "the share of approvals",
+        "refusals": PackTable((subject.id_column or "Row", "Principal reasons", "Nearest change"), rows),
+        "prohibited": _prohibited(subject),
+        "pages": [_page(each) for each in subject.refusals],
     }
-    rows = tuple(
-        (str(each.id), ", ".join(reason.feature for reason in each.reasons) or "none found", _short(each))
-        for each in subject.refusals
-    )
-    table = PackTable((subject.id_column or "Row", "Principal reasons", "Nearest change"), rows)
-    pages = tuple((f"Applicant {each.id}", _page(each)) for each in subject.refusals)
-    return PackContent(values, {"refused": table}, {"prohibited": _prohibited(subject)}, pages)
 
 
 def _prohibited(subject: RefusalList) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def _change(name: str, pair: tuple[Any, Any]) -> str:
     return f"{name}: {value_text(pair[0], 60)} → {value_text(pair[1], 60)}"
 
 
-def _page(each: RefusedApplicant) -> PackContent:
+def _page(each: RefusedApplicant) -> dict[str, Any]:
     reasons = tuple(
         (reason.feature, value_text(reason.value, 60), "yes" if reason.actionable else "no") for reason in each.reasons
     )
@@ -97,12 +97,13 @@ def _page(each: RefusedApplicant) -> PackContent:
         for number, option in enumerate(each.options, start=1)
         for name, (before, after) in option.items()
     )
-    tables = {
+    return {
+        "title": f"Applicant {each.id}",
         "reasons": PackTable(("Principal reason", "Your value", "Can you act on it?"), reasons),
         "changes": PackTable(("Option", "What changes", "From", "To"), changes),
+        "outcome": each.outcome if not each.options else "",
+        "drawn": "" if each.every else f"{each.looked_at:,}",
     }
-    drawn = "" if each.every else f"{each.looked_at:,}"
-    return PackContent({"outcome": each.outcome if not each.options else "", "drawn": drawn}, tables)
 
 
 PACK = Pack("reg-b", "refusals", FACTS, notices)

@@ -14,7 +14,7 @@ FACTS = (
     Fact("data", "where its data come from, and why they are suitable", "IV"),
     Fact("validator", "who validated it, and why they are independent of its development", "V"),
     Fact("monitoring", "how it is monitored, how often, and what happens when it fails", "V, ongoing monitoring"),
-    Fact("limitations", "known limitations, overrides, and how they are made up for", "IV; V, ongoing monitoring"),
+    Fact("limitations", "known limitations, overrides, and how they are mitigated", "IV; V, ongoing monitoring"),
     Fact("approval", "who approved its use, and when", "VI, roles"),
 )
 
