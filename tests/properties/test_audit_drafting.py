@@ -86,6 +86,7 @@ def read(text: str) -> AuditFile:
 @given(tables, st.booleans())
 @example({"sex": [0, 0, 1] + [0] * 24 + [1], "experience": [0.0, 0.0, 1.0] + [0.0] * 24 + [0.5]}, True)
 @example({"sex": [False, True], "Age": [2.0**63, 0.0], 'q"': [0, -1]}, True)
+@example({"sex": [0.0] * 12 + [float("inf")], "id": [0] * 12 + [1]}, True)
 @settings(max_examples=40, deadline=None)
 def test_a_draft_reads_as_it_is_and_uncommented(table: dict[str, list[Any]], with_model: bool) -> None:
     opened = (lambda features: adapt(first_column, features)) if with_model else None

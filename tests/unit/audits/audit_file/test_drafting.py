@@ -229,6 +229,12 @@ def test_whether_more_helps_is_only_suggested() -> None:
     assert found["more late_payments never helps"].options["output"] == "not higher"
 
 
+def test_at_most_six_columns_are_suggested_to_help() -> None:
+    table = people() | {f"income_{number}": np.arange(200) for number in range(8)}
+    draft = draft_audit(Table.of(table), lambda _: adapt(lends), Files("m:lends", "people.csv"), Wishes())
+    assert sum(claim.ask == ("safety", "monotone") for claim in draft.suggestions) == 6
+
+
 def test_where_the_smaller_answer_is_wanted_more_experience_must_not_raise_it() -> None:
     table = people()
     table["defaulted"] = table.pop("repaid")
@@ -279,7 +285,7 @@ def test_scores_bring_calibration_where_there_is_an_outcome() -> None:
     names = [claim.name for claim in draft.suggestions if claim.active]
     assert {"calibration by sex", "equal opportunity by sex"} <= set(names)
     (means,) = [claim for claim in draft.suggestions if claim.name == "mean score by sex"]
-    assert "0.1 is made up" in means.doubt
+    assert "0.1 is a placeholder" in means.doubt
 
 
 def drafted(table: dict[str, Any], **wishes: Any) -> dict[str, Any]:

@@ -30,16 +30,6 @@ from isonomia.populations.vocabulary import (
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.tree import Value
 
-__all__ = [
-    "Decision",
-    "ModelAnswers",
-    "ask_model",
-    "decision_of_column",
-    "decision_of_model",
-    "favourable_of",
-    "some_rows",
-]
-
 _ROWS = 400
 """About how many people a model is queried about for a draft."""
 _MAX_CLASSES = 20
@@ -107,7 +97,7 @@ class Decision:
     spelled
         How a formula names the answer: ``prediction``, or a column.
     score
-        How a formula names a score between 0 and 1; empty where there is none.
+        How a formula names a score between 0 and 1; empty if the model has no score.
     rising
         1 where a higher score is better for people, -1 where a lower one is, 0 where it is not known.
     """
@@ -125,13 +115,13 @@ class Decision:
 # Asking the model ----------------------------------------------------------------------------------------------------
 
 
-def some_rows(table: Table, most: float = inf) -> Table:
+def some_rows(table: Table, limit: float = inf) -> Table:
     """Rows from all over a table and, for every column with a missing value, a row in which it is missing.
 
-    They are at most ``most``; then the rows with missing values are left out.
+    They are at most ``limit``; then the rows with missing values are left out.
     """
-    chosen = set(np.linspace(0, table.rows - 1, int(min(_ROWS, table.rows, most))).astype(int).tolist())
-    for name in table.names[:_ROWS] if most == inf else ():
+    chosen = set(np.linspace(0, table.rows - 1, int(min(_ROWS, table.rows, limit))).astype(int).tolist())
+    for name in table.names[:_ROWS] if limit == inf else ():
         column = table.column(name)
         if column.dtype.kind in "fO":
             gap = next((row for row, value in enumerate(column) if plain_value(value) is None), None)

@@ -21,7 +21,7 @@ from isonomia.audits.audit_file.drafting.answers import (
     some_rows,
 )
 from isonomia.audits.audit_file.drafting.roles import (
-    MAX_ATTRIBUTES,
+    THRESHOLDS,
     attributes_of,
     likely_decision,
     likely_outcome,
@@ -61,8 +61,6 @@ from isonomia.spec.property import Property
 from isonomia.spec.text import name_text
 from isonomia.wording import shortened
 
-__all__ = ["AuditDraft", "Wishes", "draft_audit"]
-
 Opener: TypeAlias = Callable[[Sequence[str] | None], Model]
 """Opens the model, with given features or without."""
 
@@ -91,7 +89,7 @@ class AuditDraft:
     text
         The audit file.
     changes
-        The file with what people can change, which goes beside it; ``None`` where none is needed, or an existing one is
+        The file with what people can change, which goes next to it; ``None`` if it is not needed, or an existing one is
         used.
     basis
         What the draft rests on.
@@ -122,7 +120,7 @@ def draft_audit(
 
     Every active property was tried on some of the people, so the draft runs as it is. ``opened`` opens the model, with
     features or without; it is ``None`` where the table holds the answers. ``changes`` is what people can change; it is
-    drafted unless given. ``alone`` means that no file can be written beside the audit file: what needs one is commented
+    drafted by default. ``alone`` means that no file can be written next to the audit file: what needs one is commented
     out. At most ``queries`` rows are sent to the model; what could not be tried with them is commented out.
     """
     with metering(Meter(queries)) as meter:
@@ -130,7 +128,7 @@ def draft_audit(
             draft = _draft(rows, opened, files, wishes, changes, alone)
         except BudgetSpentError as spent:
             raise UsageError(
-                f"a draft takes more than {queries:,.0f} rows: the model was asked about {meter.rows:,} and more are "
+                f"a draft takes more than {queries:,.0f} rows: the model answered {meter.rows:,} and more are "
                 "needed. Allow more with --queries"
             ) from spent
     return replace(draft, queries=meter.rows)
@@ -194,7 +192,7 @@ def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> B
         decision=decision,
         decided=decided,
         outcome=None if outcome is None else _outcome(columns[outcome], decision, given=wishes.outcome is not None),
-        attributes=attributes if wishes.protected else attributes[:MAX_ATTRIBUTES],
+        attributes=attributes if wishes.protected else attributes[: THRESHOLDS["max_attributes"]],
         long=long,
     )
 
@@ -260,7 +258,7 @@ def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions 
             random_model=answers is not None and answers.random,
         )
         if isinstance(prop, Property):
-            # For rates, everything is prepared for sampling, but then everybody is counted, which is faster.
+            # For rates, everything is prepared for sampling, but then all rows are counted, which is faster.
             prepare(check, ask_about(prop, check.population, check.model, check.ranges))
             if queries == inf:
                 check = replace(check, population=Census(rows), budget=Budget())

@@ -6,8 +6,10 @@ with ``--protected``.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -31,35 +33,9 @@ from isonomia.populations.vocabulary import (
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.tree import Value
 
-__all__ = [
-    "MAX_ATTRIBUTES",
-    "MIN_PEOPLE",
-    "MIN_SHARE",
-    "Attribute",
-    "DraftGroup",
-    "attribute_kind",
-    "attributes_of",
-    "likely_decision",
-    "likely_outcome",
-    "likely_score",
-    "writable_profiles",
-]
-
-MIN_SHARE, MIN_PEOPLE = 0.02, 30
-"""A group below this share of the people, or of fewer people than this, is set aside. The share is after the Uniform
-Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.15 A, which take it of the labor force in the relevant
-labor area; with fewer people than the number, a rate says little."""
-MAX_ATTRIBUTES, _MAX_GROUPS = 8, 8
-_AGES = (25.0, 40.0, 60.0)
-"""Where ranges of age begin. 40 is where the Age Discrimination in Employment Act (29 USC 631) begins to protect."""
-_MAX_AGE, _MAX_CODE = 120.0, 12.0
-"""The highest age; and numbers up to the second value are codes of ranges."""
-_MAX_TEXTS = 60
-"""With more different texts than this, a column is not taken for groups of people by its name alone."""
-_MAX_SEXES = 6
-"""A genre of music has more values than this."""
-_ENOUGH = 3.0
-"""A column whose name and position score this much is taken for the outcome."""
+RULES: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8"))
+"""The laws, thresholds and words of drafts."""
+THRESHOLDS: Mapping[str, Any] = RULES["thresholds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +127,11 @@ def _wanted(columns: Mapping[str, ColumnProfile], name: str) -> Attribute:
 
 
 def _guessed(column: ColumnProfile) -> Attribute | None:
-    if column.identifier or column.kind == "date" or (column.kind == "text" and column.varieties > _MAX_TEXTS):
+    if (
+        column.identifier
+        or column.kind == "date"
+        or (column.kind == "text" and column.varieties > THRESHOLDS["max_texts"])
+    ):
         return None
     guess = attribute_kind(column.name, list(column.counts))
     if guess is None:
@@ -159,7 +139,7 @@ def _guessed(column: ColumnProfile) -> Attribute | None:
     kind, why = guess
     if column.numeric and not column.few and kind != AGE:
         return None
-    if kind == AGE and column.numeric and not (column.low >= 0.0 and column.high <= _MAX_AGE):
+    if kind == AGE and column.numeric and not (column.low >= 0.0 and column.high <= THRESHOLDS["max_age"]):
         return None
     return _attribute(column, kind, why)
 
@@ -167,14 +147,14 @@ def _guessed(column: ColumnProfile) -> Attribute | None:
 def attribute_kind(name: str, values: Sequence[Any]) -> tuple[str, str] | None:
     """Which protected attribute a column seems to hold, and the reason; ``None`` where it seems to hold none."""
     named = protected_attribute(name)
-    if named is not None and not (named == "sex" and len(values) > _MAX_SEXES):
+    if named is not None and not (named == "sex" and len(values) > THRESHOLDS["max_sexes"]):
         return named, f"its name is a usual one for {named}"
     valued = protected_by_values(values)
     return None if valued is None else (valued, f"its values are usual ones for {valued}")
 
 
 def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
-    in_years = kind == AGE and column.high > _MAX_CODE
+    in_years = kind == AGE and column.high > THRESHOLDS["max_age_code"]
     by_range = column.numeric and (in_years or not column.few)
     groups = _ranges(column, kind) if by_range else _single_values(column)
     groups = sorted(groups, key=lambda group: -group.people)
@@ -183,7 +163,7 @@ def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
     large = [group for group in groups if _too_small(group, column) is None]
     if len(large) < 2:
         large = groups[:2]  # a small table is audited too, and the verdict says what it cannot tell
-    compared = tuple(large[1 : _MAX_GROUPS + 1])
+    compared = tuple(large[1 : THRESHOLDS["max_groups"] + 1])
     rare = tuple(
         (group, _too_small(group, column) or "there are larger ones") for group in groups[1:] if group not in compared
     )
@@ -191,9 +171,9 @@ def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
 
 
 def _too_small(group: DraftGroup, column: ColumnProfile) -> str | None:
-    if group.people < MIN_PEOPLE:
+    if group.people < THRESHOLDS["min_people"]:
         return f"only {group.people:,} of {column.rows:,} rows: too few for a rate to mean much"
-    if group.people < MIN_SHARE * column.rows:
+    if group.people < THRESHOLDS["min_share"] * column.rows:
         return f"{group.people / column.rows:.1%} of the rows, below 2%"
     return None
 
@@ -210,7 +190,7 @@ def _single_values(column: ColumnProfile) -> list[DraftGroup]:
 
 def _ranges(column: ColumnProfile, kind: str) -> list[DraftGroup]:
     """Ranges of age; any other number is cut in two at its median."""
-    cuts = _AGES if kind == AGE else (float(np.median(column.numbers)),)
+    cuts = THRESHOLDS["ages"] if kind == AGE else (float(np.median(column.numbers)),)
     groups = [_range(column, low, high) for low, high in zip((None, *cuts), (*cuts, None), strict=True)]
     return [group for group in groups if group.people]
 
@@ -249,7 +229,7 @@ def likely_outcome(
         if name not in (reads or ()) and not column.identifier and column.varieties > 1 and not is_model_answer(name)
     }
     best = max(points, key=lambda name: points[name], default=None)
-    return best if best is not None and points[best] >= _ENOUGH else None
+    return best if best is not None and points[best] >= THRESHOLDS["outcome_points"] else None
 
 
 def _points(column: ColumnProfile, last: bool, classes: Sequence[Value], *, unread: bool) -> float:

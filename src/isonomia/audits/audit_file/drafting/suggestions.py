@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, product
 from math import floor
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
-from isonomia.audits.audit_file.drafting.roles import MIN_PEOPLE, MIN_SHARE, Attribute, DraftGroup
+from isonomia.audits.audit_file.drafting.roles import RULES, THRESHOLDS, Attribute, DraftGroup
 from isonomia.models.protocol import Answer
 from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.table import Table
@@ -26,18 +28,15 @@ from isonomia.spec.walk import columns_of
 from isonomia.toml import toml_value
 from isonomia.wording import first_few, printable, shortened
 
-__all__ = ["CHANGES", "Basis", "OutcomeColumn", "Suggestion", "fallback", "numbered", "preclusion", "suggestions"]
-
 CHANGES = "changes"
 """The name of a draft's interventions."""
+FOUR_FIFTHS = "29 CFR 1607"
+"""How the law that names four fifths begins."""
 _MAX_NAME = 70
-_MIN_RATIO = 0.8
-"""The least ratio of rates in a draft: the four fifths of 29 CFR 1607.4 D, which is about employment only."""
-_MAX_GAP = 0.1
-"""How far apart mean scores and rates may be in a draft."""
-_MAX_FLIPS = 0.05
-"""How much more often answers of a random model may change than when it is asked again, in a draft."""
-_MAX_MONOTONE = 6
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What the texts of a rule are filled with: ``groups`` that are compared with a ``reference``, and what they ``also``
+meet; ``options``; which ``doubt`` comments it out; the ``law`` behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,14 @@ class OutcomeColumn:
     why: str
 
     @property
+    def spelled(self) -> str:
+        """How a formula names it."""
+        return name_text(self.column.name)
+
+    @property
     def event(self) -> str:
         """The condition that a person deserves it."""
-        return f"{name_text(self.column.name)} == {value_text(self.positive)}"
+        return f"{self.spelled} == {value_text(self.positive)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,59 +174,30 @@ class Suggestion:
 
 
 def suggestions(basis: Basis) -> Iterator[Suggestion]:
-    """Every property that makes sense without interventions, the simplest first."""
-    for attribute in basis.attributes:
-        yield from _four_fifths(basis, attribute)
-    yield from _intersection(basis)
-    if basis.outcome is not None and basis.outcome.positive is not None:
-        for attribute in basis.attributes:
-            yield _equal_opportunity(basis, basis.outcome, attribute)
-        yield from _accuracy(basis, basis.outcome)
-    if basis.decision.score:
-        for attribute in basis.attributes:
-            yield from _scores(basis, attribute)
-    if not basis.decision.values:
-        for attribute in basis.attributes[:1]:
-            yield from _means(basis, attribute)
-        for attribute in basis.attributes:
-            yield from _errors(basis, attribute)
-    if basis.answers is not None:
-        for attribute in basis.attributes:
-            yield from _invariant(basis, attribute)
-        monotone = [claim for column in basis.columns.values() for claim in _monotone(basis, column)]
-        yield from monotone[:_MAX_MONOTONE]
-    yield from _principal(basis)
+    """Every property that makes sense without interventions, in the order of the rules."""
+    subjects: Mapping[str, Sequence[Any]] = {
+        "draft": (None,),
+        "attribute": basis.attributes,
+        "column": tuple(basis.columns.values()),
+    }
+    for rule in RULES["rule"]:
+        facts = (_FACTS[rule["facts"]](basis, subject) for subject in subjects[rule["each"]])
+        yield from islice((_suggestion(basis, rule, each) for each in facts if each is not None), rule.get("limit"))
 
 
 def preclusion(basis: Basis, free: int) -> Suggestion:
-    """The claim that everybody who is refused has a way to the favourable answer; ``free`` features can change."""
+    """The claim that all who are refused have recourse; ``free`` features can change."""
     value = basis.decision.value
     target = basis.decision.event if value is None else [value] if isinstance(value, str) else value
-    note = (
-        f"Everybody who does not get the favourable answer should have a way to it: {CHANGES}.toml says what people "
-        f"can change, {free} features by the draft. Read it before you believe a verdict."
-    )
-    doubt = "" if free else f"by {CHANGES}.toml there is nothing that people can change"
-    return _named(
-        "a way to the favourable answer",
-        "responsiveness",
-        "preclusion",
-        note,
-        doubt,
-        interventions=CHANGES,
-        target=target,
-        who=basis.decision.opposite,
-        **({"below": _MAX_FLIPS} if basis.random else {}),
-    )
+    options = {"interventions": CHANGES, "target": target, "who": basis.decision.opposite}
+    options |= {"below": THRESHOLDS["flips"]} if basis.random else {}
+    facts = {"options": options, "free": free, "changes": CHANGES, "doubt": "" if free else "nothing"}
+    return _suggestion(basis, RULES["preclusion"], facts)
 
 
 def fallback(basis: Basis) -> Suggestion:
     """A property that any model can be checked for: an audit file has at least one."""
-    return _formula(
-        "somebody gets the favourable answer",
-        f"P[{basis.decision.event}] >= 0.01",
-        "No protected attribute was recognised: name the columns with --protected, or write formulas of your own.",
-    )
+    return _suggestion(basis, RULES["fallback"], {})
 
 
 def numbered(claims: Iterable[Suggestion]) -> list[Suggestion]:
@@ -237,81 +212,80 @@ def numbered(claims: Iterable[Suggestion]) -> list[Suggestion]:
     return list(by_name.values())
 
 
-def _against(attribute: Attribute, group: DraftGroup) -> str:
-    return f"{attribute.column}: {group.label} against {attribute.reference.label}"
+def _suggestion(basis: Basis, rule: Mapping[str, Any], facts: Facts) -> Suggestion:
+    """A rule, filled with the facts of this draft."""
+    values = {**THRESHOLDS, "decision": basis.decision, "outcome": basis.outcome, **facts}
+    ask = ("check", _formula(basis, rule, values)) if "claim" in rule else (rule["kind"], rule["value"])
+    name, note = (rule[part].format_map(values) for part in ("name", "note"))
+    if "law" in facts and not facts["law"].startswith(FOUR_FIFTHS):
+        note += rule["note_without_law"].format_map(values)
+    doubt = rule["doubts"][facts["doubt"]].format_map(values) if facts.get("doubt") else ""
+    return Suggestion(name, " ".join(note.split()), ask, facts.get("options", {}), doubt, facts.get("law", ""))
 
 
-def _at_least(basis: Basis, group: str, reference: str) -> str:
-    """Four fifths of the reference's rate; as a ratio only where that rate was seen to be positive."""
-    event = basis.decision.event
-    if basis.favoured(reference):
-        return f"P[{event} | {group}] / P[{event} | {reference}] >= {_MIN_RATIO}"
-    return f"P[{event} | {group}] >= {_MIN_RATIO} * P[{event} | {reference}]"
+def _formula(basis: Basis, rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """A claim about each of some groups: one ``for`` over their values; for ranges, a conjunction.
+
+    Rates are divided only where that of the reference was seen to be positive.
+    """
+    claim = rule["claim"]
+    if "claim_at_rate_0" in rule and not basis.favoured(values["reference"]):
+        claim = rule["claim_at_rate_0"]
+    groups: Sequence[DraftGroup] = values.get("groups", ())
+    if not groups:
+        return str(claim.format_map(values))
+    also = f" and {values['also']}" if "also" in values else ""
+    if len(groups) < 2 or not all(group.value for group in groups):
+        return " and ".join(claim.format(**values, who=f"{group.condition}{also}") for group in groups)
+    letter = next(name for name in "ghkpqruvwxyz" if name not in basis.columns)
+    listed = ", ".join(group.value for group in groups)
+    who = f"{name_text(values['attribute'].column)} == {letter}{also}"
+    return f"for {letter} in {{{listed}}}: {claim.format(**values, who=who)}"
 
 
-_LAWS: Mapping[tuple[str, str], str] = {
-    ("employment", "sex"): "29 CFR 1607.4 D",
-    ("employment", "race"): "29 CFR 1607.4 D",
-    ("employment", "religion"): "42 USC 2000e-2, which names no ratio",
-    ("employment", "nationality"): "42 USC 2000e-2, on national origin, which names no ratio",
-    ("employment", "pregnancy"): "42 USC 2000e (k), which names no ratio",
-    ("employment", "disability"): "42 USC 12112, which names no ratio",
-    ("employment", "age"): "29 USC 623, from 40 on, which names no ratio",
-    **{
-        ("credit", kind): "15 USC 1691, which names no ratio"
-        for kind in ("sex", "race", "religion", "marital status", "age")
-    },
-    ("credit", "nationality"): "15 USC 1691, on national origin, which names no ratio",
-    **{
-        ("housing", kind): "42 USC 3604 and 3605, which name no ratio"
-        for kind in ("sex", "race", "religion", "disability")
-    },
-    ("housing", "nationality"): "42 USC 3604 and 3605, on national origin, which name no ratio",
-}
-"""The United States law on an attribute, for each subject of decisions; elsewhere none is cited."""
+# What rules are filled with; None where one does not apply ------------------------------------------------------------
+
+
+def _compared(attribute: Attribute, **others: Any) -> dict[str, Any]:
+    return {
+        "attribute": attribute,
+        "groups": attribute.groups,
+        "reference": attribute.reference.condition,
+        **others,
+    }
 
 
 def _law(basis: Basis, attribute: Attribute) -> str:
     telling = [basis.decided, None if basis.outcome is None else basis.outcome.column.name]
     use = likely_use([name for name in telling if name is not None], list(basis.columns))
-    return "" if use is None else _LAWS.get((use, attribute.kind), "")
+    return str(RULES["laws"].get(use, {}).get(attribute.kind, ""))
 
 
-FOUR_FIFTHS, RATIO = "four fifths", "impact ratio"
-"""Names of a ratio of rates: the first only where the rule of thumb of that name applies."""
+def _ratio_name(laws: Iterable[str]) -> str:
+    """The first name only where the rule of thumb of that name applies."""
+    return "four fifths" if all(law.startswith(FOUR_FIFTHS) for law in laws) else "impact ratio"
 
 
-def _four_fifths(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
-    reference, law = attribute.reference, _law(basis, attribute)
-    name = FOUR_FIFTHS if law.startswith("29 CFR 1607") else RATIO
-    sizes = " ".join(f"{group.label}: {group.people:,} people." for group in attribute.groups)
-    first = "Others are" if len(attribute.groups) > 1 else "The other is"
-    note = (
-        f"{attribute.column}: {attribute.why}. {first} compared with the largest group, {reference.label} "
-        f"({reference.people:,} people). {sizes} {_set_aside(attribute)}"
+def _sizes(sizes: Iterable[tuple[DraftGroup, int]]) -> str:
+    return ", ".join(f"{group.label} ({people:,})" for group, people in sizes)
+
+
+def _impact_ratio(basis: Basis, attribute: Attribute) -> Facts:
+    law, groups = _law(basis, attribute), attribute.groups
+    alone = len(groups) == 1
+    return _compared(
+        attribute,
+        law=law,
+        ratio_name=_ratio_name([law]),
+        comparison=_against(attribute) if alone else f" by {attribute.column}",
+        others="The other is" if alone else "Others are",
+        sizes=" ".join(f"{group.label}: {group.people:,} people." for group in groups),
+        set_aside=_set_aside(attribute),
     )
-    if name == RATIO:
-        note += f" {_MIN_RATIO} is a first guess: no rule that is known here names it."
-    title = f"{name} by {attribute.column}"
-    if len(attribute.groups) == 1:
-        title = f"{name}, {_against(attribute, attribute.groups[0])}"
-    text = _for_each(basis, attribute, attribute.groups, lambda who: _at_least(basis, who, reference.condition))
-    yield _formula(title, text, " ".join(note.split()), "", law)
 
 
-def _for_each(
-    basis: Basis, attribute: Attribute, groups: Sequence[DraftGroup], claim: Callable[[str], str], beside: str = ""
-) -> str:
-    """A claim about each of some groups: one ``for`` over their values; for ranges, a conjunction.
-
-    ``beside`` is a further condition that all of them meet.
-    """
-    more = f" and {beside}" if beside else ""
-    if len(groups) < 2 or not all(group.value for group in groups):
-        return " and ".join(claim(f"{group.condition}{more}") for group in groups)
-    letter = next(name for name in "ghkpqruvwxyz" if name not in basis.columns)
-    values = ", ".join(group.value for group in groups)
-    return f"for {letter} in {{{values}}}: {claim(f'{name_text(attribute.column)} == {letter}{more}')}"
+def _against(attribute: Attribute) -> str:
+    return f", {attribute.column}: {attribute.groups[0].label} against {attribute.reference.label}"
 
 
 def _set_aside(attribute: Attribute) -> str:
@@ -319,184 +293,154 @@ def _set_aside(attribute: Attribute) -> str:
     if not attribute.rare:
         return ""
     (group, reason), *others = attribute.rare
-    told = f"Set aside: {group.label}, {reason}"
-    if others:
-        told += f"; and likewise {first_few([group.label for group, _ in others], 5)}"
-    return f"{told}."
+    more = f"; and likewise {first_few([group.label for group, _ in others], 5)}" if others else ""
+    return f"Set aside: {group.label}, {reason}{more}."
 
 
-def _intersection(basis: Basis) -> Iterator[Suggestion]:
-    """Two attributes at once: a group that is treated well in each may be treated badly where they meet."""
+def _intersection(basis: Basis, _: None) -> Facts | None:
+    """Two attributes together: a group that is treated well in each may be treated badly where they meet."""
     able = [attribute for attribute in basis.attributes if attribute.values]
     pair = sorted(able, key=lambda attribute: attribute.kind not in {"sex", "race"})[:2]
     if len(pair) < 2:
-        return
-    sides = [(attribute.reference, *attribute.groups) for attribute in pair]
-    crossed = [
-        DraftGroup(f"{first.label}, {second.label}", condition, basis.people(condition))
-        for first in sides[0]
-        for second in sides[1]
-        if (condition := f"{first.condition} and {second.condition}")
-    ]
-    least = max(MIN_PEOPLE, MIN_SHARE * basis.table.rows)
+        return None
+    first, second = ((attribute.reference, *attribute.groups) for attribute in pair)
+    crossed = []
+    for one, other in product(first, second):
+        condition = f"{one.condition} and {other.condition}"
+        crossed.append(DraftGroup(f"{one.label}, {other.label}", condition, basis.people(condition)))
+    least = max(THRESHOLDS["min_people"], THRESHOLDS["min_share"] * basis.table.rows)
     large = sorted((group for group in crossed if group.people >= least), key=lambda group: -group.people)
     if len(large) < 3:
-        return
-    text = " and ".join(_at_least(basis, group.condition, large[0].condition) for group in large[1:])
-    sizes = ", ".join(f"{group.label} ({group.people:,})" for group in large)
-    names = " and ".join(attribute.column for attribute in pair)
-    note = f"Groups where {names} meet, compared with the largest: {sizes}."
-    laws = {_law(basis, attribute) for attribute in pair}
-    rule = FOUR_FIFTHS if all(law.startswith("29 CFR 1607") for law in laws) else RATIO
-    yield _formula(f"{rule} by {names}", text, note)
+        return None
+    return {
+        "groups": large[1:],
+        "reference": large[0].condition,
+        "names": " and ".join(attribute.column for attribute in pair),
+        "ratio_name": _ratio_name(_law(basis, attribute) for attribute in pair),
+        "sizes": _sizes((group, group.people) for group in large),
+    }
 
 
-def _errors(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
-    """Answers that are numbers should be as far off in one group as in another."""
+def _equal_opportunity(basis: Basis, attribute: Attribute) -> Facts | None:
     outcome = basis.outcome
-    if basis.answers is None or basis.answers.predictions is None or outcome is None or not outcome.column.numeric:
-        return
-    values = np.concatenate([basis.answers.predictions.astype(float), outcome.column.numbers])
-    width = float(f"{values.max() - values.min():.2g}")
-    if not width > 0:
-        return
-    name = name_text(outcome.column.name)
-    error = f"E[abs(prediction - {name}) from 0 to {number_text(width)} | %s]"
-    apart = number_text(float(f"{width / 20:.2g}"))
-    reference = error % attribute.reference.condition
-    text = _for_each(basis, attribute, attribute.groups, lambda who: f"abs({error % who} - {reference}) <= {apart}")
-    note = (
-        f"How far answers are off {outcome.column.name}, on average. How far apart may groups be? {apart} is made up."
-    )
-    yield _formula(f"equal errors by {attribute.column}", text, note)
-
-
-def _equal_opportunity(basis: Basis, outcome: OutcomeColumn, attribute: Attribute) -> Suggestion:
-    reference = attribute.reference
-    deserving = {group: f"{group.condition} and {outcome.event}" for group in (reference, *attribute.groups)}
-    people = {group: basis.people(condition) for group, condition in deserving.items()}
-    enough = [group for group in attribute.groups if people[group] >= MIN_PEOPLE] or list(attribute.groups[:1])
-    text = _for_each(basis, attribute, enough, lambda who: _at_least(basis, who, deserving[reference]), outcome.event)
-    sizes = ", ".join(f"{group.label} ({people[group]:,})" for group in (reference, *enough))
-    note = f"Among those with {outcome.event}: {sizes}."
-    nobody = not all(people[group] for group in (reference, *enough))
-    doubt = "nobody in one of the groups has this outcome" if nobody else ""
-    return _formula(f"equal opportunity by {attribute.column}", text, note, doubt)
-
-
-def _accuracy(basis: Basis, outcome: OutcomeColumn) -> Iterator[Suggestion]:
-    counts = outcome.column.counts
-    if not set(counts) <= set(basis.decision.values):
-        return
-    share = floor(100 * max(counts.values()) / sum(counts.values())) / 100
-    text = f"P[{basis.decision.spelled} == {name_text(outcome.column.name)}] >= {number_text(share)}"
-    note = f"Giving everybody the commonest outcome is right for {share:.0%}."
-    if share > 0.0:
-        yield _formula("better than always the same answer", text, note)
-
-
-def _scores(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
-    score, reference = basis.decision.score, attribute.reference
-    text = _for_each(
-        basis,
+    if outcome is None or outcome.positive is None:
+        return None
+    people = {
+        group: basis.people(f"{group.condition} and {outcome.event}")
+        for group in (attribute.reference, *attribute.groups)
+    }
+    groups = [group for group in attribute.groups if people[group] >= THRESHOLDS["min_people"]]
+    groups = groups or list(attribute.groups[:1])
+    sizes = [(group, people[group]) for group in (attribute.reference, *groups)]
+    return _compared(
         attribute,
-        attribute.groups,
-        lambda who: f"abs(E[{score} | {who}] - E[{score} | {reference.condition}]) <= {_MAX_GAP}",
+        groups=groups,
+        reference=f"{attribute.reference.condition} and {outcome.event}",
+        also=outcome.event,
+        sizes=_sizes(sizes),
+        doubt="" if all(size for _, size in sizes) else "empty",
     )
-    doubt = f"rates are compared above; write how far apart mean scores may be: {_MAX_GAP} is made up"
-    yield _formula(f"mean score by {attribute.column}", text, "", doubt if basis.decision.values else "")
+
+
+def _accuracy(basis: Basis, _: None) -> Facts | None:
+    outcome = basis.outcome
+    if outcome is None or outcome.positive is None:
+        return None
+    counts = outcome.column.counts
+    share = floor(100 * max(counts.values()) / sum(counts.values())) / 100
+    if not set(counts) <= set(basis.decision.values) or share == 0.0:
+        return None
+    return {"share": share, "least": number_text(share)}
+
+
+def _mean_score(basis: Basis, attribute: Attribute) -> Facts | None:
+    if not basis.decision.score:
+        return None
+    return _compared(attribute, doubt="rates" if basis.decision.values else "")
+
+
+def _calibration(basis: Basis, attribute: Attribute) -> Facts | None:
     outcome, values = basis.outcome, basis.decision.values
     scored = values[1] if len(values) == 2 else None  # the score is that of the second of two classes
-    if outcome is None or scored is None or scored not in outcome.column.counts:
-        return
-    happened = f"{name_text(outcome.column.name)} == {value_text(scored)}"
-    text = _for_each(
-        basis,
-        attribute,
-        (reference, *attribute.groups),
-        lambda who: f"abs(E[{score} | {who}] - P[{happened} | {who}]) <= {_MAX_GAP}",
-    )
-    note = f"On average, the score of each group should be its share of {happened}: calibration in the large."
-    yield _formula(f"calibration by {attribute.column}", text, note)
+    if not basis.decision.score or outcome is None or scored is None or scored not in outcome.column.counts:
+        return None
+    happened = f"{outcome.spelled} == {value_text(scored)}"
+    return _compared(attribute, groups=(attribute.reference, *attribute.groups), happened=happened)
 
 
-def _means(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
-    if basis.answers is None or basis.answers.predictions is None:
-        return
-    numbers = basis.answers.predictions.astype(float)
+def _mean_answer(basis: Basis, attribute: Attribute) -> Facts | None:
+    answers = basis.answers
+    if basis.decision.values or answers is None or answers.predictions is None:
+        return None
+    numbers = answers.predictions.astype(float)
     low, high = float(f"{numbers.min():.2g}"), float(f"{numbers.max():.2g}")
     if not low < high:
-        return
-    mean = f"E[prediction from {number_text(low)} to {number_text(high)} | %s]"
-    apart = number_text(float(f"{(high - low) / 10:.2g}"))
-    for group in attribute.groups[:1]:
-        text = f"abs({mean % group.condition} - {mean % attribute.reference.condition}) <= {apart}"
-        doubt = "write the range that answers can have, and a difference that matters: both are made up here"
-        yield _formula(f"mean answer, {_against(attribute, group)}", text, "", doubt)
-
-
-def _invariant(basis: Basis, attribute: Attribute) -> Iterator[Suggestion]:
-    if not basis.reads(attribute.column):
-        return
-    ask = {} if basis.answers is not None and basis.answers.predictions is not None else {"ask": "score"}
-    doubt = ""
-    if not attribute.values:
-        doubt = f"{attribute.kind} may be a legitimate reason; make it active where it must not be"
-    if basis.table.rows < MIN_PEOPLE:
-        doubt = f"there are only {basis.table.rows:,} rows"
-    named_by_itself = basis.answers is not None and basis.answers.reads is not None
-    note = "The model reads it." if named_by_itself else "The model is given it, and may read it."
-    if basis.random:
-        tolerance = {} if not ask and basis.decision.values else {"tolerance": _MAX_GAP}
-        yield _named(
-            f"flips by {attribute.column}",
-            "safety",
-            "flips",
-            f"{note} It answers at random, so it is asked twice about each row and twice with another "
-            f"{attribute.column}. How much more often may answers change? {_MAX_FLIPS} is a placeholder.",
-            doubt,
-            feature=attribute.column,
-            eps=_MAX_FLIPS,
-            **tolerance,
-            **ask,
-        )
-        return
-    yield _named(
-        f"{attribute.column} changes nothing",
-        "safety",
-        "invariant_to",
-        f"{note} Everybody is checked again with another {attribute.column}, and nothing else changed.",
-        doubt,
-        feature=attribute.column,
-        **ask,
+        return None
+    return _compared(
+        attribute,
+        groups=attribute.groups[:1],
+        comparison=_against(attribute),
+        mean=f"E[prediction from {number_text(low)} to {number_text(high)}",
+        apart=number_text(float(f"{(high - low) / 10:.2g}")),
+        doubt="range",
     )
 
 
-def _monotone(basis: Basis, column: ColumnProfile) -> Iterator[Suggestion]:
+def _equal_errors(basis: Basis, attribute: Attribute) -> Facts | None:
+    """Answers that are numbers should be as far off in one group as in another."""
+    answers, outcome = basis.answers, basis.outcome
+    if basis.decision.values or answers is None or answers.predictions is None:
+        return None
+    if outcome is None or not outcome.column.numeric:
+        return None
+    values = np.concatenate([answers.predictions.astype(float), outcome.column.numbers])
+    width = float(f"{values.max() - values.min():.2g}")
+    if not width > 0:
+        return None
+    error = f"E[abs(prediction - {outcome.spelled}) from 0 to {number_text(width)}"
+    return _compared(attribute, error=error, apart=number_text(float(f"{width / 20:.2g}")))
+
+
+def _invariance(basis: Basis, attribute: Attribute, *, at_random: bool = False) -> Facts | None:
+    answers = basis.answers
+    if answers is None or not basis.reads(attribute.column) or basis.random != at_random:
+        return None
+    options: dict[str, Any] = {"feature": attribute.column}
+    if at_random:
+        by_class = answers.predictions is not None and basis.decision.values
+        options |= {"eps": THRESHOLDS["flips"], **({} if by_class else {"tolerance": THRESHOLDS["gap"]})}
+    options |= {} if answers.predictions is not None else {"ask": "score"}
+    doubt = "" if attribute.values else "range"
+    if basis.table.rows < THRESHOLDS["min_people"]:
+        doubt = "few"
+    reads = "The model reads it." if answers.reads is not None else "The model is given it, and may read it."
+    return {"attribute": attribute, "options": options, "reads": reads, "rows": basis.table.rows, "doubt": doubt}
+
+
+def _monotone(basis: Basis, column: ColumnProfile) -> Facts | None:
     """A claim that more of something helps, or hurts: people must decide that; the draft only writes it down."""
     helps, hurts = has_word(column.name, HELPS), has_word(column.name, HURTS)
     if has_word(column.name, LEARNING) and has_word(column.name, PURPOSES):
-        return  # the purpose of a loan, not education
+        return None  # the purpose of a loan, not education
     better, ask = _comparison(basis)
     if not column.numeric or helps == hurts or not basis.reads(column.name) or not better or column.low == column.high:
-        return
+        return None
     width = column.high - column.low
     up: Any = [1, max(1, min(5, int(width / 4)))] if column.kind == "whole" else float(f"{width / 10:.2g}")
-    output = "not lower" if helps == (better > 0) else "not higher"
-    claim = "never hurts" if helps else "never helps"
-    yield _named(
-        f"more {column.name} {claim}",
-        "safety",
-        "monotone",
-        "",
-        "you decide whether more of it should help; its name suggests it",
-        feature=column.name,
-        up=up,
-        at_most=column.high,
-        output=output,
-        **({"noise": _MAX_FLIPS} if basis.random else {}),
+    options = {
+        "feature": column.name,
+        "up": up,
+        "at_most": column.high,
+        "output": "not lower" if helps == (better > 0) else "not higher",
+        **({"noise": THRESHOLDS["flips"]} if basis.random else {}),
         **ask,
-    )
+    }
+    return {
+        "column": column,
+        "effect": "never hurts" if helps else "never helps",
+        "options": options,
+        "doubt": "name",
+    }
 
 
 def _comparison(basis: Basis) -> tuple[int, dict[str, str]]:
@@ -513,34 +457,29 @@ def _comparison(basis: Basis) -> tuple[int, dict[str, str]]:
     return 0, {}
 
 
-def _principal(basis: Basis) -> Iterator[Suggestion]:
+def _principal(basis: Basis, _: None) -> Facts | None:
     outcome, decision = basis.outcome, basis.decision
     binary = [attribute for attribute in basis.attributes if attribute.values == 2]
     if outcome is None or not binary or outcome.column.varieties != 2 or len(decision.values) != 2:
-        return
+        return None
     attribute = binary[0]
-    column = {} if basis.decided in (None, "prediction") else {"prediction": basis.decided}
-    doubt = f"{attribute.column} is hardly as good as random, or {outcome.column.name} hardly the outcome"
-    yield _named(
-        f"principal fairness by {attribute.column}",
-        "principal",
-        True,
-        f"People whose {outcome.column.name} does not depend on {attribute.column} are not answered differently "
-        f"because of it. It takes {attribute.column} to be as good as random: add given = [...], the columns that hold "
-        "what makes it otherwise.",
-        "" if outcome.sure and attribute.kind == "sex" else doubt,
-        attribute=attribute.column,
-        outcome=outcome.column.name,
-        within=0.1,
-        **column,
-    )
+    options = {"attribute": attribute.column, "outcome": outcome.column.name, "within": THRESHOLDS["gap"]}
+    options |= {} if basis.decided in (None, "prediction") else {"prediction": basis.decided}
+    doubt = "" if outcome.sure and attribute.kind == "sex" else "unsure"
+    return {"attribute": attribute, "options": options, "doubt": doubt}
 
 
-def _formula(name: str, text: str, note: str = "", doubt: str = "", why: str = "") -> Suggestion:
-    """A property about rates and means."""
-    return Suggestion(name, note, ("check", text), {}, doubt, why)
-
-
-def _named(name: str, kind: str, value: Any, note: str = "", doubt: str = "", **options: Any) -> Suggestion:
-    """A property by its name."""
-    return Suggestion(name, note, (kind, value), options, doubt)
+_FACTS: Mapping[str, Callable[[Basis, Any], Facts | None]] = {
+    "impact ratio": _impact_ratio,
+    "intersection": _intersection,
+    "equal opportunity": _equal_opportunity,
+    "accuracy": _accuracy,
+    "mean score": _mean_score,
+    "calibration": _calibration,
+    "mean answer": _mean_answer,
+    "equal errors": _equal_errors,
+    "invariance": _invariance,
+    "flips": partial(_invariance, at_random=True),
+    "monotone": _monotone,
+    "principal fairness": _principal,
+}

@@ -12,8 +12,6 @@ from isonomia.models.protocol import describe
 from isonomia.toml import comment_lines, toml_value
 from isonomia.wording import printable
 
-__all__ = ["Files", "written_audit"]
-
 _MAX_LISTED = 60
 """The most columns that are listed in the comments."""
 _SECONDS = 60
@@ -31,7 +29,7 @@ class Files:
     options
         What the model is opened with.
     census
-        Whether the rows are everybody.
+        Whether the rows are the whole population.
     pickled
         Whether running it needs ``--trust-pickle``.
     """
@@ -132,11 +130,11 @@ def _model(decision: Decision, answers: ModelAnswers, files: Files) -> list[str]
 
 def _population(basis: Basis, files: Files) -> list[str]:
     if files.census:
-        meaning = "The rows are everybody it is about; where they are a sample of more people, say sample."
+        meaning = "The rows are the whole population; where they are a sample of it, say sample."
     else:
         meaning = (
-            "The rows are taken for independent draws from the people whom it is about, so that verdicts are about "
-            "these people and not about the table. Where the table is everybody, say census."
+            "The rows are taken for independent draws from the population, so that verdicts are about the population "
+            "and not about the table. Where the table is the whole population, say census."
         )
     lines = comment_lines(meaning)
     if basis.answers is None:
