@@ -7,7 +7,7 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, zip_longest
@@ -32,9 +32,9 @@ Gap: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]
 class RowValues(dict[Any, Any]):
     """The values of a row by column name; a number stands for the column at that index, as in a list."""
 
-    def __init__(self, values: Mapping[str, Any], columns: Sequence[str]) -> None:
+    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]], columns: Sequence[str] = ()) -> None:
         super().__init__(values)
-        self.columns = tuple(columns)
+        self.columns = tuple(columns or self)
 
     def __missing__(self, key: object) -> Any:
         if isinstance(key, int | np.integer) and -len(self.columns) <= key < len(self.columns):

@@ -169,3 +169,22 @@ def test_many_cases_side_by_side_are_as_one_after_another() -> None:
     one, other = (iso.check(item, spared_at_six, many, seed=1) for item in (prop, plain))
     assert one.details["cases"]["tested"] == 120 * 21
     assert counts(one) == counts(other)
+
+
+def test_a_row_that_a_block_returns_is_in_the_verdict() -> None:
+    text = """
+input x1;
+var x2 := setFeat(x1, "age", 3);
+output d1;
+output d2;
+{
+    d1 = predict(x1)
+    d2 = (x2)
+}
+ensures d1 == d2 in 90% of cases;
+"""
+    people = iso.Census({"age": [20, 50, 60], "sex": ["F", "M", "F"]})
+    model = lambda table: (np.asarray(table["age"]) > 40).astype(int)  # noqa: E731
+    verdict = iso.check(iso.safety.property(text), model, people, seed=1).to_dict()
+    assert verdict["answer"] == "violated"
+    assert verdict["counterexamples"]
