@@ -6,6 +6,7 @@ pickle holds only the latter; unpickling opens the file again, which must not ha
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 
 from isonomia.errors import ModelError, UsageError
 
-__all__ = ["Opened", "check_archive", "check_trusted", "digest_of", "needed", "open_from"]
+__all__ = ["Opened", "check_archive", "check_trusted", "digest_of", "members_of", "needed", "open_from"]
 
 _CHUNK = 1 << 20
 
@@ -90,12 +91,49 @@ _RATIO = 100
 """How many times its own size a larger archive may unpack to. Weights compress little, zeros a thousandfold."""
 
 
+_MEMBERS = 10_000
+"""How many members an archive may have. Listing very many takes long, and some readers take longer for each."""
+
+_DIRECTORY = 1 << 22
+"""Bytes that the list of an archive's members may have: names of 400 characters for all of them."""
+
+
+class _ShortDirectory(io.FileIO):
+    """A file of which no part larger than a directory is read, so that a longer one is refused unread."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > _DIRECTORY:
+            raise ModelError(
+                f"{self.name!s} is an archive with a list of members of {size:,} bytes, but at most {_DIRECTORY:,} are "
+                "read: it was not opened."
+            )
+        return super().read(size)
+
+
+def members_of(path: Path) -> list[zipfile.ZipInfo]:
+    """The members of a ZIP archive, none of them read; too many are refused, before they are listed if they are many.
+
+    Raises
+    ------
+    ModelError
+        When there are too many.
+    zipfile.BadZipFile
+        When it is no archive.
+    """
+    with _ShortDirectory(path) as file, zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+    if len(members) > _MEMBERS:
+        raise ModelError(
+            f"{path} is an archive of {len(members):,} members, but at most {_MEMBERS:,} are read: it was not opened."
+        )
+    return members
+
+
 def check_archive(path: Path) -> None:
-    """Refuse a ZIP archive that would unpack to far more than its size, before unpacking anything; others pass."""
+    """Refuse a ZIP archive of too many members, or that would unpack to far more than its size; others pass."""
     if not zipfile.is_zipfile(path):
         return
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
+    members = members_of(path)
     size, unpacked = path.stat().st_size, sum(member.file_size for member in members)
     if unpacked > max(_HARMLESS, _RATIO * size):
         raise ModelError(

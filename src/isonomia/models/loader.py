@@ -22,7 +22,7 @@ from typing import Any, cast
 from isonomia.errors import IsonomiaError, ModelError, UsageError, nearest
 from isonomia.models.adapt import adapt_object, function_of
 from isonomia.models.checked import checked_features
-from isonomia.models.files import check_archive
+from isonomia.models.files import check_archive, members_of
 from isonomia.models.protocol import Model
 
 __all__ = ["Kind", "kind_of", "load", "load_model", "load_object", "open_path", "pass_options"]
@@ -260,8 +260,7 @@ def _members(path: Path, head: bytes) -> list[str]:
     if not head.startswith(b"PK"):
         return []
     try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.namelist()
+        return [member.filename for member in members_of(path)]
     except zipfile.BadZipFile:
         return []
 

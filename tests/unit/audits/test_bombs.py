@@ -202,6 +202,20 @@ def test_an_archive_that_unpacks_to_a_thousandfold_is_not_opened(tmp_path, membe
         load_model(path)
 
 
+@pytest.mark.parametrize("names", [[f"{k}" for k in range(10_000)], [f"{k}" * 30_000 for k in range(10, 99)]])
+@pytest.mark.parametrize("member", ["schema.json", "m/archive_format", "m/data.pkl", "m/code/a.py", "anything"])
+def test_an_archive_of_very_many_members_is_refused_before_any_is_opened(tmp_path, monkeypatch, member, names):
+    path = tmp_path / "model.pkl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in (member, "m/constants.pkl", *names):
+            archive.writestr(zipfile.ZipInfo(name), b"")
+    opened = []
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda _, name, *__, **___: opened.append(name))
+    with pytest.raises(ModelError, match=r"an archive (of 10,002 members|with a list of members of 5,[\d,]+ bytes)"):
+        load_model(path, trust_pickle=True)
+    assert not opened
+
+
 @pytest.mark.parametrize("looks", ["any", "once"])
 @pytest.mark.parametrize(
     ("text", "answer"),
