@@ -6,14 +6,13 @@ pickle holds only the latter; unpickling opens the file again, which must not ha
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from isonomia.errors import ModelError, UsageError
 
@@ -98,20 +97,27 @@ _DIRECTORY = 1 << 22
 """Bytes that the list of an archive's members may have: names of 400 characters for all of them."""
 
 
-class _ShortDirectory(io.FileIO):
-    """A file of which no part larger than a directory is read, so that a longer one is refused unread."""
+@dataclass(frozen=True, slots=True)
+class _ShortDirectory:
+    """An archive of which no part larger than a directory is read: a longer list of members is refused unread."""
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is not None and size > _DIRECTORY:
+    file: IO[bytes]
+    path: Path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _DIRECTORY:
             raise ModelError(
-                f"{self.name!s} is an archive with a list of members of {size:,} bytes, but at most {_DIRECTORY:,} are "
+                f"{self.path} is an archive with a list of members of {size:,} bytes, but at most {_DIRECTORY:,} are "
                 "read: it was not opened."
             )
-        return super().read(size)
+        return self.file.read(size)
 
 
 def members_of(path: Path) -> list[zipfile.ZipInfo]:
-    """The members of a ZIP archive, none of them read; too many are refused, before they are listed if they are many.
+    """The members of a ZIP archive, none of them read.
 
     Raises
     ------
@@ -120,7 +126,12 @@ def members_of(path: Path) -> list[zipfile.ZipInfo]:
     zipfile.BadZipFile
         When it is no archive.
     """
-    with _ShortDirectory(path) as file, zipfile.ZipFile(file) as archive:
+    with path.open("rb") as file:
+        return _members(file, path)
+
+
+def _members(file: IO[bytes], path: Path) -> list[zipfile.ZipInfo]:
+    with zipfile.ZipFile(cast(IO[bytes], _ShortDirectory(file, path))) as archive:
         members = archive.infolist()
     if len(members) > _MEMBERS:
         raise ModelError(
@@ -135,6 +146,9 @@ def check_archive(path: Path) -> None:
         return
     members = members_of(path)
     size, unpacked = path.stat().st_size, sum(member.file_size for member in members)
+    if unpacked <= max(_HARMLESS, _RATIO * size):
+        with zipfile.ZipFile(path) as archive:
+            unpacked += sum(_unpacked_inside(archive, member, path) for member in members)
     if unpacked > max(_HARMLESS, _RATIO * size):
         raise ModelError(
             f"{path} has {size:,} bytes and would unpack to {unpacked:,}, more than {_RATIO} times as many, which no "
@@ -146,6 +160,15 @@ def check_archive(path: Path) -> None:
                 f"{path} has a list of its contents, {member.filename}, of {member.file_size:,} bytes, but at most "
                 f"{_HARMLESS:,} are read: it was not opened."
             )
+
+
+def _unpacked_inside(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> int:
+    """Bytes that a member which is an archive itself, such as a sparse matrix in a skops file, would unpack to."""
+    with archive.open(member) as file:
+        if file.read(4) != b"PK\3\4":
+            return 0
+        file.seek(0)
+        return sum(each.file_size for each in _members(file, path))
 
 
 def check_trusted(path: Path, trust_pickle: bool, what: str) -> None:

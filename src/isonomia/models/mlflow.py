@@ -140,10 +140,20 @@ def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None =
     return pass_options(mlflow_model, "an MLflow model", opened, options)
 
 
+_LARGEST = 1 << 22
+"""Bytes that a file ``MLmodel`` may have; a signature of 10,000 columns takes about a megabyte."""
+
+
 def _flavours(path: Path) -> Mapping[str, Any]:
     yaml = needed("yaml", "mlflow", "an MLflow folder")
+    size = (path / "MLmodel").stat().st_size
+    if size > _LARGEST:
+        raise ModelError(
+            f"{path / 'MLmodel'} has {size:,} bytes, but at most {_LARGEST:,} are read: it was not opened."
+        )
     try:
-        flavours = yaml.safe_load((path / "MLmodel").read_text("utf-8"))["flavors"]
+        # Texts, lists and mappings alone: merging mappings into others could make a short file exhaust the memory.
+        flavours = yaml.load((path / "MLmodel").read_text("utf-8"), yaml.BaseLoader)["flavors"]
         return {str(name): dict(settings) for name, settings in flavours.items()}
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError(

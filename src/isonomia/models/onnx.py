@@ -177,7 +177,7 @@ def open_onnx(
         When onnx or onnxruntime is not installed, an argument does not fit the file, or its inputs or outputs are
         ambiguous.
     ModelError
-        When the file cannot be run, or keeps weights outside of its folder.
+        When the file cannot be run, keeps weights outside of its folder, or takes very many rows and no other number.
     """
     if features is not None and inputs:
         raise UsageError("features and inputs both say which columns the model is given. Leave one out.")
@@ -185,6 +185,8 @@ def open_onnx(
     session = open_from(_session, path, device, checked_threads(threads), beside=weights)
     name = session.name or "the ONNX model"
     taken = tuple(_input(node, name) for node in session.content.get_inputs())
+    if (rows := _fixed_rows(taken)) is not None and rows > _BATCH:  # smaller batches are filled up to that number
+        raise ModelError(f"{name} takes {rows:,} rows at once, but it is given at most {_BATCH:,}: it was not opened.")
     columns = tuple((key, checked_features(names) or ()) for key, names in (inputs or {}).items())
     _check_known(name, taken, [key for key, _ in columns])
     decoder = OutputDecoder(checked_output(output), checked_classes(classes) or _only(class_lists))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -200,6 +201,37 @@ def test_an_archive_that_unpacks_to_a_thousandfold_is_not_opened(tmp_path, membe
                 file.write(bytes(1 << 20))
     with pytest.raises(ModelError, match=r"would unpack to 83,886,0[0-9]{2}, more than 100 times"):
         load_model(path)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_an_archive_inside_an_archive_counts_as_well(tmp_path, compressed):
+    inner, path = tmp_path / "matrix.npz", tmp_path / "model.skops"
+    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("data.npy", "w") as file:
+        for _ in range(80):
+            file.write(bytes(1 << 20))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
+        archive.writestr("schema.json", "{}")
+        archive.write(inner, "1.npz")
+    with pytest.raises(ModelError, match=r"would unpack to 8[34],[\d,]+, more than 100 times"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("more", [0, 1 << 22])
+def test_a_short_mlmodel_does_not_exhaust_the_memory_and_a_long_one_is_not_read(tmp_path, more):
+    pytest.importorskip("yaml")
+    lines = ["a0: &a0 {k: 1}"]
+    lines += [f"a{k + 1}: &a{k + 1} {{<<: [{', '.join([f'*a{k}'] * 9)}]}}" for k in range(7)]
+    lines += ["flavors: {onnx: {data: ../outside.onnx}}", "#" * more]
+    (tmp_path / "MLmodel").write_text("\n".join(lines))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match="at most 4,194,304 are read" if more else "outside the folder"):
+            load_model(tmp_path)
+        assert (
+            tracemalloc.get_traced_memory()[1] < 10_000_000
+        )  # of mappings that are merged there would be 4,782,969 copies
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("names", [[f"{k}" for k in range(10_000)], [f"{k}" * 30_000 for k in range(10, 99)]])

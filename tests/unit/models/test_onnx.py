@@ -275,11 +275,15 @@ def test_weights_of_a_model_without_a_folder_are_not_looked_for_in_the_current_o
         adapt(with_weights_in("graph"))
 
 
-@pytest.mark.parametrize("location", ["/etc/hostname", "../outside.bin", "{folder}/inside/w.bin"])
+@pytest.mark.parametrize(
+    "location", ["/etc/hostname", "../outside.bin", "{folder}/inside/w.bin", "link", "up/outside.bin"]
+)
 def test_weights_outside_the_folder_of_a_file_are_not_read(tmp_path, location):
     (tmp_path / "outside.bin").write_bytes(bytes(4))
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "w.bin").write_bytes(bytes(4))
+    (tmp_path / "inside" / "link").symlink_to("../outside.bin")
+    (tmp_path / "inside" / "up").symlink_to("..")
     model = made(make_pipeline(LinearRegression()).fit(X, X[:, 0]))
     model.graph.initializer.append(external("w", location=location.format(folder=tmp_path), length="4"))
     (tmp_path / "inside" / "m.onnx").write_bytes(model.SerializeToString())
@@ -314,6 +318,28 @@ def test_weights_of_sparse_tensors_are_looked_at_as_well(tmp_path, place):
     (tmp_path / "inside" / "m.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(ModelError, match="outside its folder, so it was not opened"):
         load_model(tmp_path / "inside" / "m.onnx")
+
+
+def test_a_number_of_rows_that_no_batch_has_is_refused_and_nothing_is_filled_up_to_it():
+    with pytest.raises(ModelError, match=r"takes 2,147,483,648 rows at once, but it is given at most 65,536"):
+        open_onnx(identity("float", [2**31, 3]))
+    assert open_onnx(identity("float", [65_536, 3])).inputs[0].shape == (65_536, 3)
+
+
+@pytest.mark.parametrize("dims", [[3, 2**31], [3, 2**62], [2**62, 2**62, 4], [3, -1]])
+@pytest.mark.parametrize("given", ["nothing", "bytes", "numbers"])
+def test_a_tensor_that_declares_more_than_it_holds_is_refused(dims, given):
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=dims)
+    if given == "bytes":
+        tensor.raw_data = bytes(12)
+    elif given == "numbers":
+        tensor.float_data.extend([1.0, 2.0, 3.0])
+    shapes = [onnx.helper.make_tensor_value_info(name, 1, [None, n]) for name, n in (("X", 3), ("Y", None))]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("MatMul", ["X", "w"], ["Y"])], "g", *([s] for s in shapes))
+    graph.initializer.append(tensor)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    with pytest.raises(ModelError):
+        open_onnx(model.SerializeToString())
 
 
 def test_one_number_for_the_whole_batch_is_refused():

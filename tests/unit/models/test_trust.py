@@ -111,12 +111,15 @@ def test_an_mlflow_folder_with_a_loader_of_its_own_needs_the_flag(tmp_path):
         load_model(tmp_path)
 
 
-def test_an_mlflow_folder_may_not_name_a_file_outside_itself(tmp_path):
+@pytest.mark.parametrize("location", ["../outside.onnx", "{folder}/outside.onnx", "link.onnx", "up/outside.onnx"])
+def test_an_mlflow_folder_may_not_name_a_file_outside_itself(tmp_path, location):
     pytest.importorskip("yaml")
     (tmp_path / "outside.onnx").write_bytes(b"")
     folder = tmp_path / "folder"
     folder.mkdir()
-    (folder / "MLmodel").write_text("flavors: {onnx: {data: ../outside.onnx}}")
+    (folder / "link.onnx").symlink_to("../outside.onnx")
+    (folder / "up").symlink_to("..")
+    (folder / "MLmodel").write_text(f"flavors: {{onnx: {{data: {location.format(folder=tmp_path)}}}}}")
     with pytest.raises(ModelError, match="lies outside the folder"):
         load_model(folder)
 
