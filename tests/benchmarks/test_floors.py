@@ -9,19 +9,28 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from benchmarks.floors import UNREACHABLE, floors
+from benchmarks.floor_loaders import EXTRAS
+from benchmarks.floors import UNREACHABLE, extras, floors
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-VULNERABLE = {  # the first version without the vulnerability
-    "h11": (0, 16),
-    "jinja2": (3, 1, 6),
-    "lightgbm": (4, 6),
-    "mlflow-skinny": (3, 11),
-    "ray": (2, 52),
-    "scikit-learn": (1, 5),
-    "skops": (0, 13),
-    "torch": (2, 8),
+VULNERABLE = {  # the first version without what is known
+    "distributed": (2026, 1),  # CVE-2026-23528: scripts in its dashboard
+    "duckdb": (1, 4, 2),  # CVE-2025-64429: its encryption; CVE-2024-41672: files read although forbidden
+    "h11": (0, 16),  # CVE-2025-43859: chunked bodies
+    "jinja2": (3, 1, 6),  # CVE-2025-27516: out of the sandbox
+    "lightgbm": (4, 6),  # CVE-2024-43598: model files
+    "mkdocs-material": (9, 7, 7),  # CVE-2026-73295: scripts in searches
+    "mlflow-skinny": (3, 13),  # CVE-2026-4137: folders that others can write to; CVE-2026-8147
+    "onnx": (1, 21),  # CVE-2026-27489, -34446, -34447: files outside of the folder
+    "playwright": (1, 56),  # CVE-2025-59288: browsers downloaded unchecked
+    "psycopg": (3, 3, 5),  # CVE-2025-12818, CVE-2026-6477: the libpq that it brings
+    "pyarrow": (23, 0, 1),  # CVE-2026-25087: Arrow files
+    "pytest": (9, 0, 3),  # CVE-2025-71176: its temporary folders
+    "ray": (2, 55),  # CVE-2026-41486: Parquet files; CVE-2026-27482, CVE-2025-62593: its dashboard
+    "scikit-learn": (1, 5),  # CVE-2024-5206: words kept by vectorizers
+    "skops": (0, 13),  # CVE-2025-54412, -54413, -54886: types that were not trusted
+    "torch": (2, 10),  # CVE-2026-24747, CVE-2025-32434: weights that run code
 }
 
 
@@ -38,6 +47,11 @@ def test_lowest_versions_exclude_known_vulnerabilities() -> None:
 def test_a_requirement_becomes_its_lowest_version() -> None:
     assert "jinja2==3.1.6" in floors([])
     assert all("==" in each for each in floors(["http", "skops"]))
+
+
+def test_of_every_extra_something_is_opened() -> None:
+    assert set(extras()) == set(EXTRAS)
+    assert "xgboost-cpu==3.1" in floors(["xgboost"])
 
 
 def test_a_source_distribution_says_how_to_report_and_to_contribute() -> None:

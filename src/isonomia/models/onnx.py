@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from isonomia.wording import first_few
 __all__ = ["open_onnx"]
 
 _BATCH = 65_536
+_DENSE = 1 << 26  # numbers that a sparse tensor may stand for: the runtime fills in the zeros
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 # The element types of ONNX tensors that a table can fill, as NumPy calls them.
 _NUMPY_TYPES = {
@@ -242,11 +244,18 @@ def _contents(origin: Path | bytes) -> tuple[list[tuple[Value, ...]], tuple[Path
         else:
             model = onnx.load_model_from_string(origin, format="protobuf")
         class_lists = [labels for labels in dict.fromkeys(_class_lists(onnx, model.graph)) if labels]
-        external = [entry for tensor in _tensors(onnx, model) for entry in tensor.external_data]
+        tensors = list(_tensors(onnx, model))
     except Exception as error:  # from protobuf if the bytes are not a message, from NumPy if a tensor is damaged
         where = origin if isinstance(origin, Path) else "what was given"
         raise ModelError(f"{where} is not an ONNX model: {error}") from error
-    locations = sorted({entry.value for entry in external if entry.key == "location"})
+    for tensor in tensors:
+        if isinstance(tensor, onnx.SparseTensorProto) and (size := prod(map(abs, tensor.dims))) > _DENSE:
+            raise ModelError(
+                f"{origin if isinstance(origin, Path) else 'what was given'} has a sparse tensor of {size:,} numbers, "
+                f"which would be filled with zeros, but at most {_DENSE:,} are: it was not opened."
+            )
+    dense = [tensor for tensor in tensors if isinstance(tensor, onnx.TensorProto)]
+    locations = sorted({entry.value for part in dense for entry in part.external_data if entry.key == "location"})
     return class_lists, tuple(_weights(origin, location) for location in locations)
 
 
@@ -263,14 +272,14 @@ def _class_lists(onnx: Any, graph: Any) -> Iterator[tuple[Value, ...]]:
 
 
 def _tensors(onnx: Any, message: Any) -> Iterator[Any]:
-    """Every tensor in a message: of graphs and the graphs inside their nodes, of attributes and of functions."""
+    """Every tensor in a message, sparse or not: of graphs, those inside their nodes, of attributes and of functions."""
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
         for part in [value] if hasattr(value, "ListFields") else value:
-            if isinstance(part, onnx.TensorProto):
+            if isinstance(part, onnx.TensorProto | onnx.SparseTensorProto):
                 yield part
-            else:
+            if not isinstance(part, onnx.TensorProto):
                 yield from _tensors(onnx, part)
 
 

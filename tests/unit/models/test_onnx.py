@@ -342,6 +342,20 @@ def test_a_tensor_that_declares_more_than_it_holds_is_refused(dims, given):
         open_onnx(model.SerializeToString())
 
 
+@pytest.mark.parametrize("place", ["initializer", "constant"])
+def test_a_sparse_tensor_of_very_many_zeros_is_refused(place):
+    model = with_weights_in("graph")
+    del model.graph.initializer[:]
+    values, indices = (onnx.helper.make_tensor("w", kind, [1], [0]) for kind in (1, onnx.TensorProto.INT64))
+    sparse = onnx.helper.make_sparse_tensor(values, indices, [2, 2**29])
+    if place == "initializer":
+        model.graph.sparse_initializer.append(sparse)
+    else:
+        model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["w"], sparse_value=sparse))
+    with pytest.raises(ModelError, match="a sparse tensor of 1,073,741,824 numbers"):
+        open_onnx(model.SerializeToString())
+
+
 def test_one_number_for_the_whole_batch_is_refused():
     node = onnx.helper.make_node("ReduceMean", ["X"], ["Y"], keepdims=0)
     shapes = [onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in (("X", [None, 3]), ("Y", []))]
