@@ -371,6 +371,21 @@ def test_a_backlog_has_a_history_by_day_and_alarms_that_name_their_sample(tmp_pa
     store.close()
 
 
+def test_an_alarm_that_began_in_the_part_where_it_came_names_the_sample_it_began_with(tmp_path: Path) -> None:
+    source = 'sqlite = "hiring.sqlite"\ntable = "decisions"\nkey = "id"\ntime = "made"'
+    (tmp_path / "watch.toml").write_text(WATCH.format(source=source))
+    rows = [
+        (sex, hired, "2026-03-01") for day in range(1, 9) for sex, hired in _rows(200, 0.4 if day < 5 else 0.0, day)
+    ]
+    with closing(sqlite3.connect(tmp_path / "hiring.sqlite")) as database:
+        database.execute("CREATE TABLE decisions (id INTEGER PRIMARY KEY, sex TEXT, hired TEXT, made TEXT)")
+        database.executemany("INSERT INTO decisions (sex, hired, made) VALUES (?, ?, ?)", rows)
+        database.commit()
+    alarm = json.loads(run_command(tmp_path, "watch", "watch.toml").stdout)
+    assert alarm["onset"]["estimate"] + 1 < alarm["sample"]
+    assert alarm["began_in"] == f"2026-03-01, id {alarm['onset']['estimate'] + 1:,}"
+
+
 def test_outcomes_that_never_come_are_left_out_and_replayed(tmp_path: Path) -> None:
     (tmp_path / "watch.toml").write_text(
         'run_length = 1e6\n[source]\nfolder = "decisions"\n[outcomes]\ncolumn = "repaid"\nid = "loan"\npatience = 150\n'

@@ -268,8 +268,9 @@ class Monitor:
     ) -> None:
         told = []
         for alarm in alarms:
-            label = self._label(part, alarm.sample - before - 1)
-            told.append((alarm, label, self.store.label_of(alarm.onset.estimate) or label))
+            label, onset = self._label(part, alarm.sample - before - 1), min(alarm.onset.estimate, alarm.sample - 1)
+            began = self._label(part, onset - before) if onset >= before else self.store.label_of(onset)
+            told.append((alarm, label, began or label))
         moment, samples, day = self._last_point
         today = part.label[:10] if self.time is not None and part.names else day
         enough = self.watch.samples - samples >= max(self.watch.window // PARTS, 1)
