@@ -285,13 +285,16 @@ def test_what_is_remembered_is_not_asked_again_until_the_code_changes(folder: Pa
     assert "changed" not in changed.stdout
 
 
+@pytest.mark.parametrize("keep", [(), ("--remember",)])
 @pytest.mark.parametrize(("answer", "ci", "code"), [("y", "", 1), ("n", "", 2), ("", "", 2), ("y", "1", 2)])
-def test_at_a_terminal_it_asks_and_in_ci_never(folder: Path, answer: str, ci: str, code: int) -> None:
+def test_at_a_terminal_it_asks_and_in_ci_never(
+    folder: Path, answer: str, ci: str, code: int, keep: tuple[str, ...]
+) -> None:
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     environment = {**os.environ, "CI": ci, "XDG_STATE_HOME": str(folder / "state")}
     os.write(ours, f"{answer}\n".encode())
-    command = [*COMMAND, "audit.toml", "-q"]
+    command = [*COMMAND, "audit.toml", "-q", *keep]
     done = subprocess.run(
         command, cwd=folder, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, env=environment, check=False
     )
@@ -299,5 +302,8 @@ def test_at_a_terminal_it_asks_and_in_ci_never(folder: Path, answer: str, ci: st
     said = os.read(ours, 65_536).decode()
     os.close(ours)
     assert done.returncode == code, said
-    assert ("[y/N]" in said) == (not ci)
+    question, asked, _ = said.partition("[y/N]")
+    assert bool(asked) == (not ci)
+    if asked:  # whoever is asked for more than this time is told first what is not covered
+        assert ("installed packages and files elsewhere are not covered" in question) == bool(keep)
     assert "scoring:model" in said or code == 1

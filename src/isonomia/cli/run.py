@@ -155,6 +155,12 @@ def run(
     _finish(console, store, started, outcomes, outputs, file, quiet)
 
 
+_COVERED = (
+    "until a file below its folder changes, other than the tables of people; installed packages and files elsewhere "
+    "are not covered"
+)
+
+
 def allowed(
     audit: AuditFile, permissions: Permissions, written: Sequence[str], *, keep: bool, elsewhere: bool = False
 ) -> Permissions:
@@ -163,15 +169,11 @@ def allowed(
 
     permissions = with_remembered(audit, permissions)
     again = shlex.join(["isonomia", *sys.argv[1:]])
-    advice = (
-        f"go on with\n  {again} {{flags}}\n"
-        "with --remember, it is not asked again until a file below its folder changes, other "
-        "than the tables of people; installed packages and files elsewhere are not covered"
-    )
+    advice = f"go on with\n  {again} {{flags}}\nwith --remember, it is not asked again {_COVERED}"
     try:
         check_allowed(audit, permissions, advice, writes=written, elsewhere=elsewhere)
     except NotAllowedError as error:
-        if not _says_yes(error):
+        if not _says_yes(error, keep):
             raise
         permissions = replace(permissions, **dict.fromkeys(error.permissions, True))
     if keep:
@@ -191,15 +193,18 @@ def _options_to_repeat(audit: AuditFile, permissions: Permissions) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in needed]
 
 
-def _says_yes(error: NotAllowedError) -> bool:
-    """Whether somebody sits at a terminal and allows it, this time."""
+def _says_yes(error: NotAllowedError, keep: bool) -> bool:
+    """Whether somebody sits at a terminal and allows it: this time, or until something changes."""
     if os.environ.get("CI") or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     console = new_console(stderr=True, wrap=False)
     console.print("This file wants what you have not allowed:")
     for line in error.wants:
         console.print(f"  {line}", markup=False)
-    console.print("Do you trust whoever wrote it, and allow all of that this time? [y/N] ", markup=False, end="")
+    if keep:
+        console.print(f"You will not be asked again {_COVERED}.", markup=False)
+    again = "from now on" if keep else "this time"
+    console.print(f"Do you trust whoever wrote it, and allow all of that {again}? [y/N] ", markup=False, end="")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
