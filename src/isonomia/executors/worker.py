@@ -55,7 +55,7 @@ def work(function: Callable[[Any, Any], Any], token: str, packed: bytes | None, 
     """Work on items with the shared value of this token; ``packed`` is that value, pickled, if it was sent along."""
     try:
         found, shared = _shared(token, packed)
-    except Exception as error:  # whatever a class does when it is unpickled
+    except _raised_by_work(True) as error:  # whatever a class does when it is unpickled
         return Reply(error=_portable(error, "it could not be opened in a worker"))
     return done(function, shared, items, portable=True) if found else Reply(known=False)
 
@@ -65,10 +65,16 @@ def done(function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any],
     began, values = time.perf_counter(), []
     try:
         values = [function(shared, item) for item in items]
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except _raised_by_work(portable) as error:
         kept = error if isinstance(error, Exception) and not portable else _portable(error, "")
         return Reply(error=kept, seconds=time.perf_counter() - began)
     return Reply(values=tuple(values), seconds=time.perf_counter() - began)
+
+
+def _raised_by_work(elsewhere: bool) -> tuple[type[BaseException], ...]:
+    """What is an error of the work: also a ``KeyboardInterrupt``, in a process that leaves Ctrl-C to its caller."""
+    alone = elsewhere and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return (Exception, SystemExit, GeneratorExit, *((KeyboardInterrupt,) if alone else ()))
 
 
 def _shared(token: str, packed: bytes | None) -> tuple[bool, Any]:

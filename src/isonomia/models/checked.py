@@ -31,6 +31,7 @@ __all__ = [
     "array_from",
     "ask",
     "check_choice",
+    "check_length",
     "checked_batch_size",
     "checked_classes",
     "checked_features",
@@ -177,7 +178,7 @@ def _prediction(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray
             f"{model.name} should give one prediction for each of {table.rows:,} rows, "
             f"but gave {_array_text(raw, prediction)}."
         )
-    _check_length(model, table, "predictions", len(prediction))
+    check_length(model, table, "predictions", len(prediction))
     if is_tensor(prediction) or prediction.dtype.kind not in "biu":  # these types cannot hold missing values
         _refuse(model, table, "prediction", prediction, _unusable(prediction), "text, a truth value or a finite number")
     return prediction
@@ -196,7 +197,7 @@ def _score(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray[np.f
             f"but gave {_array_text(raw, score)}."
         )
     score = as_floats(score) if is_tensor(score) else score.astype(np.float64)
-    _check_length(model, table, "scores", len(score))
+    check_length(model, table, "scores", len(score))
     _refuse(model, table, "score", score, _not_finite(score), "a finite number")
     return _inside(model, table, score)
 
@@ -244,7 +245,8 @@ def _classes(model: Model, score: NDArray[np.float64], classes: tuple[Value, ...
     return classes
 
 
-def _check_length(model: Model, table: Table, what: str, length: int) -> None:
+def check_length(model: Model, table: Table, what: str, length: int) -> None:
+    """Refuse another number of predictions or scores than there are rows."""
     if length != table.rows:
         raise ModelError(
             f"{model.name} should give {table.rows:,} {what}, one for each row, but gave {length:,}. "

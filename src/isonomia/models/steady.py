@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ChangingModelError
-from isonomia.models.checked import array_from, first_change
+from isonomia.models.checked import array_from, check_length, first_change
 from isonomia.models.decoder import vectors_from
 from isonomia.models.meter import current_meter, send
 from isonomia.models.parallel import Spread, worker_name
@@ -234,6 +234,10 @@ class Steady(AroundModel):
             else:
                 again = send(self.model, question.table, **wanted)
         self.again += question.table.rows
+        for what, values in (("predictions", again.prediction), ("scores", again.score)):
+            if values is not None:
+                array = array_from(values, on_device=True)
+                check_length(self, question.table, what, len(array) if array.ndim else 1)
         change = first_change(question.answer, again)
         if change is not None:
             raise ChangingModelError(

@@ -25,6 +25,12 @@ from isonomia.wording import excerpt
 
 __all__ = ["PostgresTable", "SqliteTable"]
 
+MAX_FETCHED = 2**26
+"""The most bytes of a value in an SQLite file, and of the texts that are fetched at once, but for one row."""
+
+MAX_COMPUTED = 2**20
+"""The most bytes of a value in a table that has computed columns."""
+
 
 @dataclass(slots=True)
 class SqliteTable:
@@ -76,9 +82,20 @@ class SqliteTable:
                 kind = database.execute("SELECT type FROM sqlite_master WHERE name = ?", (self.table,)).fetchone()
                 if kind == ("view",):
                     raise DataError(f"expected a table of {self.path}, but {self.table!r} is a view")
+                # What a few bytes of a file can be computed or repeated to, is bounded: a value, and rows together.
+                (computed,) = database.execute(
+                    "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden > 1", (self.table,)
+                ).fetchone()
+                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_COMPUTED if computed else MAX_FETCHED)
                 cursor = database.execute(query, given)
-                names = [column[0] for column in cursor.description]
-                return names, cursor.fetchall()
+                rows: list[Any] = []
+                size = 0
+                for row in cursor:
+                    rows.append(row)
+                    size += sum(len(value) for value in row if isinstance(value, str | bytes))
+                    if size > MAX_FETCHED:
+                        break
+                return [column[0] for column in cursor.description], rows
         except (sqlite3.Error, OverflowError) as error:
             raise DataError(f"expected to read the table {self.table!r} of {self.path}, but: {error}") from error
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BufferedReader, FileIO
+from itertools import accumulate
 from math import nan
 from pathlib import Path
 from queue import Empty, Queue
@@ -337,8 +338,9 @@ class Lines:
     """Lines of standard input: JSON, one object per line, or CSV with a header.
 
     All input is new: lines that the process had read but not counted when it was killed are lost. If the sender
-    ``repeats`` everything from the first line at every start, lines that were counted are skipped. A JSON object that
-    has only the id and the outcome brings the outcome of an earlier sample. Numbers are floating-point numbers.
+    ``repeats`` everything from the first line at every start, lines that were counted are skipped; a chain of digests
+    shows whether they are the same. A JSON object that has only the id and the outcome brings the outcome of an earlier
+    sample. Numbers are floating-point numbers.
     """
 
     format: str
@@ -348,6 +350,8 @@ class Lines:
     time: str | None = None
     _line: int = 0
     _passed: int = 0
+    _chain: str = ""  # of the header and the lines so far, if they are repeated
+    _counted: str | None = None  # of those that were counted
     _header: list[str] | None = None
     _queue: Queue[bytes | None] | None = None
     _kinds: Kinds = field(default_factory=Kinds)
@@ -358,6 +362,7 @@ class Lines:
         self._line = int(positions[-1]["line"]) if positions else 0
         self._kinds = Kinds(dict(positions[-1].get("kinds", {})) if positions else {})
         self._passed = self._line if self.repeats else 0
+        self._counted = positions[-1].get("chain") if positions else None
 
     @property
     def ended(self) -> bool:
@@ -416,16 +421,27 @@ class Lines:
                 self._header = _header(_text(line, 1))
                 if lost := [name for name in self._kinds.known if name not in self._header]:
                     raise DataError(f"line 1: expected the column {lost[0]!r} in the header, as it was there before")
+                self._chain = self._linked(line, self._chain)
             elif self._passed:
                 self._passed -= 1
+                self._chain = self._linked(line, self._chain)
+                if not self._passed and self._counted not in (None, self._chain):
+                    raise DataError(
+                        f"expected the same first {self._line:,} lines of standard input that were counted, but they "
+                        "have changed: with again = true the sender begins with the same lines every time"
+                    )
             else:
                 lines.append(line)
         return lines
 
+    def _linked(self, line: bytes, chain: str) -> str:
+        return sha256(chain.encode() + line.rstrip(b"\r\n")).hexdigest() if self.repeats else ""
+
     def _parts(self, lines: Sequence[bytes]) -> Iterator[Part]:
         """Lines as parts, each of which brings only samples or only outcomes."""
         rows = [(self._line + k, self._row(line, self._line + k)) for k, line in enumerate(lines, start=1)]
-        start = 0
+        chains = list(accumulate(lines, lambda chain, line: self._linked(line, chain), initial=self._chain))
+        base, start = self._line, 0
         while start < len(rows):
             brings, end = self._brings(rows[start][1]), start + 1
             while end < len(rows) and self._brings(rows[end][1]) == brings:
@@ -435,9 +451,10 @@ class Lines:
             days = days_of([row[str(self.time)] for _, row in chosen], self.time) if timed else None
             for first, last in pieces(days, len(chosen)):
                 self._line = rows[end - 1][0] if last == len(chosen) else chosen[last - 1][0]
+                self._chain = chains[self._line - base]
                 yield self._part(chosen[first:last], None if days is None else days[first:last], brings)
             if not chosen:
-                self._line = rows[end - 1][0]
+                self._line, self._chain = rows[end - 1][0], chains[end]
                 yield self._part([], None, brings)
             start = end
 
@@ -457,7 +474,9 @@ class Lines:
                 {} if ids is None or self.late is None else {self.late[0]: list(ids)}
             )  # 7 and "7" may be in one stream
             table = table_of({**own, **floats}, where[-1])
-        position = {"line": self._line, "kinds": dict(self._kinds.known)}
+        position: dict[str, Any] = {"line": self._line, "kinds": dict(self._kinds.known)}
+        if self.repeats:
+            position["chain"] = self._chain
         labels = tuple(where if days is None else [f"{day}, {line}" for day, line in zip(days, where, strict=True)])
         return Part(table, position, labels[-1] if labels else f"line {self._line:,}", brings, ids=ids, names=labels)
 

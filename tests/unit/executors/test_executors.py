@@ -799,3 +799,16 @@ def test_worker_processes_with_different_models_are_found() -> None:
         iso.check("P[prediction >= 0] >= 0.9", by_process, people, seed=1, executor=executor)
     with ProcessPoolExecutor(1) as executor:  # one worker cannot disagree with another
         assert iso.check("P[prediction >= 0] >= 0.9", by_process, people, seed=1, executor=executor).holds
+
+
+class _Interrupting(_Deadly):
+    """A model that raises what Ctrl-C raises, in a worker."""
+
+    def answer(self, table: Any, *, want_score: bool, want_prediction: bool) -> Answer:
+        del table, want_score, want_prediction
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_that_the_model_raises_in_a_worker_is_its_error() -> None:
+    with pytest.raises(ModelError):
+        iso.check(RATIO, _Interrupting(None), iso.Sample(_people()), seed=2, executor="processes:2")

@@ -93,6 +93,15 @@ def test_a_model_that_is_replaced_in_the_meantime_is_found():
         go_on(600, 6000)
 
 
+def test_a_model_that_answers_for_one_row_of_any_batch_is_told_how_many_are_missing() -> None:
+    model = Steady(adapt(lambda table: table["x"][:1]))
+    for _ in range(7):
+        ask(model, batch(1), True, False)
+    with pytest.raises(ModelError) as raised:
+        ask(model, batch(1), True, False)  # now eight are asked about together
+    assert not isinstance(raised.value, ChangingModelError)
+
+
 def test_rounding_is_no_other_answer():
     first = Answer(np.array([1.0, 0.5]), np.array([[0.3, 0.7]] * 2))
     assert first_change(first, Answer(np.array([1.0 + 1e-6, 0.5]), np.array([[0.30001, 0.69999]] * 2))) is None

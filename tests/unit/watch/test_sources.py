@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -150,7 +151,8 @@ def test_a_sender_that_repeats_itself_is_heard_once() -> None:
     (part,) = _taken(source)
     assert part.table.column("x").tolist() == [2, 3]
     assert part.table.column("name").tolist() == ["b", None]
-    assert part.position == {"line": 3, "kinds": {"x": "number", "name": "text"}}
+    assert part.position is not None
+    assert {**part.position, "chain": ""} == {"line": 3, "kinds": {"x": "number", "name": "text"}, "chain": ""}
     with pytest.raises(UsageError, match="again = true"):
         list(Lines("jsonl").again(None, {"line": 3}, 3))
 
@@ -171,6 +173,52 @@ def test_lines_that_do_not_go_on_with_those_that_were_counted_are_refused(form: 
 def test_a_line_that_is_no_row_is_named(form: str, text: bytes) -> None:
     with pytest.raises(DataError, match=r"line [12] of standard input"):
         _taken(Lines(form, stream=io.BytesIO(text)))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_lines_that_were_counted_must_be_the_same_when_they_are_repeated(form: str) -> None:
+    head, first, second, third = (
+        (b"x,y\n", b"1,2\n", b"3,4\n", b"5,6")
+        if form == "csv"
+        else (b"", b'{"x": 1, "y": 2}\n', b'{"x": 3, "y": 4}\n', b'{"x": 5, "y": 6}')
+    )
+
+    def after(*lines: bytes) -> Lines:
+        source = Lines(form, repeats=True, stream=io.BytesIO(b"".join(lines)))
+        source.resume(positions)
+        return source
+
+    positions: list[Any] = []
+    positions = [part.position for part in _taken(after(head, first, second))]
+    (part,) = _taken(after(head, first, second, third))
+    assert part.rows == 1
+    positions.append(part.position)
+    assert sum(part.rows for part in _taken(after(head, first, second, third + b"\n", first))) == 1
+    for changed in ((head, second, first, third), (head, first, second, first), (b"\n" + head, first, second, third)):
+        with pytest.raises(DataError):
+            _taken(after(*changed, first))
+    if form == "csv":
+        with pytest.raises(DataError):
+            _taken(after(b"y,x\n", first, second, third))
+
+
+def test_what_a_small_sqlite_file_can_grow_to_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        long = "GENERATED ALWAYS AS (hex(zeroblob(2000000)))"
+        database.executescript(f"CREATE TABLE t (k INTEGER PRIMARY KEY, x TEXT {long}); INSERT INTO t VALUES (1);")
+        with pytest.raises(DataError, match="too big"):
+            _taken(SqliteTable(path, "a", "t", "k"))
+        short = "GENERATED ALWAYS AS (hex(k))"
+        database.executescript(f"CREATE TABLE u (k INTEGER PRIMARY KEY, x TEXT {short}); INSERT INTO u VALUES (1);")
+        assert [part.rows for part in _taken(SqliteTable(path, "a", "u", "k"))] == [1]
+        database.executescript("CREATE TABLE v (k INTEGER PRIMARY KEY);")
+        database.executemany("INSERT INTO v VALUES (?)", [(k,) for k in range(20)])
+        database.execute(f"ALTER TABLE v ADD COLUMN x TEXT DEFAULT '{'a' * 2**24}'")
+        database.commit()
+        source = SqliteTable(path, "a", "v", "k")
+        assert len(source.rows(None, None)[1]) == 5
+        assert sum(part.rows for part in _taken(source)) == 20
 
 
 def test_rows_of_sqlite_come_once_each(tmp_path: Path) -> None:
