@@ -19,6 +19,7 @@ from isonomia.cli.demo import demo
 from isonomia.cli.file import file
 from isonomia.cli.init import init
 from isonomia.cli.measure import measure
+from isonomia.cli.outputs import refuse_inputs
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
 from isonomia.cli.records import export, report, runs, show
@@ -81,7 +82,16 @@ def _unwrapped(command: Callable[..., None]) -> str:
 
 
 class _Command(TyperCommand):
-    """A command that says of an option of another command whose it is: ``--pack`` is one of ``isonomia file``."""
+    """A command that never writes over what it reads.
+
+    It says of an option of another command whose it is: ``--pack`` is one of ``isonomia file``.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        arguments = {each.name for each in self.params if each.param_type_name == "argument"}
+        named = {name: value for name, value in ctx.params.items() if name in arguments}
+        refuse_inputs({name: value for name, value in ctx.params.items() if name not in arguments}, named)
+        return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -24,6 +26,7 @@ __all__ = [
     "OutputFiles",
     "conclude",
     "read_interventions",
+    "refuse_inputs",
     "refuse_to_overwrite",
     "say_written",
     "write_all_violations",
@@ -163,6 +166,59 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
             f"expected a new file, but {path} exists already and may have been edited: give another name "
             "with -o, or --force to write over it"
         )
+
+
+WRITTEN = (
+    *("junit", "sarif", "json", "markdown", "card", "report", "violations", "html", "csv", "document", "output"),
+    *("page", "evidence", "points", "people"),
+)
+"""The options of all commands that name a file to write."""
+
+
+def refuse_inputs(options: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Refuse to write over a file that the same command reads: named by it, or by a TOML file that it names."""
+    from isonomia.records.database import FOLDER
+
+    outputs = [(f"--{name}", path) for name in WRITTEN for path in _texts(options.get(name))]
+    inputs = [*_texts(arguments), *_texts({name: each for name, each in options.items() if name not in WRITTEN})]
+    for file in [Path(name) for name in inputs if name.endswith(".toml")]:
+        try:
+            content = tomllib.loads(file.read_text("utf-8-sig"))
+        except (OSError, ValueError):
+            continue  # reported by whoever needs it
+        page = content.pop("page", None)
+        if isinstance(page, str) and options.get("page") is None:
+            outputs.append(("page", str(file.parent / page)))
+        inputs.append(str(file.parent / FOLDER))
+        inputs += [str(file.parent / name) for name in _texts(content)]
+    for option, output in outputs:
+        if Path(output).is_file() and any(_holds(name, Path(output)) for name in inputs):
+            raise UsageError(f"expected a new name for {option}, but {output} is read by this command")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
+def _holds(name: str, file: Path) -> bool:
+    """Whether a name is that of a file, a pattern that it matches, or that of a folder of rows or records with it."""
+    from isonomia.populations.files import files_in
+    from isonomia.records.database import STORE
+
+    try:
+        path = Path(name)
+        if not path.is_dir():
+            module = Path(path.parent, path.name.partition(":")[0].replace(".", "/") + ".py")  # of module:object
+            found = glob(name, recursive=True) or ([str(module)] if ":" in path.name else [name])
+            return any(file.samefile(each) for each in found)
+        inside = file.resolve().is_relative_to(path.resolve())
+        return inside and (file.name == STORE or any(file.samefile(each) for each in files_in(path)))
+    except (OSError, ValueError):  # a formula, or another text that is no path
+        return False
 
 
 def write_text(text: str, path: Path, *, force: bool) -> None:

@@ -138,3 +138,50 @@ def test_a_reader_who_goes_away_is_no_violation(folder: Path, arguments: list[st
     done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+OVERWRITING = (
+    "run audit.toml --json people.csv",
+    "run audit.toml --report ./audit.toml",
+    "run audit.toml --junit link.csv",
+    "check HALF --data people.csv --json people.csv",
+    "check HALF --data many --json many/a.csv",
+    "check HALF --data many/*.csv --json many/a.csv",
+    "measure --data people.csv --decision hired --by sex --csv people.csv",
+    "measure --data people.csv --decision hired --by sex --html people.csv",
+    "check HALF --data people.csv --model hiring:model --json hiring.py",
+    "run audit.toml --json .isonomia/runs.sqlite",
+    "report latest --json .isonomia/runs.sqlite",
+    "register audit.toml -o people.csv --force",
+    "watch watch.toml",
+)
+
+
+@pytest.mark.parametrize("call", OVERWRITING)
+def test_a_file_that_a_command_reads_is_never_written_over(
+    call: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "link.csv").symlink_to("people.csv")
+    (folder / "many").mkdir()
+    (folder / "many" / "a.csv").write_text((folder / "people.csv").read_text())
+    (folder / "hiring.py").write_text("def model(table): return table['hired']\n")
+    (folder / "watch.toml").write_text(
+        'page = "many/a.csv"\n[source]\nfolder = "many"\n[[property]]\nname = "half"\ncheck = "P[hired == 1] >= 0.5"\n'
+    )
+    Store(folder / ".isonomia")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    words = [HALF if word == "HALF" else word for word in call.split()]
+    code, told = _told(capsys, monkeypatch, *words)
+    assert (code, "is read by this command" in told) == (2, True)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_report_is_written_again_beside_what_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "many").mkdir()
+    (folder / "many" / "a.csv").write_text((folder / "people.csv").read_text())
+    for _ in range(2):
+        call = ("check", HALF, "--data", "many", "--census", "--json", "many/out.json")
+        assert _told(capsys, monkeypatch, *call)[0] == 0
+    assert (folder / "many" / "out.json").stat().st_size > 0
