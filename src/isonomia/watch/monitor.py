@@ -379,7 +379,7 @@ def _lasting(position: Position | None) -> Position | None:
     return (
         None
         if position is None
-        else {name: value for name, value in position.items() if name not in {"stamp", "kinds"}}
+        else {name: value for name, value in position.items() if name not in {"stamp", "kinds", "chain"}}
     )
 
 
