@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from isonomia.audits.audit_file.reader import AuditFile
-from isonomia.errors import DataError, IsonomiaError, ModelError, SpecError
+from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError, SpecError
 from isonomia.models.client import Sender
 from isonomia.models.process import Command, ended_with, tail
 from isonomia.populations.columns import plain_value
@@ -129,10 +129,16 @@ class Monitor:
             self.store.begin(self.watch.state)
             return
         self.watch.restore(state)
-        log = self.store.log()
-        self.source.resume(_positions(log, None if self.outcomes is None else DECISIONS))
-        if self.outcomes is not None:
-            self.outcomes.resume(_positions(log, OUTCOMES))
+        try:
+            log = self.store.log()
+            self.source.resume(_positions(log, None if self.outcomes is None else DECISIONS))
+            if self.outcomes is not None:
+                self.outcomes.resume(_positions(log, OUTCOMES))
+        except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise RecordError(
+                f"expected positions in the source at {self.store.path}, but they cannot be read: {error!r}. "
+                "Restore the file, or begin with a new store"
+            ) from error
 
     def catch_up(self, stop: Event) -> int:
         """Judge everything that has come; returns how many rows there were.

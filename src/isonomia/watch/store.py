@@ -174,7 +174,7 @@ class WatchStore:
                 f"{self.path} holds a watch over {source}, but this file names {self.source}. Choose another store, "
                 "store = '...', for another watch"
             )
-        return bytes(state)
+        return state.encode() if isinstance(state, str) else bytes(state)
 
     @property
     def id(self) -> str:

@@ -456,7 +456,7 @@ class Watch:
                 Alarm(**{**each, "onset": Onset(**{**each["onset"], "means": ()})}) for each in content["alarms"]
             )
             self._crossings = tuple((int(index), from_plain(Crossing, each)) for index, each in content["crossings"])
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise RecordError(f"expected the state of a watch, but it cannot be read: {error}") from error
         return self
 

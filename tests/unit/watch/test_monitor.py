@@ -72,6 +72,29 @@ def test_a_store_with_a_trigger_is_not_opened(tmp_path: Path) -> None:
         _monitor(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE watch SET state = 'x'",
+        "UPDATE watch SET state = replace(CAST(state AS TEXT), '\"samples\":200', '\"samples\":1e400')",
+        "UPDATE watch SET state = replace(hex(zeroblob(50000)), '0', '[')",
+        "UPDATE log SET position = '{}'",
+        "UPDATE log SET position = '[1]'",
+        "UPDATE log SET position = '{'",
+    ],
+)
+def test_a_damaged_store_is_an_error_that_says_so(tmp_path: Path, damage: str) -> None:
+    _day(tmp_path / "days", "1", 0.2)
+    monitor = _monitor(tmp_path)
+    monitor.catch_up(Event())
+    monitor.store.close()
+    with closing(sqlite3.connect(tmp_path / "watch.sqlite")) as database:
+        database.execute(damage)
+        database.commit()
+    with pytest.raises(RecordError):
+        _monitor(tmp_path)
+
+
 def test_an_alarm_is_offered_until_it_is_taken(tmp_path: Path) -> None:
     _day(tmp_path / "days", "1", 0.2)
     _day(tmp_path / "days", "2", -3.0)
