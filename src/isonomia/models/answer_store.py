@@ -119,7 +119,7 @@ class AnswerStore:
             marks = ",".join("?" * len(some))
             query = f"SELECT row, kind, value, seal FROM answers WHERE space = ? AND row IN ({marks})"
             for row, kind, value, seal in connection.execute(query, (number[0], *some)):
-                if seal == _seal(space, row, kind, value):
+                if isinstance(kind, str) and isinstance(value, bytes) and seal == _seal(space, row, kind, value):
                     values[row] = (kind, value)
         return values
 
@@ -157,8 +157,13 @@ class AnswerStore:
         self.__init__(path)  # type: ignore[misc]
 
 
+_LONGEST = 2**24
+"""The most bytes of an answer: a computed column of a stranger's file could have any number."""
+
+
 def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False, isolation_level=None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
     try:
         with closing(connection.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")

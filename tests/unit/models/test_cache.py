@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -21,7 +22,7 @@ from isonomia.audits.audit_file.planner import Wrapping
 from isonomia.audits.audit_file.reader import DEFAULT, read_audit_file
 from isonomia.errors import ChangingModelError, UnreliableModelError, UsageError
 from isonomia.models import Answer, adapt, ask
-from isonomia.models.answer_store import CacheWarning, row_digests, signature
+from isonomia.models.answer_store import AnswerStore, CacheWarning, _seal, row_digests, signature
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.wrappers import Cached
@@ -496,3 +497,27 @@ def read_audit_file_text(folder, more):
     text = f'cache = "c.sqlite"\n[model]\nload = "m:f"\ncache_key = "1"\n{more}\n[population]\nsample = "p.csv"\n'
     (folder / "audit.toml").write_text(text + '[[property]]\nname = "p"\ncheck = "P[prediction == 1] >= 0.5"\n')
     return read_audit_file(folder / "audit.toml")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE answers SET kind = 7, value = 'x'",
+        "CREATE TABLE b AS SELECT * FROM answers; DROP TABLE answers; CREATE TABLE answers (space, row, kind, seal, "
+        "value GENERATED ALWAYS AS (zeroblob(20000000))); INSERT INTO answers SELECT space, row, kind, seal FROM b",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::isonomia.models.answer_store.CacheWarning")
+def test_answers_of_another_type_or_length_are_not_found(tmp_path, damage: str) -> None:
+    store = AnswerStore(tmp_path / "a.sqlite")
+    store.put("space", {b"row": ("kind", b"value")})
+    assert store.get("space", [b"row"]) == {b"row": ("kind", b"value")}
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as database:
+        database.executescript(damage)
+        (big,) = database.execute("SELECT max(length(value)) FROM answers").fetchone()
+        if big > 100:  # with the seal of such a value
+            value = bytes(big)
+            database.execute("UPDATE answers SET seal = ?", (_seal("space", b"row", "kind", value),))
+            database.commit()
+    assert AnswerStore(tmp_path / "a.sqlite").get("space", [b"row"]) == {}
