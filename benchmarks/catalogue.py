@@ -90,6 +90,7 @@ ELSEWHERE = {
     "budgets": "a trial of what each budget lets through, which passes or fails",
     "clusters": "error rates by the thousand of rows that belong together, which take an hour",
     "floors": "a trial of the lowest versions of dependencies, which passes or fails",
+    "floor_loaders": "part of floors",
     "crash": "a trial of the store, which passes or fails",
     "growing": "a hundred thousand whole checks of growing tables, which take an hour",
     "guided": "twenty trainings of a policy, which take hours",

@@ -110,7 +110,7 @@ def test_the_first_key_press_offers_to_skip_to_the_answers(report, open_page) ->
     assert page.evaluate("document.activeElement.className") == "skip"
     assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
     page.keyboard.press("Enter")
-    assert page.url.endswith("#summary")
+    page.wait_for_url("**#summary")
 
 
 def test_properties_are_filtered_by_answer_and_by_name(report, open_page) -> None:
