@@ -19,27 +19,6 @@ from isonomia.wording import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = [
-    "BudgetTooSmallError",
-    "ChangingModelError",
-    "DataError",
-    "IsonomiaError",
-    "LostWorkerError",
-    "ModelError",
-    "NotAllowedError",
-    "NumericalError",
-    "Place",
-    "RecordError",
-    "SpecError",
-    "UnreliableModelError",
-    "UntrustedTypesError",
-    "UsageError",
-    "nearest",
-    "no_names",
-    "refuse_no_path",
-    "with_known_options",
-]
-
 _Options = ParamSpec("_Options")
 _Made = TypeVar("_Made")
 

@@ -18,8 +18,6 @@ from typing import Any, TypeAlias
 from isonomia.errors import Place, SpecError, UsageError, nearest
 from isonomia.wording import printable
 
-__all__ = ["KeyPath", "TomlText", "comment_lines", "positions", "toml_key", "toml_value"]
-
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The path to a value: names of tables and keys, and indices within an array of tables."""
 Span: TypeAlias = tuple[int, int]

@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-__all__ = ["__version__"]
-
 __version__ = "0.2.0.dev0"
 """The version, as text; verdicts and records state it."""

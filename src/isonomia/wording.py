@@ -12,27 +12,6 @@ from collections.abc import Iterable, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
-__all__ = [
-    "alongside",
-    "brief",
-    "capitalised",
-    "chance",
-    "change",
-    "ended",
-    "excerpt",
-    "first_few",
-    "listed",
-    "number",
-    "on_one_line",
-    "plural",
-    "printable",
-    "shortened",
-    "value_text",
-    "visible",
-    "words_of",
-]
-
-
 # ------------------------------------------------------------------------------------------------------------- numbers
 
 

@@ -14,7 +14,7 @@ from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.models.adapt import adapt
-from isonomia.models.wrappers import Steady
+from isonomia.models.steady import Steady
 from isonomia.records import Verdict
 from isonomia.records.store import ANSWER_PREFIX
 from isonomia.spec.responsiveness import Responsiveness

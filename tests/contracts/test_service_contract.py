@@ -35,7 +35,8 @@ from isonomia.models import adapt
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.parallel import Guarded
-from isonomia.models.wrappers import Cached, Steady
+from isonomia.models.steady import Steady
+from isonomia.models.wrappers import Cached
 
 WEIGHTS = {"age": float(LOGISTIC.coef_[0, 0]), "debt": float(LOGISTIC.coef_[0, 1])}
 OFFSET = float(LOGISTIC.intercept_[0])

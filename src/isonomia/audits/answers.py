@@ -35,22 +35,12 @@ from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import charge
 from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
-from isonomia.models.wrappers import Steady, watch_on
+from isonomia.models.steady import Steady
+from isonomia.models.wrappers import watch_on
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tensors import host
 from isonomia.spec.tree import Value
-
-__all__ = [
-    "AskedTogether",
-    "Asker",
-    "Asks",
-    "BatchesAhead",
-    "RememberedAnswers",
-    "SharedDraws",
-    "SharedSource",
-    "Sharing",
-]
 
 Reading = TypeVar("Reading")
 

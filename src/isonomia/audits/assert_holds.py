@@ -22,8 +22,6 @@ from isonomia.records.display.words import answer_line
 from isonomia.records.store import Known
 from isonomia.records.verdict import Verdict
 
-__all__ = ["PropertyFailure", "assert_holds", "assert_verdict"]
-
 DELTA = 0.05
 """The risk, where neither the call nor the test says one."""
 

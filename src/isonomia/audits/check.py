@@ -41,8 +41,6 @@ from isonomia.spec.walk import nodes
 if TYPE_CHECKING:
     from isonomia.audits.rates.plan import RatesPlan
 
-__all__ = ["check", "checked_observer", "new_check", "outcomes_of", "plan", "run_check", "subjects"]
-
 METHODS = ("auto", "bets", "region", "verifair", "exact")
 """Ways of deciding a property about rates; ``"auto"`` is a proof where that is cheap, else bets, else a region."""
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
 
-__all__ = ["SETTINGS", "UNDECIDED", "Circumstances", "amid", "circumstances"]
-
 UNDECIDED = ("fail", "pass", "skip")
 """The possible outcomes of a test whose property is undecided."""
 

@@ -16,8 +16,6 @@ from isonomia.audits.registry import audit_for
 from isonomia.records.store import Known, key_of
 from isonomia.records.verdict import Verdict
 
-__all__ = ["remember", "with_known"]
-
 
 def with_known(check: Check[Any], known: Known) -> Check[Any]:
     """The same check, which tries the known counterexamples of its property before anything else.

@@ -21,8 +21,6 @@ from isonomia.models.wrappers import watch, watch_on
 from isonomia.populations.finite import Census
 from isonomia.populations.streaming import LongTable
 
-__all__ = ["Counter", "by_workers", "fingerprint_by_workers"]
-
 LEAST = 2**18
 """The fewest rows in one piece, unless the table ends: enough to keep a worker busy for a while."""
 

@@ -30,30 +30,6 @@ from isonomia.spec.tree import Do, Row, Version
 from isonomia.spec.walk import columns_of
 from isonomia.wording import plural
 
-__all__ = [
-    "EITHER",
-    "EVERY_WAY",
-    "QUICK",
-    "REAL_NUMBERS",
-    "THOROUGH",
-    "TOO_FAR_APART",
-    "Known",
-    "ProofEffort",
-    "Ways",
-    "around",
-    "follow",
-    "following",
-    "is_true",
-    "met",
-    "narrowed_down",
-    "no_proof",
-    "packed_number",
-    "proof_entry",
-    "proved_by",
-    "sampled_since",
-    "unpacked_number",
-]
-
 TOO_FAR_APART = "its numbers are too far apart for floats"
 EITHER = "what could be proved allows either answer"
 EVERY_WAY = "every way was followed"

@@ -24,20 +24,6 @@ from isonomia.models.protocol import Model
 from isonomia.records.display.view import View
 from isonomia.records.verdict import Verdict
 
-__all__ = [
-    "Audit",
-    "AuditProperty",
-    "Check",
-    "Entries",
-    "FileKey",
-    "KnownFirst",
-    "Permissions",
-    "PropertyTable",
-    "Recheck",
-    "RecordedCounts",
-    "refuse_rates_options",
-]
-
 
 class AuditProperty(Protocol):
     """What must hold. Its text, ``str(property)``, says all of it."""

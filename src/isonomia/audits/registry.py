@@ -12,9 +12,6 @@ from isonomia.audits.rates import RATES
 from isonomia.audits.responsiveness import RESPONSIVENESS
 from isonomia.errors import UsageError
 from isonomia.records.display import view
-from isonomia.records.verdict import Verdict
-
-__all__ = ["AUDITS", "Verdict", "audit_for", "file_keys", "register"]
 
 AUDITS: list[Audit] = []
 """Every audit."""

@@ -24,25 +24,6 @@ from isonomia.spec.tree import Value
 from isonomia.version import __version__
 from isonomia.wording import first_few
 
-__all__ = [
-    "ANSWERS",
-    "CACHE",
-    "about_model",
-    "earlier_looks",
-    "introduce",
-    "keeping_of",
-    "new_verdict",
-    "no_other_values",
-    "recorded_model",
-    "recorded_population",
-    "same_answers",
-    "stated_looks",
-    "stored_violations",
-    "values_in",
-    "watched",
-    "why_stopped",
-]
-
 Reading = TypeVar("Reading")
 
 VALUES = "values of "

@@ -32,8 +32,6 @@ from isonomia.errors import IsonomiaError
 from isonomia.version import __version__
 from isonomia.wording import listed, visible
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="isonomia",
     help=(

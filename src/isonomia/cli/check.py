@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from isonomia.spec import Property
     from isonomia.spec.safety import Safety
 
-__all__ = ["check", "parse_group", "ratio_property"]
-
 SUFFIX = ".nom"
 """How the name of a specification ends."""
 

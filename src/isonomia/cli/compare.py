@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from isonomia.records.compare import PropertyChange, RunVerdicts
     from isonomia.records.verdict import Verdict
 
-__all__ = ["compare"]
-
 
 def _runs_and_files(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """What the shell completes: runs, and files that could be some."""

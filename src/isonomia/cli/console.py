@@ -24,8 +24,6 @@ from rich.segment import Segment
 
 from isonomia.wording import visible
 
-__all__ = ["guard_streams", "new_console", "output_error", "reader_left"]
-
 
 def new_console(*, stderr: bool = False, wrap: bool = True) -> Console:
     """A console that shows control characters instead of sending them; without ``wrap``, lines stay as they are."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
     from isonomia.report.entries import Entry
 
-__all__ = ["demo"]
-
 PAGE = Path("isonomia-demo.html")
 
 

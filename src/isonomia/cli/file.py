@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from isonomia.records.refusals import RefusalList
     from isonomia.report.packs import Document, Pack
 
-__all__ = ["file"]
-
 AUDIT = "An audit"
 
 
@@ -175,8 +173,7 @@ def _groups(
     unknown: Sequence[str],
     budget: str | None,
 ) -> Any:
-    from isonomia.audits.measure.measure import SMALL
-    from isonomia.report.group_table import measure
+    from isonomia.audits.measure.measure import SMALL, measure
 
     if data is None or not by:
         raise UsageError(f"expected --data FILE and --by COLUMN for {pack.name}, such as --by sex --by race")

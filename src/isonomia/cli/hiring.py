@@ -25,8 +25,6 @@ from isonomia.spec import parse, responsiveness, safety
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.wording import change
 
-__all__ = ["DELTA", "FEW", "answers"]
-
 FEATURES = ("experience", "test_score", "distance")
 
 Columns = dict[str, NDArray[Any]]

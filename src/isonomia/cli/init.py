@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.drafting import AuditDraft, Wishes
     from isonomia.models.protocol import Model
 
-__all__ = ["init"]
-
 STANDARD_OUTPUT = Path("-")
 AUDIT, CHANGES = Path("audit.toml"), Path("changes.toml")
 

@@ -33,8 +33,6 @@ from isonomia.cli.options import (
 from isonomia.cli.outputs import say_written
 from isonomia.errors import UsageError
 
-__all__ = ["measure"]
-
 
 @with_model_reading
 def measure(
@@ -101,11 +99,11 @@ def measure(
 
     Example: isonomia measure --data people.csv --decision hired --by sex --by race --by sex,race --html measure.html
     """
+    from isonomia.audits.measure.measure import measure as measure_table
     from isonomia.populations.finite import Census as Everybody
     from isonomia.populations.finite import Sample
     from isonomia.report.files import need_table, need_writable, write_file
     from isonomia.report.group_table import as_json_text, show_table, write_columns
-    from isonomia.report.group_table import measure as measure_table
 
     grouped = cluster is not None or max_cluster is not None
     if grouped and census:

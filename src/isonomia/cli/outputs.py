@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
     from isonomia.report.entries import Audit
 
-__all__ = [
-    "OutputFiles",
-    "conclude",
-    "read_interventions",
-    "refuse_inputs",
-    "refuse_to_overwrite",
-    "say_written",
-    "write_all_violations",
-    "write_outputs",
-    "write_text",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class OutputFiles:

@@ -10,8 +10,6 @@ from isonomia.cli.console import new_console
 from isonomia.cli.options import Delta
 from isonomia.errors import UsageError
 
-__all__ = ["plan"]
-
 
 def plan(
     prop: Annotated[str, typer.Argument(metavar="PROPERTY", help="What is to be checked.", show_default=False)],

@@ -34,8 +34,6 @@ from isonomia.wording import number
 if TYPE_CHECKING:
     from isonomia.evidence.strata.repair import Objective, Repair
 
-__all__ = ["principal"]
-
 REPAIR = "A repair"
 
 

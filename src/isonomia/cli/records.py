@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
     from isonomia.report.entries import Audit
 
-__all__ = [
-    "HERE",
-    "Records",
-    "all_violations",
-    "audit_of",
-    "export",
-    "names_of_runs",
-    "open_store",
-    "read_key",
-    "report",
-    "runs",
-    "show",
-    "with_histories",
-]
-
 
 HERE = Path(FOLDER)
 """Where records are looked for unless a folder is named."""

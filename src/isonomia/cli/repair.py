@@ -33,8 +33,6 @@ from isonomia.wording import plural
 if TYPE_CHECKING:
     from isonomia.audits.repair import RepairRound
 
-__all__ = ["repair"]
-
 TRAINING = "How it is trained"
 
 

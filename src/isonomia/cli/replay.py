@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isonomia.records.evidence import EvidenceFile
     from isonomia.records.verdict import Verdict
 
-__all__ = ["replay"]
-
 MAX_DIFFERENCES = 5
 """How many differences of one property are told one by one."""
 

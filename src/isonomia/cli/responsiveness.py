@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
     from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["ResponsivenessClaim", "parse_target", "responsiveness"]
-
 PEOPLE, DRAWS = "Whom it is about", "How people are sampled"
 
 

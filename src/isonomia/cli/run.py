@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from isonomia.report.entries import Audit
     from isonomia.report.status import Result
 
-__all__ = ["allowed", "register", "run"]
-
 FileSeed = Annotated[
     int | None,
     typer.Option(

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.watch.monitor import AlarmChannel, Monitor
 
-__all__ = ["watch"]
-
 SELDOM = 2.0
 """Seconds between two writings of the page, where much comes one by one."""
 

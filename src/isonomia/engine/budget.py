@@ -15,8 +15,6 @@ from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import has_cache
 
-__all__ = ["Budget"]
-
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
 _PART = re.compile(r"([0-9._]+(?:e[0-9]+)?)\s*(s|sec|min|h|samples?|quer(?:y|ies))?(?:\s*,\s*|\s+|$)")

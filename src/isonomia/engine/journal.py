@@ -20,21 +20,6 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from isonomia.errors import DataError
 
-__all__ = [
-    "Apart",
-    "Blank",
-    "Clock",
-    "Entry",
-    "Journal",
-    "Keeping",
-    "NothingMoreError",
-    "ReadOnly",
-    "exact_fraction",
-    "once",
-    "recall_if_any",
-]
-
-
 Reading = TypeVar("Reading")
 
 Entry: TypeAlias = Mapping[str, Any]

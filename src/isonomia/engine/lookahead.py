@@ -16,8 +16,6 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from isonomia.errors import IsonomiaError, UnreliableModelError
 
-__all__ = ["Ahead", "Batches", "LooksAhead"]
-
 SHARE, LEAST, MOST = 0.125, 16, 2**18
 """Samples in one block: ``SHARE`` of those before, but at least ``LEAST``, and at most ``MOST`` to bound the memory. At
 most two blocks are queried ahead at a time."""

@@ -25,9 +25,6 @@ from isonomia.models.meter import BudgetSpentError, Meter, current_meter
 from isonomia.populations.devices import BatchSizes
 from isonomia.records.verdict import Expression
 
-__all__ = ["REPEATED", "Outcome", "Plan", "Schedule", "Steps", "changed_since", "run", "run_steps"]
-
-
 CAUTION = 3.0
 """A batch takes at most one ``CAUTION``-th of the samples that seem to be missing, but never less than the minimum."""
 

@@ -8,8 +8,6 @@ from typing import Protocol, TypeAlias
 
 from isonomia.records.verdict import Expression
 
-__all__ = ["Observer", "Point", "Progress", "Silent", "Tracing"]
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:

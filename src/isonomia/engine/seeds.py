@@ -13,8 +13,6 @@ import numpy as np
 
 from isonomia.errors import UsageError
 
-__all__ = ["batch_rng", "corner_rng", "derived_seed", "root", "ticket_rng"]
-
 DRAWS, TICKETS, CORNERS = 1, 2, 3
 
 

@@ -30,17 +30,6 @@ from isonomia.evidence.slices import (
 )
 from isonomia.spec.tree import Formula, Leaf, Row
 
-__all__ = [
-    "AnyWealth",
-    "BetEvidence",
-    "PolytopeTest",
-    "StackedTests",
-    "bets_for",
-    "e_processes_for",
-    "polytope_test",
-    "slices_shared_out",
-]
-
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 AnyWealth: TypeAlias = DividedWealth | SlicedWealth

@@ -18,24 +18,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.plain_stakes import best_gain, one_channel_gain, one_yes_no_gain, steady_gains_of_one
-from isonomia.evidence.stakes import MAX_SPREAD, TOLERANCE, best_stakes, steady_stakes, steady_yes_no_gains
-
-__all__ = [
-    "DividedWealth",
-    "EProcess",
-    "Wealth",
-    "begin",
-    "estimate_gains",
-    "gains",
-    "log_factor",
-    "paths",
-    "pooled_paths",
-    "remaining",
-    "steady_gains",
-    "step",
-    "weights_of",
-]
+from isonomia.evidence.plain_stakes import MAX_SPREAD, best_gain, one_channel_gain, one_yes_no_gain, steady_gains_of_one
+from isonomia.evidence.stakes import TOLERANCE, best_stakes, steady_stakes, steady_yes_no_gains
 
 Floats = NDArray[np.float64]
 

@@ -14,20 +14,6 @@ from isonomia.errors import UsageError
 from isonomia.evidence.confidence_sequences import log_wealth_below
 from isonomia.evidence.protocol import check_delta
 
-__all__ = [
-    "clopper_pearson",
-    "draws_for_power",
-    "draws_for_width",
-    "half_space_p_values",
-    "least_draws",
-    "least_sequential_draws",
-    "lower_limit",
-    "planned_lower_limit",
-    "planned_upper_limit",
-    "power_below",
-    "upper_limit",
-]
-
 Floats = NDArray[np.float64]
 
 MAX_DRAWS = 1_000_000

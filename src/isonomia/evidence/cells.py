@@ -21,8 +21,6 @@ from isonomia.evidence.normal_distribution import normal_mass_between
 from isonomia.evidence.polytopes import Halfspace, NormalDraw, UniformDraw, probability
 from isonomia.evidence.quadrature import TooManyCellsError
 
-__all__ = ["DrawCell", "LinearForm", "Mass", "Masses", "StepDraw", "total_mass"]
-
 Bound: TypeAlias = tuple[Fraction | None, Fraction | None]
 Key: TypeAlias = tuple[tuple[Any, ...], tuple[Fraction, ...]]
 """A linear form without constant: the names of its draws, in order, and all coefficients but the first, which is 1."""

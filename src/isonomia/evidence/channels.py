@@ -27,19 +27,6 @@ from isonomia.errors import SpecError
 from isonomia.spec.analysis import Conditions, conjuncts
 from isonomia.spec.tree import Leaf, Mean, Row
 
-__all__ = [
-    "MAX_CELLS",
-    "Channel",
-    "Grid",
-    "Ticket",
-    "channels_for",
-    "crossed_channel",
-    "grid_for",
-    "independent_classes",
-    "leaf_channel",
-    "stream_of",
-]
-
 Floats = NDArray[np.float64]
 
 MAX_CELLS = 1024

@@ -18,8 +18,6 @@ from isonomia.spec.analysis import disjoint
 from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Leaf, Quantity, Relation
 from isonomia.spec.walk import leaves_of, nodes
 
-__all__ = ["ClusterEvidence", "ClusterState", "rate_limits", "ratio_limits"]
-
 Floats = NDArray[np.float64]
 Box = Mapping[Leaf, tuple[float, float]]
 

@@ -33,8 +33,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-__all__ = ["ClusterBatch", "ClusterTests", "ClusterWealth"]
-
 Floats = NDArray[np.float64]
 
 CELLS = 48

@@ -27,26 +27,6 @@ from scipy.special import betainc, betaincc, betaln, gammaln, rel_entr, xlog1py,
 from isonomia.errors import UsageError
 from isonomia.evidence.protocol import check_delta
 
-__all__ = [
-    "END_TOLERANCE",
-    "PSEUDO_COUNT",
-    "anytime_interval",
-    "crossing",
-    "divergence",
-    "drifting_interval",
-    "finite_interval",
-    "interval_within",
-    "log_evidence",
-    "log_finite_evidence",
-    "log_wealth_above",
-    "log_wealth_below",
-    "mean_ends",
-    "mean_interval",
-    "mixture_regret",
-    "tail_above",
-    "tail_below",
-]
-
 Floats = NDArray[np.float64]
 
 SECTIONS = 24

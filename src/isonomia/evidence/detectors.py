@@ -28,8 +28,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DISTANCES", "Crossing", "Detector", "DetectorState", "Loan", "Onset"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

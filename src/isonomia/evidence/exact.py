@@ -31,8 +31,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["TOGETHER", "exact_sum", "exact_truth", "exact_value"]
-
 
 def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:
     """Evaluate a formula at known leaf values; a constant counts as the decimal number that was written.

@@ -44,17 +44,6 @@ from isonomia.evidence.strata.effects import (
 )
 from isonomia.evidence.strata.worlds import TableShape, observation
 
-__all__ = [
-    "FairWorlds",
-    "FairWorldsState",
-    "assumed_set",
-    "effect_interval",
-    "fair_set",
-    "fair_worlds",
-    "one_sided_set",
-    "unfair_sets",
-]
-
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 Side: TypeAlias = Literal[">=", "<="]

@@ -24,17 +24,6 @@ from isonomia.evidence.polynomials import (
 from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Implies, Junction, Leaf, Not
 from isonomia.spec.walk import leaves_of, nodes
 
-__all__ = [
-    "HalfSpace",
-    "Hypothesis",
-    "Polytope",
-    "Settled",
-    "denominators_of",
-    "hypothesis_of",
-    "settled",
-    "why_no_polytopes",
-]
-
 MAX_POLYTOPES = 2048
 """How many convex pieces a hypothesis may have before the confidence region takes over: each needs its own test.
 Changes power and cost only."""

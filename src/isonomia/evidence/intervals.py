@@ -31,8 +31,6 @@ from isonomia.spec.tree import (
     Rate,
 )
 
-__all__ = ["Interval", "KleeneTruth", "enclose", "judge"]
-
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 

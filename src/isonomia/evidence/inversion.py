@@ -34,8 +34,6 @@ from isonomia.evidence.protocol import Tallies
 from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row
 from isonomia.spec.walk import nodes
 
-__all__ = ["COARSE_SCAN", "SCAN", "Inversion", "Paths", "inversion_for"]
-
 Floats = NDArray[np.float64]
 Paths = Callable[[Floats, bool], Floats]
 """Maps thresholds ``c`` to the log wealth after every batch against ``quantity <= c``, or, with ``True``, against

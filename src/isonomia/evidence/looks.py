@@ -51,20 +51,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of
 
-__all__ = [
-    "ExtremePart",
-    "Findings",
-    "LookEvidence",
-    "LookPlan",
-    "LookState",
-    "MeanPart",
-    "NoLookError",
-    "Part",
-    "RatesPart",
-    "looks_for",
-    "planned_report",
-]
-
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 Ends: TypeAlias = tuple[float, float]

@@ -17,20 +17,6 @@ from scipy.special import logsumexp
 from isonomia.errors import UsageError
 from isonomia.evidence.protocol import check_delta
 
-__all__ = [
-    "OverallWealth",
-    "average_wealth",
-    "benjamini_yekutieli",
-    "closed_average",
-    "e_bh",
-    "holm",
-    "joint_wealth",
-    "locked",
-    "unfair_at_discovery_rate",
-    "unfair_at_family_risk",
-    "update_overall",
-]
-
 Booleans = NDArray[np.bool_]
 
 

@@ -15,8 +15,6 @@ from math import isqrt, nextafter
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CDF_ERROR", "DENSITY_ERROR", "normal_cdf", "normal_mass_between", "normal_values"]
-
 Floats = NDArray[np.float64]
 
 _BITS = 128

@@ -32,8 +32,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of, links_of, nodes
 
-__all__ = ["Atom", "Every", "Normal", "Occurrence", "Some", "as_chosen", "compared", "find_extreme", "normal_form"]
-
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 
 MAX_CASES = 100_000

@@ -48,8 +48,6 @@ from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.protocol import check_delta
 from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail, moment_refutes
 
-__all__ = ["RateFraction", "interval_of", "lower_end", "proves_above", "upper_end"]
-
 Floats = NDArray[np.float64]
 
 NUISANCE_SHARE = 1.0 / 50.0

@@ -8,18 +8,6 @@ from __future__ import annotations
 
 from math import inf, log, sqrt
 
-__all__ = [
-    "MAX_ROUNDS",
-    "MAX_SPREAD",
-    "MIN_SHARE",
-    "TINY",
-    "best_gain",
-    "one_channel_gain",
-    "one_yes_no_gain",
-    "one_yes_no_root",
-    "steady_gains_of_one",
-]
-
 MAX_ROUNDS = 40
 """At most this many rounds of Newton's method; fewer than ten are usual. Stopping early changes power only: the stakes
 are worse, but as valid."""

@@ -25,19 +25,6 @@ from isonomia.evidence.slices import SlicedEProcess
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Each, Formula, Implies, Junction, Leaf, Not, Row
 
-__all__ = [
-    "Distance",
-    "Forecast",
-    "best_shares",
-    "cell_probabilities",
-    "default_shares",
-    "distance",
-    "forecast",
-    "limit",
-    "people_for",
-    "truth_at",
-]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

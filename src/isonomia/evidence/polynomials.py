@@ -13,8 +13,6 @@ from typing import TypeAlias
 from isonomia.errors import SpecError
 from isonomia.spec.tree import Arithmetic, Constant, Extreme, Leaf, Mean, Negative, Power, Quantity, Rate
 
-__all__ = ["Fraction", "Polynomial", "as_fraction", "bounds_of", "exact_bounds_of", "is_linear", "scaled", "value_at"]
-
 Monomial: TypeAlias = tuple[Leaf, ...]
 """Leaves multiplied together, sorted by appearance; the empty tuple is the constant term."""
 

@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from isonomia.evidence.normal_distribution import CDF_ERROR, DENSITY_ERROR, normal_values
 from isonomia.evidence.quadrature import TooManyCellsError, cheapest_rule, composite
 
-__all__ = ["Enclosure", "Halfspace", "NormalDraw", "UniformDraw", "probability"]
-
 Floats = NDArray[np.float64]
 Row: TypeAlias = tuple[int, ...]
 """A constraint in whole numbers: coefficients, then the bound that their sum does not exceed."""

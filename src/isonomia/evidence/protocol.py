@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from isonomia.errors import UsageError
 from isonomia.evidence.channels import Channel
 
-__all__ = ["Evidence", "Tallies", "check_delta"]
-
 Tallies: TypeAlias = Mapping[Channel, NDArray[np.float64]]
 """The counts of a batch in each channel."""
 

@@ -15,8 +15,6 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TooManyCellsError", "cheapest_rule", "composite"]
-
 Floats = NDArray[np.float64]
 
 

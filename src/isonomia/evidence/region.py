@@ -39,17 +39,6 @@ from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Constant, Formula, Leaf, Mean, Quantity, Rate, Row
 from isonomia.spec.walk import nodes
 
-__all__ = [
-    "LeafTally",
-    "Region",
-    "RegionEvidence",
-    "RegionState",
-    "decide",
-    "enclose_over",
-    "outside_polytope",
-    "region_for",
-]
-
 Floats = NDArray[np.float64]
 
 TABULATED = 1025

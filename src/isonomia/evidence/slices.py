@@ -24,17 +24,6 @@ from numpy.typing import NDArray
 from isonomia.evidence.bets import log_factor
 from isonomia.evidence.stakes import Stakes, best_stakes
 
-__all__ = [
-    "FIRST_SLICES",
-    "MAX_SLICES",
-    "SLICES_TOGETHER",
-    "SlicedEProcess",
-    "SlicedWealth",
-    "begin_slices",
-    "bet_on_slices",
-    "step_slices",
-]
-
 Floats = NDArray[np.float64]
 
 FIRST_SLICES = 8

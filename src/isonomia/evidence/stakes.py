@@ -28,20 +28,6 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.plain_stakes import MAX_ROUNDS, MAX_SPREAD, MIN_SHARE, TINY, one_yes_no_root
 
-__all__ = [
-    "MAX_SPREAD",
-    "TOLERANCE",
-    "StakeProblem",
-    "Stakes",
-    "best_stakes",
-    "growth_at",
-    "maximise_growth",
-    "one_yes_no_stakes",
-    "steady_stakes",
-    "steady_yes_no_gains",
-    "yes_no_stakes",
-]
-
 Floats = NDArray[np.float64]
 Point = tuple[Floats, Floats, Floats]
 """Stakes, intercepts and the factors that follow from them."""

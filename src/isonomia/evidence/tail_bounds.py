@@ -29,8 +29,6 @@ from math import ceil, erfc, exp, inf, log, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoundedRates", "SmoothTail", "moment_refutes"]
-
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 

@@ -38,8 +38,6 @@ from isonomia.spec.tree import (
     Row,
 )
 
-__all__ = ["Lemma", "VerifairEvidence", "adaptive_error", "count_leaves", "infer", "judge_formula", "verifair_for"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lemma:

@@ -6,8 +6,6 @@ from concurrent.futures import Executor, Future
 from importlib import import_module
 from typing import Any
 
-__all__ = ["DaskExecutor", "opened"]
-
 
 class DaskExecutor(Executor):
     """A client's executor; its shutdown also ends the cluster, if that was started for it."""

@@ -31,8 +31,6 @@ from isonomia.errors import LostWorkerError, UsageError
 from isonomia.executors.worker import Reply, done, work
 from isonomia.wording import words_of
 
-__all__ = ["Executing", "ExecutorWarning", "Pool", "Shared", "Tasks", "pickler"]
-
 Function = Callable[[Any, Any], Any]
 """A function of the shared value and one item; it belongs to a module, so that every worker can import it."""
 

@@ -6,8 +6,6 @@ from concurrent.futures import Executor, Future
 from importlib import import_module
 from typing import Any
 
-__all__ = ["RayExecutor", "opened"]
-
 
 class RayExecutor(Executor):
     """Each call is a task on one CPU."""

@@ -19,8 +19,6 @@ from isonomia.errors import UsageError, nearest
 from isonomia.executors.pool import Executing, Pool, shares_memory
 from isonomia.executors.worker import begin_process
 
-__all__ = ["close_pools", "is_remote", "pool_for"]
-
 WORDS = ("threads", "processes", "loky", "dask", "ray", "mpi")
 
 _EXPECTED = (

@@ -20,8 +20,6 @@ from typing import Any
 from isonomia.errors import IsonomiaError, ModelError
 from isonomia.wording import words_of
 
-__all__ = ["Reply", "begin_process", "done", "work"]
-
 KEPT = 8
 """How many shared values a worker keeps; it drops the least recently used one, which is sent again when needed."""
 

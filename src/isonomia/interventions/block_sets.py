@@ -21,8 +21,6 @@ from isonomia.interventions.enumeration import MOST_MOVES, Enumerated, enumerate
 from isonomia.interventions.milp import tightened
 from isonomia.interventions.uniform import Slices, accepted_share, draw_by_proposals, slices_of
 
-__all__ = ["ListPart", "Memory", "Part", "PolytopePart", "RangePart", "RejectionPart", "solve"]
-
 _TIGHT = 1e-3
 """The share of accepted proposals below which a block is cut into polytopes instead; it changes the cost only."""
 _PILOTS = (64, 4096)

@@ -15,8 +15,6 @@ from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, own_ranges
 from isonomia.populations.fingerprint import fingerprint_of, identity_of
 
-__all__ = ["Boxes", "FeatureBlock", "blocks_of", "components", "rule_identity"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureBlock:

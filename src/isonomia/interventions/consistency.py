@@ -14,8 +14,6 @@ from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bool
 from isonomia.interventions.features import Feature, decoded
 from isonomia.interventions.milp import cheapest
 
-__all__ = ["Refusal", "contradiction_in", "refusals_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -18,9 +18,6 @@ from isonomia.populations.profile import ColumnProfile, profile_of
 from isonomia.populations.table import Table
 from isonomia.populations.vocabulary import has_word
 
-__all__ = ["guess"]
-
-
 _MANY = 50
 """With more categories than this, a column is taken for a name rather than for a choice."""
 _FEW, _GAPS, _EACH = 12, 3, 5

@@ -20,8 +20,6 @@ from isonomia.interventions.features import Feature
 if TYPE_CHECKING:
     from isonomia.populations.causal import Causal
 
-__all__ = ["EFFECTS", "Causes", "Effect", "Noise", "Sampler"]
-
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 

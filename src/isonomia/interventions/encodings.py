@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability, Thermometer
 from isonomia.populations.vocabulary import words_in
 
-__all__ = ["encodings_of", "limits_from_above", "twins_of"]
-
 Dummies: TypeAlias = Mapping[str, NDArray[np.float64]]
 
 _COMPARED = re.compile(r"(.+?)(_is_|_geq_|_ge_|_gt_|_leq_|_le_|_lt_|_bt_|_exists|>=|<=|==|=|≥|≤)")

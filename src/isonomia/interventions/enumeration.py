@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from isonomia.interventions.blocks import Boxes, FeatureBlock
 from isonomia.interventions.constraints.base import Bools, Floats, Moves
 
-__all__ = ["MOST_MOVES", "Enumerated", "enumerate_moves"]
-
 MOST_MOVES = 1_000_000
 """How many rows one person's table may have; beyond it a block is sampled instead."""
 _TABLE = 2_000_000

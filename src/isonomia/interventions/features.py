@@ -19,9 +19,6 @@ from isonomia.interventions.constraints.base import TOLERANCE, Floats
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 
-__all__ = ["FIELDS", "Direction", "Feature", "PersonError", "chosen", "decoded", "encoded", "own_ranges"]
-
-
 Kind: TypeAlias = Literal["binary", "integer", "real", "categorical"]
 Direction: TypeAlias = Literal["both", "up", "down"]
 

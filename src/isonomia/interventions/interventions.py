@@ -19,8 +19,6 @@ from isonomia.interventions.toml import Comments, read_interventions, written
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 
-__all__ = ["Draft", "Interventions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Interventions:

@@ -15,9 +15,6 @@ from isonomia.errors import NumericalError
 from isonomia.interventions.blocks import FeatureBlock
 from isonomia.interventions.constraints.base import ActionScope, Bools, Floats, FormRow
 
-__all__ = ["Found", "MixedIntegerProgram", "Nothing", "Unknown", "any_move", "cheapest", "program_of", "tightened"]
-
-
 _SLACK = 1e-6
 """HiGHS satisfies rows and integrality up to this."""
 _OPTIMAL, _INFEASIBLE = 0, 2

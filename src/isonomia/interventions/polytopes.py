@@ -21,9 +21,6 @@ import numpy as np
 from isonomia.errors import NumericalError
 from isonomia.interventions.constraints.base import Floats
 
-__all__ = ["LinearSystem", "PolytopeSampler", "hit_and_run", "polytope_sampler", "rounded", "volume"]
-
-
 _EXACT_DIMENSIONS = 6
 """The highest dimension in which a polytope is cut into simplices; beyond it there are too many corners."""
 _FLAT = 1e-9

@@ -19,8 +19,6 @@ from isonomia.interventions.features import Feature, decoded, encoded
 from isonomia.interventions.milp import Nothing, any_move
 from isonomia.populations.table import Table, replaced
 
-__all__ = ["Points", "ReachableSets", "reachable_sets"]
-
 _CHUNK = 500_000
 """Points that are built at once by default; this bounds the memory and changes no point."""
 

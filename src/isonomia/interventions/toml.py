@@ -13,8 +13,6 @@ from isonomia.interventions.features import FIELDS, Feature
 from isonomia.toml import KeyPath, TomlText, comment_lines, toml_key, toml_value
 from isonomia.wording import capitalised
 
-__all__ = ["Comments", "read_interventions", "written"]
-
 Made = TypeVar("Made")
 
 _HEAD = (

@@ -22,8 +22,6 @@ from isonomia.interventions.constraints.base import Floats
 from isonomia.interventions.milp import MixedIntegerProgram, program_of
 from isonomia.interventions.polytopes import LinearSystem, PolytopeSampler, polytope_sampler
 
-__all__ = ["Slices", "accepted_share", "draw_by_proposals", "slices_of"]
-
 _ROWS = 1 << 18
 """Proposals that are held at once: tens of megabytes."""
 _MAX_TRIES = 1_000_000

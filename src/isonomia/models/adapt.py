@@ -14,8 +14,6 @@ from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.protocol import Model
 from isonomia.wording import shortened
 
-__all__ = ["adapt", "adapt_object", "function_of"]
-
 _MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
 
 # By package and class: the module here and the function in it. Subclasses count too.

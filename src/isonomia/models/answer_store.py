@@ -32,19 +32,6 @@ from isonomia.populations.columns import column_from
 from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 
-__all__ = [
-    "AnswerStore",
-    "CacheWarning",
-    "StoredValue",
-    "UndigestibleError",
-    "decoded_predictions",
-    "decoded_scores",
-    "encoded_predictions",
-    "encoded_scores",
-    "row_digests",
-    "signature",
-]
-
 StoredValue: TypeAlias = tuple[str, bytes]
 """The kind of a value, and its bytes."""
 

@@ -24,8 +24,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["MOST_FEATURES", "check_size", "check_tree", "coded_matrix", "described", "named_classes", "output_of"]
-
 Categories = Mapping[str, tuple[Value, ...]]
 """The categories of each column that has some, in the order of their codes 0, 1, 2, ..."""
 

@@ -26,24 +26,6 @@ from isonomia.spec.tensors import as_floats, first, host, is_tensor, missing_in,
 from isonomia.spec.tree import Value
 from isonomia.wording import plural, words_of
 
-__all__ = [
-    "AnswerChange",
-    "array_from",
-    "ask",
-    "check_choice",
-    "check_length",
-    "checked_batch_size",
-    "checked_classes",
-    "checked_features",
-    "checked_output",
-    "checked_score_range",
-    "checked_threads",
-    "first_change",
-    "kept_trying",
-    "option_error",
-    "score_from",
-]
-
 T = TypeVar("T")
 
 # How far rounding may carry a score out of its range: up to that it is clipped, beyond that it is an error.

@@ -27,9 +27,6 @@ from isonomia.models.files import needed
 from isonomia.models.payloads import brief, json_value
 from isonomia.wording import ended
 
-__all__ = ["Pace", "Sender", "Token", "shown_address"]
-
-
 T = TypeVar("T")
 
 _LONGEST_HOLD = 300.0  # seconds that a service may ask for before the audit gives up

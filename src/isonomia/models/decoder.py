@@ -27,8 +27,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.tensors import host, namespace
 from isonomia.spec.tree import Value
 
-__all__ = ["OutputDecoder", "VectorAnswers", "classes_from", "vectors_from"]
-
 
 @dataclass(frozen=True, slots=True)
 class OutputDecoder:

@@ -20,8 +20,6 @@ from isonomia.populations.table import TENSORS, Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["CallableModel", "EstimatorModel"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallableModel:

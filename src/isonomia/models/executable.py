@@ -34,8 +34,6 @@ from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["ExecutableModel"]
-
 _FORMATS = ("csv", "jsonl")
 _ANSWERS = ("lines", "csv", "jsonl")
 

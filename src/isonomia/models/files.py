@@ -16,8 +16,6 @@ from typing import IO, Any, cast
 
 from isonomia.errors import ModelError, UsageError
 
-__all__ = ["Opened", "check_archive", "check_trusted", "digest_of", "members_of", "needed", "open_from"]
-
 _CHUNK = 1 << 20
 
 

@@ -32,8 +32,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import ended
 
-__all__ = ["HttpModel", "sender_to"]
-
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110, section 5.6.2
 
 

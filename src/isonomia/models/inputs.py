@@ -21,18 +21,6 @@ from isonomia.errors import ModelError, nearest
 from isonomia.populations.columns import plain_value
 from isonomia.populations.table import RECORDS, Table
 
-__all__ = [
-    "choose_features",
-    "columns_for",
-    "converted",
-    "fitted_names",
-    "in_portions",
-    "input_for",
-    "matrix",
-    "quiet_about_names",
-    "refuse",
-]
-
 
 def fitted_names(estimator: Any) -> tuple[str, ...] | None:
     """The names of the columns that an estimator was fitted with; ``None`` if it knows none.

@@ -31,8 +31,6 @@ from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["LightGBMModel", "lightgbm_model", "open_lightgbm"]
-
 _OUTPUTS = {"binary": "probabilities", "multiclass": "probabilities", "multiclassova": None}
 
 

@@ -25,8 +25,6 @@ from isonomia.models.checked import checked_features
 from isonomia.models.files import check_archive, members_of
 from isonomia.models.protocol import Model
 
-__all__ = ["Kind", "kind_of", "load", "load_model", "load_object", "open_path", "pass_options"]
-
 
 class Kind(Enum):
     """The kinds of files and folders that hold a model, each with its name in words."""

@@ -21,9 +21,6 @@ from math import inf
 from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table
 
-__all__ = ["BudgetSpentError", "Meter", "charge", "count", "current_meter", "metering", "send", "unmetered"]
-
-
 FURTHER_SHARE, LEAST_FURTHER = 8, 40
 """With a budget of samples, shrinking and showing together send at most an eighth as many rows as the budget has
 samples, or 40 where that is more: a number fixed beforehand, so that workers and resumed runs show the same. With

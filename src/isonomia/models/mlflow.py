@@ -22,8 +22,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["open_mlflow"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MlflowModel:

@@ -34,8 +34,6 @@ from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["open_onnx"]
-
 _BATCH = 65_536
 _DENSE = 1 << 26  # numbers that a sparse tensor may stand for: the runtime fills in the zeros
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}

@@ -23,8 +23,6 @@ from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table
 from isonomia.spec.tensors import is_tensor, namespace
 
-__all__ = ["Guarded", "Spread", "borders"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guarded(AroundModel):

@@ -24,21 +24,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import shortened
 
-__all__ = [
-    "AnswerPath",
-    "PlainAnswer",
-    "PlainRows",
-    "Template",
-    "answer_of",
-    "brief",
-    "check_classes",
-    "json_value",
-    "labels",
-    "likely_path",
-    "plain_rows",
-    "scores",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PlainRows:

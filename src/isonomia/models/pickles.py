@@ -20,8 +20,6 @@ from isonomia.models.lightgbm import LightGBMModel
 from isonomia.models.protocol import Model
 from isonomia.models.xgboost import XGBoostModel
 
-__all__ = ["open_pickle", "open_skops"]
-
 
 def open_pickle(path: Path, *, trust_pickle: bool = False, features: Sequence[str] | None = None) -> Model:
     """Open a pickle or joblib file, compressed or not.

@@ -22,9 +22,6 @@ from typing import IO, Any
 
 from isonomia.errors import ModelError, UnreliableModelError
 
-__all__ = ["Command", "Conversation", "ended_with", "resolved", "tail"]
-
-
 _TAIL = 600
 _GRACE = 5.0
 

@@ -16,8 +16,6 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["Answer", "AroundModel", "Model", "RecordedModel", "describe"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:

@@ -13,8 +13,6 @@ from isonomia.models.http import HttpModel
 from isonomia.models.protocol import Model
 from isonomia.toml import TomlText
 
-__all__ = ["read_service"]
-
 
 def read_service(path: str | PathLike[str]) -> Model:
     """Read the description of a service or a program.

@@ -18,8 +18,6 @@ from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table, joined
 from isonomia.spec.tensors import host, is_tensor
 
-__all__ = ["Handed", "Steady", "spread_evenly"]
-
 MAX_AGAIN = 32
 """The most rows that are asked about again at one time."""
 

@@ -20,8 +20,6 @@ from isonomia.models.torch import TorchModel
 from isonomia.models.wrappers import unwrap
 from isonomia.populations.worlds.paths import Answer, NotExactError, Variables, compare
 
-__all__ = ["readable"]
-
 Vector: TypeAlias = tuple[LinearForm, ...]
 Read: TypeAlias = Callable[[Vector, DrawCell], Iterator[tuple[Any, DrawCell]]]
 ZERO = LinearForm(Fraction(0))

@@ -35,8 +35,6 @@ from isonomia.spec.tensors import is_tensor
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
-__all__ = ["open_exported", "open_pickled_module", "open_torchscript", "torch_model"]
-
 BATCH = 8192
 """How many rows a module is given at once by default."""
 

@@ -63,21 +63,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few, listed, plural
 
-__all__ = [
-    "Cached",
-    "Steady",
-    "WithoutOutcome",
-    "bypass_cache",
-    "given_in_words",
-    "has_cache",
-    "spread",
-    "unwatched",
-    "unwrap",
-    "watch",
-    "watch_on",
-    "without_outcome",
-]
-
 
 def watch(model: Model) -> Model:
     """Watch whether a model changes its answers; inside a cache, if there is one."""

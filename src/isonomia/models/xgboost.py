@@ -31,8 +31,6 @@ from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["XGBoostModel", "open_xgboost", "xgboost_model"]
-
 _OUTPUTS = {
     "binary:logistic": "probabilities",
     "multi:softprob": "probabilities",

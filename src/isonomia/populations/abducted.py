@@ -16,8 +16,6 @@ from isonomia.populations.table import Table
 from isonomia.populations.worlds.world import Columns
 from isonomia.spec.tree import Do, Row, Value, Version
 
-__all__ = ["Abducted", "AbductedSource"]
-
 
 class AbductionModel(Protocol):
     """A causal model that can invert its equations."""

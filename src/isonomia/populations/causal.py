@@ -30,8 +30,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Do, Row, RowJunction, Value
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
 
-__all__ = ["Causal"]
-
 _PILOTS = 10_000
 
 

@@ -19,8 +19,6 @@ from isonomia.spec.tree import Value
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["column_from", "column_from_series", "declared_values", "distinct", "holds", "plain_value", "with_type"]
-
 
 def column_from(values: object, name: str) -> NDArray[Any]:
     """Make a column from anything array-like: an array, a list, or a series of any data-frame library.

@@ -29,22 +29,6 @@ from isonomia.errors import DataError, nearest
 from isonomia.populations.streaming import AT_ONCE, LongTable, of_size
 from isonomia.spec.columns import EXACT
 
-__all__ = [
-    "PandasForm",
-    "as_kind",
-    "is_large",
-    "long_dataset",
-    "ordinary_names",
-    "preferred_kind",
-    "read_arrow",
-    "read_parquet",
-    "refuse_other_columns",
-    "stamp_of",
-    "typed_files",
-    "unreadable",
-]
-
-
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 
 

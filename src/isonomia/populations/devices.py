@@ -13,8 +13,6 @@ import numpy as np
 
 from isonomia.errors import UsageError
 
-__all__ = ["BatchSizes", "Device"]
-
 
 @dataclass(frozen=True, slots=True)
 class BatchSizes:

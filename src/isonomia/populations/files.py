@@ -18,19 +18,6 @@ from isonomia.errors import DataError, nearest, refuse_no_path
 from isonomia.populations.streaming import LongTable, long_lazy, long_relation
 from isonomia.populations.table import Table, check_columns
 
-__all__ = [
-    "HELD",
-    "Rows",
-    "cells_of",
-    "files_in",
-    "is_many",
-    "long_files",
-    "read_rows",
-    "read_table",
-    "rows_from",
-    "table_of",
-]
-
 Rows: TypeAlias = Table | LongTable
 
 HELD = 2**28

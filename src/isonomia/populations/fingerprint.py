@@ -24,16 +24,6 @@ from numpy.typing import NDArray
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 
-__all__ = [
-    "TableDigest",
-    "callable_name",
-    "digest_of_columns",
-    "fingerprint_of",
-    "identity_of",
-    "source_of",
-    "table_fingerprint",
-]
-
 
 def fingerprint_of(*parts: str) -> str:
     """The SHA-256 of some texts, in order, as 64 hexadecimal digits."""

@@ -28,8 +28,6 @@ from isonomia.populations.table import Table, check_known, joined
 from isonomia.spec.columns import missing, plain
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["Census", "RowSource", "Sample", "WithReplacement", "random_order"]
-
 ROW_ORDERS = ("random", "file")
 """How the rows of a sample can be ordered."""
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError
 from isonomia.populations.columns import column_from_series, holds, with_type
 
-__all__ = ["FrameStore", "frame_store", "replaced_in_frame"]
-
 _WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 

@@ -23,8 +23,6 @@ from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
 from isonomia.wording import words_of
 
-__all__ = ["Generator", "Weighted", "accepted_rows", "too_few_accepted"]
-
 Draw: TypeAlias = Callable[[int, Any], Any]
 """Gives a table of ``n`` rows, drawn with a random number generator: NumPy's, or torch's on a device."""
 

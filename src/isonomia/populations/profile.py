@@ -16,8 +16,6 @@ from isonomia.populations.columns import plain_value
 from isonomia.populations.table import Table
 from isonomia.populations.vocabulary import is_identifier, names_a_unit
 
-__all__ = ["ColumnProfile", "profile_of", "signs_of_repeats"]
-
 _MAX_CHOICES = 12
 """A column with at most this many different values counts as a list of choices."""
 _MAX_COUNTED = 1000

@@ -21,8 +21,6 @@ from isonomia.spec.fairsquare.tree import Kind
 from isonomia.spec.text import value_text
 from isonomia.spec.tree import AsIf, Do, Literal, Row, Value
 
-__all__ = ["Program"]
-
 _PILOTS = 10_000
 _PRECISIONS = {"single": "float32", "double": "float64"}
 _CPU, _GPU = BatchSizes(2**14, 1.1, 2.0, 2**20), BatchSizes(2**20, 1.25, 2.0, 2**27)

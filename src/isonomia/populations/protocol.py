@@ -17,21 +17,6 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Do, Other, Row, Value, Version
 
-__all__ = [
-    "CausalSource",
-    "Clusters",
-    "Directable",
-    "People",
-    "Population",
-    "Source",
-    "Wanted",
-    "check_request",
-    "clusters_of",
-    "people",
-    "people_in_parts",
-    "refuse_clusters",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -15,8 +15,6 @@ from isonomia.populations.columns import column_from
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.spec.tree import Value
 
-__all__ = ["Ranges", "combined"]
-
 FeatureRange: TypeAlias = tuple[float, float] | list[Value]
 """The ends of a range, or a list of values."""
 

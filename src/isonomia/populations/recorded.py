@@ -16,8 +16,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Row, Value
 
-__all__ = ["RecordedPopulation", "table_of_rows"]
-
 _TABLES = ("sample", "census")
 _SIZES: dict[str, set[type]] = {
     "first": {int},

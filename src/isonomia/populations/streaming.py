@@ -23,17 +23,6 @@ from isonomia.populations.fingerprint import TableDigest, digest_of_columns
 from isonomia.populations.table import Table, check_columns, check_known
 from isonomia.spec.tree import Value
 
-__all__ = [
-    "AT_ONCE",
-    "LongTable",
-    "TableReader",
-    "free_memory",
-    "long_lazy",
-    "long_relation",
-    "of_size",
-    "refuse_more_than",
-]
-
 AT_ONCE = 2**16
 """Rows in one batch: few enough for wide tables, enough for a model that works on whole columns."""
 

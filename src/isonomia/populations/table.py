@@ -21,21 +21,6 @@ from isonomia.populations.frames import FrameStore, frame_store, replaced_in_fra
 from isonomia.spec.tensors import host, is_tensor, namespace
 from isonomia.wording import first_few, shortened
 
-__all__ = [
-    "RECORDS",
-    "TENSORS",
-    "Table",
-    "TableStore",
-    "batch_table",
-    "check_columns",
-    "check_known",
-    "described",
-    "is_tensor_like",
-    "joined",
-    "replaced",
-    "tensor_table",
-]
-
 Records: TypeAlias = "NDArray[Any] | list[Any]"
 """Several records: an array with one record per row, whatever its other dimensions, or a list."""
 

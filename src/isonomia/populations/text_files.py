@@ -41,8 +41,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 from isonomia.wording import plural
 
-__all__ = ["cells_of", "open_bytes", "read_json", "read_json_lines", "read_separated", "text_files"]
-
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BLOCK = 2**23  # bytes that are parsed at once; no line may be longer
 _NUMBER_MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null")

@@ -10,42 +10,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-__all__ = [
-    "AGE",
-    "BAD_VALUES",
-    "BENEFITS",
-    "CHARGES",
-    "DECISIONS",
-    "FAMILY",
-    "GOOD_VALUES",
-    "HARMS",
-    "HELPS",
-    "HURTS",
-    "LEARNING",
-    "ORIGIN",
-    "OUTCOMES",
-    "PAST",
-    "PREDICTIONS",
-    "PROTECTED",
-    "PURPOSES",
-    "SCORES",
-    "SURE_OUTCOMES",
-    "SURVEY_WEIGHTS",
-    "TIME",
-    "USES",
-    "has_word",
-    "is_age",
-    "is_identifier",
-    "is_model_answer",
-    "is_sure_outcome",
-    "likely_use",
-    "names_a_unit",
-    "plain_text",
-    "protected_attribute",
-    "protected_by_values",
-    "words_in",
-]
-
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.protocol import Permissions
 
-__all__ = ["AuditFileTests", "is_wanted"]
-
 
 _ADVICE = (
     "allow it with {flags}, where each option of pytest begins with --isonomia-, or in its configuration: "

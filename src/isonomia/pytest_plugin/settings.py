@@ -10,17 +10,6 @@ import pytest
 from isonomia.audits.context import SETTINGS, UNDECIDED
 from isonomia.errors import nearest
 
-__all__ = [
-    "MARKER",
-    "add_options",
-    "allowed",
-    "audit_patterns",
-    "budget_option",
-    "records_folder",
-    "seed_option",
-    "settings_of",
-]
-
 MARKER = (
     "isonomia(delta=..., budget=..., seed=..., looks=..., undecided='fail'): what every assert_holds of the test goes "
     "by that does not say otherwise; undecided is 'fail', 'pass' or 'skip'."

@@ -15,18 +15,6 @@ from isonomia.records.strict_json import read_strictly
 from isonomia.records.verdict import Verdict
 from isonomia.wording import shortened
 
-__all__ = [
-    "ABSENT",
-    "PropertyChange",
-    "RunVerdicts",
-    "ValueDifference",
-    "changes",
-    "differences",
-    "run_in_file",
-    "run_in_store",
-]
-
-
 RANKS: Mapping[str, int] = {"holds": 3, "undecided": 2, "violated": 1, "not checked": 0}
 """How good each answer is. *Undecided* proves nothing, but a property that is no longer checked hides everything."""
 

@@ -19,22 +19,6 @@ from isonomia.errors import DataError, RecordError, refuse_no_path
 from isonomia.version import __version__
 from isonomia.wording import excerpt
 
-__all__ = [
-    "FOLDER",
-    "KNOWN_TABLE",
-    "LOCK_TIMEOUT",
-    "STORE",
-    "Database",
-    "error_family",
-    "record_error",
-    "refuse_programs",
-    "resume_command",
-    "run_command",
-    "versions",
-    "with_records",
-]
-
-
 FOLDER = ".isonomia"
 """The folder of records: beside the audit file, or in the current folder."""
 

@@ -23,19 +23,6 @@ from isonomia.records.store import ANSWER_PREFIX, CheckRecord, RunRecord, Store
 from isonomia.records.strict_json import canonical, evidence_schema, read_strictly, schema_problems
 from isonomia.records.verdict import Verdict
 
-__all__ = [
-    "CheckEvidence",
-    "EvidenceFile",
-    "evidence_of",
-    "evidence_text",
-    "is_evidence",
-    "is_keyed",
-    "parse_evidence",
-    "read_evidence",
-    "seal_problem",
-    "sealed",
-]
-
 _HALVES = re.compile("[\ud800-\udfff]")
 
 FORMAT, VERSION = "isonomia evidence", 2

@@ -9,8 +9,6 @@ from typing import Any
 
 from isonomia.errors import UsageError, nearest
 
-__all__ = ["LIBRARIES", "frame_library", "frame_of"]
-
 LIBRARIES = ("pandas", "polars", "pyarrow")
 """The libraries, in order of preference."""
 

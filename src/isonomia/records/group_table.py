@@ -17,8 +17,6 @@ from isonomia.errors import UsageError, nearest
 from isonomia.records.frame import frame_of
 from isonomia.wording import brief, first_few, number, visible
 
-__all__ = ["FRACTIONS", "MEASURES", "Estimate", "GroupRow", "GroupTable", "ScoreBin", "render_table_with", "word_of"]
-
 Values = tuple[Any, ...]
 """The values of a group, one for each column; ``None`` for an unknown one."""
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PrincipalReason", "RefusalList", "RefusedApplicant"]
-
 _COLUMNS = ("option", "feature", "from", "to", "outcome", "reasons", "can act on", "points")
 
 

@@ -35,8 +35,6 @@ from isonomia.records.verdict import Verdict
 if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
 
-__all__ = ["ANSWER_PREFIX", "MAX_CHARACTERS", "MAX_KEPT", "CheckRecord", "Known", "RunRecord", "Store", "key_of"]
-
 
 ANSWER_PREFIX = "answer "
 """The prefix of the keys of the model's raw answers, which are kept for resuming and never replayed."""

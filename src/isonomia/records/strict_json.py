@@ -16,8 +16,6 @@ from typing import Any, NoReturn
 from isonomia.errors import RecordError
 from isonomia.wording import shortened
 
-__all__ = ["canonical", "evidence_schema", "read_strictly", "schema_problems", "strict_json", "verdict_schema"]
-
 MAX_BYTES = 2**28
 """The longest text that is read: 256 MiB."""
 

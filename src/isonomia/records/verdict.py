@@ -16,8 +16,6 @@ from isonomia.wording import shortened
 if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
 
-__all__ = ["Expression", "GroupRecord", "LeafRecord", "Verdict", "render_with"]
-
 FORMAT = 2
 """The version of the stored form."""
 

@@ -24,8 +24,6 @@ from isonomia.errors import RecordError
 from isonomia.records.frame import frame_library
 from isonomia.wording import shortened
 
-__all__ = ["Columns", "KeepsViolations", "ViolationSet", "pack_columns", "storable", "unpack_columns"]
-
 Path: TypeAlias = tuple[str, ...]
 """Where a value is in a violation."""
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import isonomia.audits.registry  # noqa: F401  (registers what every verdict shows)
+from isonomia.audits.measure.measure import measure
 from isonomia.records.group_table import GroupTable, render_table_with
 from isonomia.report.files import write_file
-from isonomia.report.group_table import as_markdown, as_notebook, as_text, measure, write_columns
+from isonomia.report.group_table import as_markdown, as_notebook, as_text, write_columns
 from isonomia.report.live import LiveProgress
 from isonomia.report.terminal import show
 

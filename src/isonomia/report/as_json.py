@@ -9,8 +9,6 @@ from typing import Any
 
 from isonomia.report.entries import Audit
 
-__all__ = ["as_json", "dumped", "schema"]
-
 
 def as_json(audit: Audit) -> str:
     """Every verdict in full, and every property that could not be checked."""

@@ -14,19 +14,6 @@ from isonomia.records.display.words import telling
 from isonomia.records.verdict import Verdict
 from isonomia.wording import plural
 
-__all__ = [
-    "FAILED",
-    "ORDER",
-    "UNFINISHED",
-    "Audit",
-    "Entry",
-    "Failure",
-    "audit_exit_code",
-    "exit_code",
-    "missing_answer",
-    "summary_sentence",
-]
-
 UNFINISHED = "Unfinished"
 """The kind of a failure that is not an error: the run was cut off, or still goes on."""
 

@@ -21,17 +21,6 @@ from isonomia.errors import UsageError
 if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
 
-__all__ = [
-    "need_table",
-    "need_violations",
-    "need_writable",
-    "replacing",
-    "write_file",
-    "write_skops",
-    "write_table",
-    "write_violations",
-]
-
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:

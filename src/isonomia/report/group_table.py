@@ -10,30 +10,12 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from isonomia.audits.measure.measure import measure
 from isonomia.records.display.words import ASSUMPTIONS, sent_to_model
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.as_json import dumped
 from isonomia.report.files import need_table, write_table
 from isonomia.report.markdown import escaped
 from isonomia.wording import brief, capitalised, chance, listed, number, value_text, visible
-
-__all__ = [
-    "TableSection",
-    "as_json_text",
-    "as_markdown",
-    "as_notebook",
-    "as_text",
-    "cell",
-    "facts",
-    "interval_words",
-    "measure",
-    "name_of",
-    "sections_of",
-    "show_table",
-    "words_of",
-    "write_columns",
-]
 
 SECTIONS = {
     "Decisions": ("selection_rate", "impact_ratio"),

@@ -8,8 +8,6 @@ from xml.etree import ElementTree
 from isonomia.records.display.words import answer_line
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer
 
-__all__ = ["junit"]
-
 # Characters that XML 1.0 cannot hold, even as a character reference.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

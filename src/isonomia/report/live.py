@@ -26,9 +26,6 @@ from isonomia.report.entries import FAILED, Failure
 from isonomia.report.status import COUNT_WORDS, STYLES, PropertyStatus, Result, finding_of, line_of, sign_of
 from isonomia.wording import on_one_line
 
-__all__ = ["LiveProgress", "LiveTable", "NoDisplay", "PlainLines", "display_for"]
-
-
 EVERY = 0.2
 """Seconds between two updates; an interval costs more than a batch."""
 

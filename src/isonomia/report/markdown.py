@@ -11,8 +11,6 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened
 
-__all__ = ["as_markdown", "escaped", "github_lines", "model_card", "summary"]
-
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _LIST = re.compile(r"^(\d+)\.(?= |$)")  # would begin a numbered list
 _MAX_CODE = 200

@@ -16,8 +16,6 @@ from isonomia.report.status import OPEN, STYLES, finding_of, sign_of
 from isonomia.report.terminal import show
 from isonomia.wording import capitalised, visible
 
-__all__ = ["overview", "print_lines", "print_page", "show_entry", "show_trouble"]
-
 MAX_LINES = 60
 """The most lines; where there are more properties, those that do not hold come first."""
 

@@ -15,8 +15,6 @@ from isonomia.records.display.words import SIGNS
 from isonomia.report.status import COLOURS
 from isonomia.wording import number
 
-__all__ = ["bounds", "subgroup_strips"]
-
 MAX_SHOWN = 16
 """How many subgroups are shown, those that violate first; the stored verdict has all."""
 

@@ -14,8 +14,6 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.status import COLOURS
 from isonomia.wording import brief
 
-__all__ = ["people_bars", "people_table", "points_table"]
-
 MARKS = {"holds": "█", "violated": "▒", "undecided": "░"}
 PLAIN = {"holds": "=", "violated": "#", "undecided": "?"}
 

@@ -11,8 +11,6 @@ from isonomia.report.as_json import dumped
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer
 from isonomia.version import __version__
 
-__all__ = ["sarif"]
-
 _LEVELS = {"violated": ("fail", "error"), "undecided": ("review", "none"), "holds": ("pass", "none")}
 
 

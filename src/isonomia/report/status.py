@@ -19,21 +19,6 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, Failure
 from isonomia.wording import on_one_line, visible
 
-__all__ = [
-    "COLOURS",
-    "COUNT_WORDS",
-    "OPEN",
-    "STYLES",
-    "PropertyStatus",
-    "Result",
-    "finding_of",
-    "is_fancy",
-    "line_of",
-    "sign_of",
-    "title_of",
-]
-
-
 OPEN = "not finished"
 """What is said of a property whose check did not finish."""
 

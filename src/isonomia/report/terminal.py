@@ -44,8 +44,6 @@ from isonomia.report.responsiveness import people_bars
 from isonomia.report.status import COLOURS, is_fancy, title_of
 from isonomia.wording import brief, capitalised, change, excerpt, number, visible
 
-__all__ = ["ASCII", "gauge", "show"]
-
 MAX_LINES, MAX_GRIDS = 5, 3
 """How many counterexamples are shown, if one line each or several; the stored verdict has more."""
 

@@ -15,8 +15,6 @@ from isonomia.report.entries import Audit, Entry, audit_exit_code
 from isonomia.report.page import page
 from isonomia.version import __version__
 
-__all__ = ["log_to_mlflow"]
-
 FOLDER = "isonomia"
 """The folder of the artifacts, and the prefix of every metric and tag."""
 

@@ -46,9 +46,6 @@ from isonomia.spec.tree import (
     Version,
 )
 
-__all__ = ["Conditions", "conjuncts", "disjoint", "implies", "range_of"]
-
-
 _MAX_CASES = 512
 """How many cases a conjunction is split into before the search gives up: this bounds its cost."""
 

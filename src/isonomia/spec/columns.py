@@ -25,21 +25,6 @@ from isonomia.spec.text import quote, to_text, value_text
 from isonomia.spec.tree import FLIPPED, Compare, Literal, Member, Output, Row, Value, Variable
 from isonomia.spec.walk import place_of
 
-__all__ = [
-    "DURATION",
-    "EXACT",
-    "TIME",
-    "compare",
-    "equal_any",
-    "kind_of",
-    "missing",
-    "moment",
-    "normalise",
-    "plain",
-    "python_value",
-]
-
-
 Kind: TypeAlias = OneOf["number", "truth", "text", "time"]
 
 _NUMBERS: dict[str, Kind] = {"i": "number", "u": "number", "f": "number"}

@@ -54,8 +54,6 @@ from isonomia.spec.tree import (
 from isonomia.spec.walk import versions_of
 from isonomia.wording import listed
 
-__all__ = ["explain"]
-
 _RELATIONS: dict[RowRelation, str] = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
 _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
 _FUNCTIONS = {"min": "the smallest of", "max": "the largest of"}

@@ -51,9 +51,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import place_of
 
-__all__ = ["Batch", "evaluate", "numbers", "truth"]
-
-
 Array: TypeAlias = NDArray[Any]
 Truth: TypeAlias = NDArray[np.bool_]
 

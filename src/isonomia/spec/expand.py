@@ -27,8 +27,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import MOST_COMPARISONS, Node, nodes, rebuilt
 
-__all__ = ["Binding", "expand", "expand_parts", "put_values"]
-
 _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
 
 

@@ -45,23 +45,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import nodes
 
-__all__ = [
-    "E",
-    "P",
-    "PersonVersion",
-    "as_if",
-    "col",
-    "do",
-    "each",
-    "maximum",
-    "minimum",
-    "other",
-    "pair_function",
-    "prediction",
-    "score",
-]
-
-
 prediction = Term(Output("prediction"))
 """The model's prediction for a person."""
 

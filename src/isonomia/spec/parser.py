@@ -53,18 +53,6 @@ from isonomia.spec.walk import DEEPEST, MOST_COMPARISONS
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-__all__ = [
-    "Branch",
-    "check_depth",
-    "check_length",
-    "is_branch",
-    "load_grammar",
-    "parse_condition",
-    "parse_formula",
-    "parse_tree",
-    "place_in",
-]
-
 Branch: TypeAlias = "Tree[Token]"
 
 

@@ -10,8 +10,6 @@ from typing import Literal as OneOf
 from isonomia.errors import UsageError
 from isonomia.spec.tree import Value
 
-__all__ = ["PrincipalFairness"]
-
 _NAMES = {
     1: "principal fairness in each stratum",
     2: "principal fairness over all strata together",

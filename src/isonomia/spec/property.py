@@ -12,8 +12,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Connective, Formula, Implies, Junction, Mean, Not
 from isonomia.spec.walk import DEEPEST, depth_of
 
-__all__ = ["Property", "parse"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Property:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lark import Lark, Token
     from lark.exceptions import UnexpectedInput
 
-__all__ = ["FORMULAS", "SPECIFICATIONS", "TOO_DEEP", "Wording", "grammar_error", "python_error"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wording:

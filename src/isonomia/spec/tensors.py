@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 
-__all__ = [
-    "as_floats",
-    "count",
-    "first",
-    "host",
-    "is_tensor",
-    "kind_of_tensor",
-    "missing_in",
-    "namespace",
-    "some",
-    "together",
-]
-
-
 _NUMPY = (np.ndarray, np.generic)
 
 

@@ -36,8 +36,6 @@ from isonomia.spec.tree import (
     Variable,
 )
 
-__all__ = ["Measure", "MeasureLike", "Term", "TermLike", "item_of", "quantity_of", "row_of", "value_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Term:

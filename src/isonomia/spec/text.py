@@ -52,20 +52,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import Node
 
-__all__ = [
-    "RESERVED",
-    "chain_of",
-    "is_plain_name",
-    "name_text",
-    "number_text",
-    "plain_text",
-    "quote",
-    "to_text",
-    "unquote",
-    "value_text",
-]
-
-
 # How tightly a piece of text holds together; a looser piece inside a tighter one needs parentheses.
 _IMPLIES, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(10)
 

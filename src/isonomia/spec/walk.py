@@ -37,24 +37,6 @@ from isonomia.spec.tree import (
     Version,
 )
 
-__all__ = [
-    "DEEPEST",
-    "MOST_COMPARISONS",
-    "Node",
-    "check_names",
-    "children",
-    "columns_of",
-    "depth_of",
-    "leaves_of",
-    "links_of",
-    "nodes",
-    "outputs_of",
-    "place_of",
-    "rebuilt",
-    "versions_of",
-]
-
-
 Node: TypeAlias = Row | Quantity | Formula | Version | Setting | AsIf
 
 DEEPEST = 100

@@ -28,8 +28,6 @@ from isonomia.watch.claims import WatchedClaim, WatchedSide
 from isonomia.watch.stream import StreamTally
 from isonomia.wording import plural
 
-__all__ = ["Alarm", "SideStatistics", "WatchStatistics", "WatchStatus", "WatchTerms"]
-
 SPENDING = 1.1
 """The k-th window gets a part of the risk proportional to ``k ** -SPENDING``."""
 

@@ -14,19 +14,17 @@ from numpy.typing import NDArray
 
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.groups import groups_of
-from isonomia.audits.rates.intervals import compared
 from isonomia.errors import SpecError
 from isonomia.evidence.channels import Channel, channels_for
 from isonomia.evidence.detectors import Detector, Loan
 from isonomia.evidence.hypotheses import HalfSpace, hypothesis_of
+from isonomia.evidence.normal_form import compared
 from isonomia.spec.analysis import range_of
 from isonomia.spec.expand import expand
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Formula, Junction, Leaf, Quantity, Rate, Value
 from isonomia.spec.walk import leaves_of, links_of
-
-__all__ = ["WatchedClaim", "WatchedSide", "watched_claims"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -23,8 +23,6 @@ from isonomia.watch.source import AT_ONCE, Kinds, Part, Position, days_of, ids_o
 from isonomia.watch.stream import DECISIONS
 from isonomia.wording import excerpt
 
-__all__ = ["PostgresTable", "SqliteTable"]
-
 MAX_FETCHED = 2**26
 """The most bytes of a value in an SQLite file, and of the texts that are fetched at once, but for one row."""
 

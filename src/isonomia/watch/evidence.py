@@ -27,16 +27,6 @@ from isonomia.watch.claims import WatchedSide
 from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, LEFT_OUT, OUTCOMES, StreamTally, window_start
 from isonomia.wording import plural
 
-__all__ = [
-    "StreamRecord",
-    "contradictions",
-    "options_of",
-    "statistics_in",
-    "terms_text",
-    "watch_evidence",
-    "watch_part",
-]
-
 MAX_SAMPLES = 2**53
 """The most samples of a stream: beyond this, whole numbers are not exact as floats."""
 

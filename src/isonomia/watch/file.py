@@ -36,18 +36,6 @@ from isonomia.watch.source import Folder, Lines, StreamSource
 from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.watch.watch import Watch
 
-__all__ = [
-    "channels_of",
-    "described",
-    "outcomes_of",
-    "read_watch_file",
-    "recorded_watch_file",
-    "sections",
-    "source_of",
-    "store_of",
-    "watch_of",
-]
-
 TOP: Mapping[str, Key] = {
     "title": Key("text", "what is watched, for the page and for alarms"),
     "alpha": Key("number", "the probability that there is ever a false alarm"),

@@ -32,8 +32,6 @@ from isonomia.watch.stream import DECISIONS, EARLY, LEFT_OUT, OUTCOMES, PARTS
 from isonomia.watch.watch import Watch
 from isonomia.wording import first_few, plural
 
-__all__ = ["AlarmChannel", "AlarmCommand", "AlarmLine", "Monitor", "Webhook", "brought_by", "judged"]
-
 SELDOM = 1.0
 """Seconds between two points of the history, unless parts are separate, as files are, or a new day begins, or there was
 a part of a window in between."""

@@ -35,9 +35,6 @@ from isonomia.watch.stream import ACKNOWLEDGED, LEFT_OUT, OUTCOMES
 from isonomia.watch.watch import Watch
 from isonomia.wording import visible
 
-__all__ = ["RebuiltWatch", "Reread", "rebuilt_watch", "recomputed_watch", "replayed", "reread"]
-
-
 # ------------------------------------------------------------------------------------------------ from statistics alone
 
 

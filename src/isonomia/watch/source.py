@@ -28,20 +28,6 @@ from isonomia.populations.table import Table
 from isonomia.watch.stream import DECISIONS, OUTCOMES, normal_id
 from isonomia.wording import shortened
 
-__all__ = [
-    "AT_ONCE",
-    "Folder",
-    "Kinds",
-    "Lines",
-    "Part",
-    "Position",
-    "StreamSource",
-    "day_of",
-    "days_of",
-    "ids_of",
-    "pieces",
-]
-
 Position = Mapping[str, Any]
 """How far a source was read, as values that JSON can hold."""
 

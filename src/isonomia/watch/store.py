@@ -23,8 +23,6 @@ from isonomia.watch.answers import Alarm
 from isonomia.watch.source import Part, Position
 from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 
-__all__ = ["HistoryPoint", "KeptAlarm", "LogEntry", "SeenSample", "WatchStore"]
-
 FORMAT = 1
 """The version of the tables."""
 

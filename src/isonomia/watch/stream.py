@@ -26,22 +26,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 from isonomia.wording import shortened
 
-__all__ = [
-    "ACKNOWLEDGED",
-    "DECISIONS",
-    "EARLY",
-    "LEFT_OUT",
-    "OUTCOMES",
-    "PARTS",
-    "StreamTally",
-    "Sums",
-    "Waiting",
-    "from_plain",
-    "normal_id",
-    "to_plain",
-    "window_start",
-]
-
 Floats = NDArray[np.float64]
 
 DECISIONS, OUTCOMES = "decisions", "outcomes"

@@ -43,8 +43,6 @@ from isonomia.watch.claims import WatchedClaim, watched_claims
 from isonomia.watch.evidence import StreamRecord, terms_text, watch_evidence
 from isonomia.watch.stream import StreamTally, Sums, Waiting, from_plain, to_plain
 
-__all__ = ["Watch"]
-
 Floats = NDArray[np.float64]
 
 STATE_FORMAT = 4

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from isonomia.audits.rates.intervals import Knowledge, compared
+from isonomia.audits.rates.intervals import Knowledge
 from isonomia.evidence.channels import independent_classes
+from isonomia.evidence.normal_form import compared
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.walk import leaves_of

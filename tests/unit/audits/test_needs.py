@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from isonomia.audits.rates.question import narrowed, read_by
 from isonomia.models import Answer, adapt
 from isonomia.models.parallel import Guarded
-from isonomia.models.wrappers import Cached, Steady
+from isonomia.models.steady import Steady
+from isonomia.models.wrappers import Cached
 from isonomia.populations.protocol import Wanted
 
 KNOWN = ("id", "age", "income", "sex")

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 import isonomia as iso
-from isonomia.audits.rates.intervals import Knowledge, compared
+from isonomia.audits.rates.intervals import Knowledge
 from isonomia.errors import DataError, SpecError, UsageError
+from isonomia.evidence.normal_form import compared
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.spec.text import to_text
 from isonomia.spec.walk import leaves_of

@@ -9,8 +9,8 @@ import isonomia as iso
 from isonomia.errors import ChangingModelError, ModelError, UnreliableModelError
 from isonomia.models import Answer, adapt, ask
 from isonomia.models.checked import AnswerChange, first_change
-from isonomia.models.steady import FIRST_AGAIN, MAX_AGAIN
-from isonomia.models.wrappers import Cached, Steady, watch
+from isonomia.models.steady import FIRST_AGAIN, MAX_AGAIN, Steady
+from isonomia.models.wrappers import Cached, watch
 from isonomia.populations import Table
 
 

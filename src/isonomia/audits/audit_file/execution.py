@@ -25,14 +25,12 @@ from isonomia.audits.registry import audit_for
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.models.parallel import Guarded, Spread
-from isonomia.models.wrappers import Cached, Steady
+from isonomia.models.steady import Steady
+from isonomia.models.wrappers import Cached
 from isonomia.populations import Census, Sample
 from isonomia.populations.table import Table
 from isonomia.records.store import Known, Store
 from isonomia.records.verdict import Verdict
-
-__all__ = ["INTERRUPTED", "CheckRunner", "Failed", "Outcome", "lanes", "run_in_lanes", "run_in_order"]
-
 
 INTERRUPTED = "interrupted"
 

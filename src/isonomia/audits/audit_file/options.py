@@ -10,8 +10,6 @@ from typing import Any
 from isonomia.audits.protocol import PropertyTable
 from isonomia.errors import UsageError, nearest
 
-__all__ = ["named_property", "of_callable", "options_of", "refuse_key", "refuse_options"]
-
 
 @dataclass(frozen=True, slots=True)
 class Takes:

@@ -38,9 +38,6 @@ from isonomia.records.database import FOLDER
 from isonomia.toml import TomlText, toml_value
 from isonomia.wording import on_one_line, shortened
 
-__all__ = ["Need", "check_allowed", "code_digest", "is_inside", "needs_of", "remember", "with_remembered"]
-
-
 Permission: TypeAlias = OneOf["code", "outside", "pickle"]
 
 

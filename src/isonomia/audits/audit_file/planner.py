@@ -26,8 +26,6 @@ from isonomia.models.wrappers import Cached, watch
 from isonomia.populations import Census, Generator, Sample
 from isonomia.toml import toml_value
 
-__all__ = ["PlannedCheck", "StatedProperty", "Wrapping", "plan_audit", "planned_for", "property_of", "stated_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class StatedProperty:

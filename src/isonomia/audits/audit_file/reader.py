@@ -12,23 +12,6 @@ from isonomia.errors import RecordError, SpecError, UsageError, nearest
 from isonomia.toml import KeyPath, TomlText
 from isonomia.wording import shortened
 
-__all__ = [
-    "DEFAULT",
-    "MODEL",
-    "TOP",
-    "AuditFile",
-    "FileTable",
-    "FolderTexts",
-    "Key",
-    "RecordedTexts",
-    "Texts",
-    "check_keys",
-    "file_text",
-    "read_audit_file",
-    "recorded_audit_file",
-    "sections",
-]
-
 DEFAULT = "default"
 """The name of the model and the population that have no name of their own."""
 

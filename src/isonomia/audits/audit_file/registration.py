@@ -22,8 +22,6 @@ from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import EvidenceFile
 from isonomia.records.strict_json import canonical, read_strictly
 
-__all__ = ["hash_of", "read_registration", "registration_of", "unlike"]
-
 FORMAT, VERSION = "isonomia registration", 1
 
 _PARTS = {"format", "version", "time", "file", "text", "files", "seed", "properties", "hash"}

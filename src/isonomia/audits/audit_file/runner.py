@@ -28,8 +28,6 @@ from isonomia.populations.protocol import Directable
 from isonomia.records.store import RunRecord, Store
 from isonomia.records.verdict import Verdict
 
-__all__ = ["EarlierLooks", "Started", "begin_run", "complete", "cut_off", "resume_run", "run_checks", "unfinished"]
-
 
 def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> None:
     """Refuse a model or a population that has changed since a check of the run looked at it."""

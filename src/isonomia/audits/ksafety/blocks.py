@@ -32,8 +32,6 @@ from isonomia.errors import ModelError, Place, SpecError, UsageError
 from isonomia.populations.domains import Function
 from isonomia.spec.nomos.tree import CONSTANTS, FunctionCall, Name, PythonBlock, ScalarLiteral
 
-__all__ = ["MAX_THREADS", "run_block"]
-
 BLOCK_FILE = "<block>"
 """The file name of a block, for Python."""
 

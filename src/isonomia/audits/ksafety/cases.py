@@ -35,21 +35,6 @@ from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var, calls_in, names_in
 
-__all__ = [
-    "Cases",
-    "Judgement",
-    "JudgesCases",
-    "PreparedCases",
-    "Runner",
-    "all_cases",
-    "draw_choices",
-    "every_choice",
-    "joined_cases",
-    "prepare",
-    "prepare_known",
-    "prepared_cases",
-]
-
 CHUNK = 2**17
 """The most cases held in memory together while they are listed."""
 

@@ -35,8 +35,6 @@ from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
 from isonomia.wording import plural
 
-__all__ = ["check_safety", "recheck"]
-
 MAX_CASES = 2_000_000
 """How many cases are all tried where no budget is given."""
 

@@ -10,8 +10,6 @@ from typing import Literal as OneOf
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SEEDS", "Booleans", "ChoiceKind", "Choices", "GivenChoices", "OpenChoiceError", "RandomChoices"]
-
 Booleans = NDArray[np.bool_]
 
 Floats = NDArray[np.float64]

@@ -35,8 +35,6 @@ from isonomia.spec.nomos.tree import (
 )
 from isonomia.spec.walk import rebuilt
 
-__all__ = ["CompiledSpec", "check_meaning", "compile_spec"]
-
 _Phase: TypeAlias = OneOf["early", "late", "circular"]
 """Before the model is queried, after it, or neither: a random choice that depends on the model's answer."""
 

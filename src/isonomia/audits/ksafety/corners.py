@@ -41,8 +41,6 @@ from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain
 from isonomia.wording import plural
 
-__all__ = ["CODED_BATCH", "MAX_CORNERS", "Corners", "budget_left", "max_corners", "try_corners", "with_corners"]
-
 MAX_CORNERS = 64
 """How many corners are tried, and so the most violations that are not random cases."""
 

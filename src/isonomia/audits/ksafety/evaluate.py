@@ -32,26 +32,6 @@ from isonomia.spec.nomos.tree import (
     Update,
 )
 
-__all__ = [
-    "LONGEST_TEXT",
-    "Answers",
-    "Evaluation",
-    "Value",
-    "arithmetic",
-    "compare",
-    "constant_column",
-    "either",
-    "evaluate",
-    "is_column",
-    "joined_truths",
-    "missing",
-    "present_record",
-    "read_feature",
-    "same_values",
-    "tested",
-    "write_feature",
-]
-
 Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any] | None]
 """The model's answers for some records, and why there is no answer, for each record without one."""
 

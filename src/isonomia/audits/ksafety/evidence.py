@@ -37,24 +37,6 @@ from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Binary, Ensures, Name
 from isonomia.spec.tree import Column, Comparison, Constant, Formula, Junction, Leaf, Mean, Rate
 
-__all__ = [
-    "PAIRS",
-    "Cells",
-    "NoiseClaim",
-    "RateEvidence",
-    "RateState",
-    "Share",
-    "Tally",
-    "beyond_noise",
-    "compared_share",
-    "complete_share",
-    "drawn_share",
-    "noise_claim",
-    "noise_shares",
-    "rate_evidence",
-    "weight_of",
-]
-
 Booleans = NDArray[np.bool_]
 
 Cells: TypeAlias = tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]

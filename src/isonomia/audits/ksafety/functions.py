@@ -28,9 +28,6 @@ from isonomia.populations.domains.protocol import Function
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import Binary, Expression, FeatureRead, FunctionCall, Name, ScalarLiteral, Unary, Update
 
-__all__ = ["BUILT_IN", "RANDOM", "call_function", "draw_only", "objects_column"]
-
-
 BUILT_IN: Mapping[str, int] = {
     "getFeat": 2,
     "setFeat": 3,

@@ -38,8 +38,6 @@ from isonomia.spec.nomos import CodeBlock, Spec, read_block
 from isonomia.spec.nomos.tree import MODEL_CALLS, FunctionCall, Var, calls_in
 from isonomia.spec.safety import Safety
 
-__all__ = ["domain_named", "ignored_functions", "is_domain", "offered_functions", "with_inputs"]
-
 WORDS = ("domain", "inputs", "labels", "groups", "orders", "functions")
 """The keys that an entry may have."""
 

@@ -22,8 +22,6 @@ from isonomia.populations.domains.tables import TableRecords
 from isonomia.records.violations import Columns, ViolationSet, storable
 from isonomia.spec.nomos.text import expression_text
 
-__all__ = ["KindCount", "difference", "output_value", "violation_columns"]
-
 MAX_KINDS = 48
 """The most kinds that are told apart by their outputs."""
 

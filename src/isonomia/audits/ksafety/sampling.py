@@ -37,8 +37,6 @@ from isonomia.models.meter import current_meter
 from isonomia.populations.domains import Domain
 from isonomia.records.verdict import Expression
 
-__all__ = ["SampledCases", "draw_cases", "draw_each_row"]
-
 SEARCH = 100_000
 """After this many draws without an accepted case, a precondition counts as unsatisfiable."""
 

@@ -45,8 +45,6 @@ from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
 from isonomia.spec.safety import Safety
 
-__all__ = ["INTERRUPTED", "FreshInputs", "Inputs", "Setup", "worth_drawing"]
-
 INTERRUPTED = "interrupted"
 """Why a check stopped that was ended with Ctrl-C."""
 

@@ -22,8 +22,6 @@ from isonomia.audits.ksafety.violations import Violation
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import BudgetSpentError, current_meter
 
-__all__ = ["SHRUNK", "shrink_all"]
-
 SHRUNK = 5
 """How many violations are shrunk."""
 

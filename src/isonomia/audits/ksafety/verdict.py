@@ -19,8 +19,6 @@ from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import Ensures, Var, calls_in
 from isonomia.wording import chance, plural
 
-__all__ = ["SafetyOutcome", "verdict_of"]
-
 AUDIT = "k-safety"
 """The name of this audit in the details of a verdict."""
 

@@ -24,8 +24,6 @@ from isonomia.records.display.words import quantity_finding, telling
 from isonomia.records.verdict import Verdict
 from isonomia.wording import plural, value_text
 
-__all__ = ["REPAIR", "VIEW"]
-
 _MEANINGS = {
     "holds": "The model keeps the claim: cases that violate it are as rare as required.",
     "violated": "The model violates the claim: more cases violate it than are allowed.",

@@ -26,20 +26,6 @@ from isonomia.populations.domains import Domain
 from isonomia.records.violations import ViolationSet
 from isonomia.spec.nomos.text import expression_text
 
-__all__ = [
-    "KEPT",
-    "SHOWN",
-    "DistinctCount",
-    "Violation",
-    "ViolationSummary",
-    "Violations",
-    "digests",
-    "first_of_each",
-    "is_proof",
-    "show",
-    "show_violations",
-]
-
 MAX_DISTINCT = 2**22
 """How many distinct violations are counted: 64 MiB."""
 

@@ -44,8 +44,6 @@ from isonomia.models.steady import MAX_AGAIN, Handed, Steady
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
 
-__all__ = ["BegunCases", "CaseWorkers", "FreshDraw", "JudgedCases", "SpreadState", "ToldCases"]
-
 DRAWN = 4
 """How many draws of fresh inputs a worker keeps; others are drawn again, and come out the same."""
 

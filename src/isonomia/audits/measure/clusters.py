@@ -16,8 +16,6 @@ from isonomia.evidence.clusters import ClusterBatch
 from isonomia.populations.finite import Clustering
 from isonomia.records.group_table import Estimate
 
-__all__ = ["KeptRows", "cluster_intervals"]
-
 Floats = NDArray[np.float64]
 Shares = Callable[[NDArray[np.int64]], Mapping[str, tuple[Floats, Floats]]]
 

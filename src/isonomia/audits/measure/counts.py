@@ -20,8 +20,6 @@ from isonomia.populations.table import Table
 from isonomia.spec.columns import kind_of, missing, plain
 from isonomia.wording import first_few, listed
 
-__all__ = ["BINS", "Attributes", "Event", "GroupCounts", "MeanCounts", "numbers_in"]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 

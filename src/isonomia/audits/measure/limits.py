@@ -31,8 +31,6 @@ from isonomia.evidence.confidence_sequences import anytime_interval, mean_ends, 
 from isonomia.evidence.looks import LookPlan, planned_report
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 
-__all__ = ["GroupLimits", "RatioEnds"]
-
 Floats = NDArray[np.float64]
 Ends = tuple[float, float]
 RatioEnds = tuple[float | None, float | None, float | None]

@@ -26,8 +26,6 @@ from isonomia.populations.table import check_known
 from isonomia.records.group_table import GroupTable
 from isonomia.version import __version__
 
-__all__ = ["SMALL", "measure"]
-
 SMALL = 0.02
 """Groups below this share of all are flagged: United States employment rules allow leaving them out."""
 

@@ -23,8 +23,6 @@ from isonomia.populations.files import Rows
 from isonomia.populations.streaming import AT_ONCE, LongTable
 from isonomia.populations.table import Table, check_known
 
-__all__ = ["MeasuredColumns", "OnePass", "columns_for"]
-
 PREDICTION, SCORE = "prediction", "score"
 """The names of a model's answers, as in a property."""
 

@@ -19,8 +19,6 @@ from isonomia.populations.table import Table
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, ScoreBin, word_of
 from isonomia.wording import first_few, listed, plural
 
-__all__ = ["assumptions", "remarks", "rows_of"]
-
 Floats = NDArray[np.float64]
 
 LOOKS_UNKNOWN = frozenset(

@@ -24,8 +24,6 @@ from isonomia.executors import Pool
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 
-__all__ = ["PrincipalCensus", "count_census", "in_order", "nobody_with"]
-
 KEY = "everybody"
 """The journal key of the counts of everybody."""
 

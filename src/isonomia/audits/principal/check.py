@@ -35,8 +35,6 @@ from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.principal import PrincipalFairness
 
-__all__ = ["check_principal"]
-
 WIDE = "what could be proved leaves the table open"
 
 PILOTS = 10_000

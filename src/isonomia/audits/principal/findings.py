@@ -33,21 +33,6 @@ from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas
 from isonomia.evidence.strata.worlds import Observed
 from isonomia.records.verdict import Expression
 
-__all__ = [
-    "Finding",
-    "SubgroupWealth",
-    "answer_of",
-    "coded",
-    "direction",
-    "effect_name",
-    "find",
-    "first_effect",
-    "from_table",
-    "largest_effect",
-    "subgroup",
-]
-
-
 Floats = NDArray[np.float64]
 
 SHOWN = 4

@@ -42,8 +42,6 @@ from isonomia.populations.worlds.paths import NotExactError, row_values
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.tree import Column, Output, Row, Value
 
-__all__ = ["ProvedTables", "prove_tables"]
-
 Cells: TypeAlias = dict[tuple[int, ...], list[DrawCell]]
 """The draws of one subgroup, by the numbers of their attribute value and their cell."""
 

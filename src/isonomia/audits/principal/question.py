@@ -26,19 +26,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value
 from isonomia.spec.walk import columns_of
 
-__all__ = [
-    "Coding",
-    "Key",
-    "PrincipalQuestion",
-    "ask_about",
-    "coding_of",
-    "labels_for",
-    "need_columns",
-    "refuse_many",
-    "sorted_into",
-    "subgroups_in",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Coding:

@@ -13,8 +13,6 @@ from isonomia.evidence.strata.assumptions import ASSUMPTIONS
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.wording import chance, first_few
 
-__all__ = ["assumptions", "exact_remarks", "sampled_remarks"]
-
 MOST_TOLD = 12
 """How many subgroups are described one by one; the record has them all."""
 

@@ -23,9 +23,6 @@ from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters
 from isonomia.spec.principal import PrincipalFairness
 
-__all__ = ["decisions_by", "remedies", "repaired"]
-
-
 REFUTED = 1e-3
 """The risk of calling true assumptions refuted."""
 

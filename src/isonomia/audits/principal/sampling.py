@@ -31,19 +31,6 @@ from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression
 
-__all__ = [
-    "Counts",
-    "PooledWealth",
-    "PrincipalSampling",
-    "PrincipalState",
-    "check_table",
-    "count",
-    "named",
-    "pooled",
-    "weights_of",
-]
-
-
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 

@@ -18,8 +18,6 @@ from isonomia.records.display.words import compared_finding, quantity_finding
 from isonomia.records.verdict import Verdict
 from isonomia.wording import plural
 
-__all__ = ["VIEW"]
-
 _MEANINGS = {
     "holds": "In every subgroup the difference in treatment is inside the margin.",
     "violated": "In at least one subgroup, people who should be treated alike are treated differently.",

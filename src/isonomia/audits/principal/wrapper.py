@@ -23,8 +23,6 @@ from isonomia.populations.columns import column_from
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 
-__all__ = ["PrincipalRepair"]
-
 _PARAMETERS = (
     "estimator",
     "attribute",

@@ -17,13 +17,13 @@ from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.pieces import Counter, by_workers
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.groups import group_records
-from isonomia.audits.rates.intervals import compared
 from isonomia.audits.rates.question import Asked, Question, census_of, in_all, narrowed
 from isonomia.engine.journal import Blank, Entry, Journal, exact_fraction
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
+from isonomia.evidence.normal_form import compared
 from isonomia.executors import Pool
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, people
@@ -34,9 +34,6 @@ from isonomia.spec.evaluate import Batch
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version
 from isonomia.spec.walk import leaves_of
-
-__all__ = ["CensusCounts", "batch_size", "count_census", "exact_groups"]
-
 
 AT_ONCE = 2**18
 """People, or pairs, in one batch."""

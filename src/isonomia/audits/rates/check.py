@@ -24,7 +24,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusCounts, count_census, exact_groups
 from isonomia.audits.rates.clusters import ClusterSampling
 from isonomia.audits.rates.groups import group_records
-from isonomia.audits.rates.intervals import agreeing, compared
+from isonomia.audits.rates.intervals import agreeing
 from isonomia.audits.rates.looks import next_table, rows_each
 from isonomia.audits.rates.programs import Proof, prove
 from isonomia.audits.rates.question import (
@@ -46,6 +46,7 @@ from isonomia.errors import DataError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
+from isonomia.evidence.normal_form import compared
 from isonomia.evidence.region import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
@@ -58,9 +59,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value
 from isonomia.spec.walk import nodes
 from isonomia.wording import first_few
-
-__all__ = ["check_rates", "never_happened"]
-
 
 AnyWork: TypeAlias = RatesSampling[Any] | ClusterSampling
 

@@ -34,8 +34,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Quantity
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["ClusterSampling", "cluster_schedule", "cluster_work"]
-
 GROWTH = 1.03
 """Each batch makes the number of clusters this many times as large. Stakes are chosen once for a batch, and each batch
 takes time; smaller ones save about one cluster in a hundred."""

@@ -48,8 +48,6 @@ from isonomia.spec.tree import (
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
 from isonomia.wording import first_few
 
-__all__ = ["Promises", "Reader", "batch_of", "groups_apart", "indexed_columns", "need_streams", "refuse_known_outside"]
-
 Booleans = NDArray[np.bool_]
 
 

@@ -45,17 +45,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import leaves_of, links_of, rebuilt
 
-__all__ = [
-    "FamilyTests",
-    "GroupClaim",
-    "conjunction",
-    "family_for",
-    "group_records",
-    "groups_of",
-    "region_answers",
-    "verifair_answers",
-]
-
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
 

@@ -39,8 +39,6 @@ from isonomia.spec.tree import (
 from isonomia.spec.walk import leaves_of, nodes
 from isonomia.wording import number
 
-__all__ = ["Knowledge", "agreeing", "closing_in", "compared", "inversions_for", "over_box"]
-
 MANY = 12
 """With this many leaves or more, their intervals come from the region, which is quicker and wider. With more quantities
 to invert than this, the ends of their intervals are not sharpened. Changes width and cost only."""

@@ -27,8 +27,6 @@ from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Formula, Leaf, Mean, Other, Quantity
 
-__all__ = ["LookKnowledge", "NoLookError", "looks_of", "next_table", "no_look_remark", "people_at_once", "schedule_of"]
-
 MEAN_BATCHES = 128
 """The batches of a check about a mean: the stakes for each depend on those before it. Changes power and cost only."""
 

@@ -21,8 +21,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Constant, Leaf, Mean, Rate, Row, Value
 from isonomia.spec.walk import leaves_of
 
-__all__ = ["RatesPlan", "plan_rates"]
-
 
 @dataclass(frozen=True, slots=True)
 class RatesPlan:

@@ -46,8 +46,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Formula, Leaf, Mean, Quantity
 from isonomia.spec.walk import leaves_of, versions_of
 
-__all__ = ["Proof", "prove"]
-
 NARROW = 1e-7
 """A width that would take 10^14 draws to reach. Where a proof is this narrow, nobody is drawn."""
 

@@ -52,21 +52,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import Node, check_names, columns_of, leaves_of, nodes, outputs_of, versions_of
 
-__all__ = [
-    "Asked",
-    "Question",
-    "ask_about",
-    "narrowed",
-    "need_people",
-    "need_ranges",
-    "predicted_values",
-    "read_by",
-    "refuse_absent_values",
-    "refuse_class",
-    "refuse_classes",
-    "refuse_never_given",
-]
-
 
 class Ordered(Protocol):
     """A table or a population that knows which order was declared for a column of categories."""

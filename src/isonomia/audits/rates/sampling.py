@@ -23,8 +23,8 @@ from isonomia.audits.rates.counting import (
     refuse_known_outside,
 )
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
-from isonomia.audits.rates.intervals import Knowledge, closing_in, compared, inversions_for
-from isonomia.audits.rates.looks import LookKnowledge, NoLookError, looks_of, no_look_remark, rows_each, schedule_of
+from isonomia.audits.rates.intervals import Knowledge, closing_in, inversions_for
+from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark, rows_each, schedule_of
 from isonomia.audits.rates.question import Question, census_of, countable, need_ranges
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
@@ -35,7 +35,8 @@ from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.inversion import Inversion
-from isonomia.evidence.looks import LookEvidence, LookState
+from isonomia.evidence.looks import LookEvidence, LookState, NoLookError
+from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import best_shares
 from isonomia.evidence.polynomials import Polynomial, value_at
 from isonomia.evidence.protocol import Evidence, Tallies
@@ -50,8 +51,6 @@ from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity, Rate
 from isonomia.spec.walk import outputs_of
-
-__all__ = ["UNLIMITED", "Prepared", "RatesSampling", "SamplingState", "prepare"]
 
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
 

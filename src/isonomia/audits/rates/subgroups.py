@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asker
 from isonomia.audits.check import checked_population, checked_property
 from isonomia.audits.rates.census import census_batches
-from isonomia.audits.rates.intervals import compared
 from isonomia.audits.rates.question import Asked, Question, refuse_classes
 from isonomia.engine.budget import Budget
 from isonomia.errors import SpecError, UsageError, nearest
@@ -27,6 +26,7 @@ from isonomia.evidence.binomial import half_space_p_values, lower_limit, upper_l
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, hypothesis_of
 from isonomia.evidence.intervals import Interval, enclose
 from isonomia.evidence.multiple import benjamini_yekutieli
+from isonomia.evidence.normal_form import compared
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters

@@ -6,8 +6,6 @@ from isonomia.errors import IsonomiaError
 from isonomia.records.display.view import RATES, View
 from isonomia.records.verdict import Verdict
 
-__all__ = ["VIEW"]
-
 _LONGEST = 5_000
 """The longest formula that is explained, in characters; nobody reads the explanation of a longer one."""
 

@@ -37,8 +37,6 @@ from isonomia.populations.table import Table
 from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
 
-__all__ = ["Augmentation", "augment"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Augmentation:

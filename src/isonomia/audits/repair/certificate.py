@@ -34,8 +34,6 @@ from isonomia.spec.nomos.tree import Binary, FunctionCall, Name
 from isonomia.spec.safety import Safety
 from isonomia.wording import listed, number, plural
 
-__all__ = ["Certificate", "Counts", "RepairClaim", "lost_limits", "share_limits"]
-
 SPARE = 16
 """Where cases can be drawn without end, this many times as many as would do without a violation: then a model whose
 violations are half as frequent as allowed is nearly always certified."""

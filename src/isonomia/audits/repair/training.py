@@ -30,19 +30,6 @@ from isonomia.populations.table import Table, joined, replaced
 from isonomia.spec.safety import Safety
 from isonomia.wording import first_few, plural, shortened
 
-__all__ = [
-    "AUDIT",
-    "SEARCH",
-    "RepairRound",
-    "Rule",
-    "Training",
-    "called",
-    "counting",
-    "judged",
-    "related_records",
-    "with_repeats",
-]
-
 Rule = Callable[[Any, Any, NDArray[Any]], Sequence[Any]]
 """Labels of changed rows: from the related rows, the changed rows, and the model's answers about the related ones."""
 

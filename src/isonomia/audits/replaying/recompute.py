@@ -29,19 +29,6 @@ from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 from isonomia.wording import visible
 
-__all__ = [
-    "ROUNDING",
-    "Rebuilt",
-    "Recomputed",
-    "attempt",
-    "closings",
-    "compared",
-    "plain_verdict",
-    "rebuilt",
-    "recomputed",
-    "stand_in",
-]
-
 TIME_LIMIT = 120.0
 """Seconds that computing one property of a record may take by default: most take some milliseconds."""
 

@@ -28,8 +28,6 @@ from isonomia.records.compare import ValueDifference
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.records.verdict import Verdict
 
-__all__ = ["CounterexampleRecheck", "Rerun", "opened_models", "recheck", "rerun"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rerun:

@@ -31,8 +31,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.walk import columns_of, outputs_of
 from isonomia.wording import plural
 
-__all__ = ["refused_applicants"]
-
 REASONS = 4
 """More than four reasons are not likely to help (comment 9(b)(2)-1 of Regulation B)."""
 

@@ -36,8 +36,6 @@ from isonomia.records.verdict import Expression, Verdict
 from isonomia.records.violations import Columns, ViolationSet
 from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["check_responsiveness"]
-
 
 def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Verdict:
     """Check responsiveness."""

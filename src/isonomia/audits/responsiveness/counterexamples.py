@@ -22,8 +22,6 @@ from isonomia.populations.columns import plain_value
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.violations import Columns
 
-__all__ = ["FURTHER_DRAWS", "counterexamples", "deciding_points", "nearest_points", "recheck"]
-
 Indices = NDArray[np.intp]
 
 _PEOPLE, _POINTS = 100, 3

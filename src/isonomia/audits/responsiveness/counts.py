@@ -18,8 +18,6 @@ from isonomia.evidence.confidence_sequences import (
 from isonomia.evidence.multiple import e_bh, holm
 from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["DecisionRule", "PersonCounts"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -27,17 +27,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Value
 from isonomia.wording import chance, plural
 
-__all__ = [
-    "TARGET_UNKNOWN",
-    "assumptions",
-    "claim_of",
-    "details_of",
-    "refuse_hopeless",
-    "remarks",
-    "target_doubt",
-    "why_stopped",
-]
-
 TARGET_UNKNOWN = "no point that was checked has the target, which may be misspelt"
 _MODEL_BATCH = 10_000
 """How many people are put to the model together."""

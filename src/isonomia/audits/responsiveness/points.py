@@ -20,8 +20,6 @@ from isonomia.spec.responsiveness import OWN, OWN_SCORE
 from isonomia.spec.tree import Row
 from isonomia.spec.walk import columns_of, outputs_of
 
-__all__ = ["TargetTest", "changes_of", "own_answers", "profiles"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 

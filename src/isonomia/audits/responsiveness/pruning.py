@@ -11,8 +11,6 @@ from isonomia.audits.responsiveness.points import TargetTest
 from isonomia.interventions import Points, ReachableSets
 from isonomia.interventions.blocks import Boxes, FeatureBlock, blocks_of
 
-__all__ = ["joined", "pruned", "single_changes"]
-
 Floats = NDArray[np.float64]
 
 _VALUES = 16

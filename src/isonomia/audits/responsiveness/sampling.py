@@ -32,8 +32,6 @@ from isonomia.models.wrappers import watch_on
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
 
-__all__ = ["PointSampler", "sample_people"]
-
 Indices: TypeAlias = NDArray[np.intp]
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -38,8 +38,6 @@ from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
 from isonomia.spec.tree import Row
 from isonomia.spec.walk import columns_of, nodes, outputs_of
 
-__all__ = ["Members", "ResponsivenessSetup", "check_property", "packed", "recalled_or_measured", "table_of", "unpacked"]
-
 Value = TypeVar("Value")
 
 

@@ -21,8 +21,6 @@ from isonomia.records.display.words import compared_finding
 from isonomia.records.verdict import Verdict
 from isonomia.wording import brief, change, excerpt, plural, value_text, visible
 
-__all__ = ["VIEW", "people_in_words", "people_kinds"]
-
 _MEANINGS = {
     "holds": "The claim is true for everybody it is about.",
     "violated": "The claim is not true for everybody: it fails for some people.",

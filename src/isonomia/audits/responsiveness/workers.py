@@ -29,8 +29,6 @@ from isonomia.models.protocol import Model
 from isonomia.models.steady import MAX_AGAIN, Handed, Steady
 from isonomia.models.wrappers import watch_on
 
-__all__ = ["DrawnPortion", "PointWorkers", "enumerate_by_workers"]
-
 Indices: TypeAlias = NDArray[np.intp]
 Floats: TypeAlias = NDArray[np.float64]
 

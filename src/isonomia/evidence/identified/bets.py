@@ -36,17 +36,6 @@ from isonomia.evidence.bets import Wealth
 from isonomia.evidence.identified.identified_set import IdentifiedSet
 from isonomia.evidence.identified.projection import solve
 
-__all__ = [
-    "CellBet",
-    "begin",
-    "best_cell_bet",
-    "certified_distance",
-    "growth_rate",
-    "log_factor",
-    "payoff_bound",
-    "step",
-]
-
 Floats = NDArray[np.float64]
 
 MAX_FACTOR = 1e300

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 
-__all__ = ["IdentifiedSet"]
-
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 Integers = NDArray[np.intp]

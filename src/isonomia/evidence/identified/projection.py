@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.identified.identified_set import IdentifiedSet
 
-__all__ = ["solve"]
-
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 

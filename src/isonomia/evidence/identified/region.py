@@ -24,8 +24,6 @@ from isonomia.evidence.identified.bets import CellBet, best_cell_bet, growth_rat
 from isonomia.evidence.identified.identified_set import IdentifiedSet
 from isonomia.evidence.protocol import check_delta
 
-__all__ = ["CellRegion", "Refuted", "functional_interval"]
-
 Floats = NDArray[np.float64]
 
 MARGIN = 1e-6

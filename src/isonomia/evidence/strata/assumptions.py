@@ -27,8 +27,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Mean, Quantity, Rate, Row
 from isonomia.spec.walk import check_names, leaves_of
 
-__all__ = ["ASSUMPTIONS", "LinearAssumption", "assume", "assumption_rows"]
-
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 

@@ -20,18 +20,6 @@ from isonomia.evidence.strata.effects import (
 from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas, LinearProgram, Optimal, Solution, solve
 from isonomia.evidence.strata.worlds import Observed, observation
 
-__all__ = [
-    "NEGLIGIBLE",
-    "Bounds",
-    "Contradiction",
-    "EmptyStratum",
-    "FairWorld",
-    "effect_bounds",
-    "fair_world",
-    "normalised_bounds",
-    "stratum_bounds",
-]
-
 Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-9

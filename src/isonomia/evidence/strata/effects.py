@@ -13,20 +13,6 @@ from numpy.typing import NDArray
 from isonomia.errors import UsageError
 from isonomia.evidence.strata.worlds import TableShape, world_predictions, worlds
 
-__all__ = [
-    "Definition",
-    "PrincipalEffect",
-    "Stratum",
-    "definition_effects",
-    "effect_row",
-    "effect_rows",
-    "everyone",
-    "fairness_rows",
-    "outcome_under",
-    "stratum_row",
-    "unaffected",
-]
-
 Floats = NDArray[np.float64]
 
 Definition: TypeAlias = Literal[1, 2, 3, 4]

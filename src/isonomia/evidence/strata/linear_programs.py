@@ -24,17 +24,6 @@ from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
 
-__all__ = [
-    "TOLERANCE",
-    "Farkas",
-    "LinearProgram",
-    "Optimal",
-    "Solution",
-    "certify_infeasible",
-    "certify_optimal",
-    "solve",
-]
-
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9

@@ -22,8 +22,6 @@ from isonomia.evidence.strata.effects import Definition, fairness_rows
 from isonomia.evidence.strata.linear_programs import Farkas, LinearProgram, Optimal, Solution, solve
 from isonomia.evidence.strata.worlds import Observed, TableShape, observation
 
-__all__ = ["OBJECTIVES", "AdjustedTable", "Objective", "Repair", "adjust_outcomes", "outcome_deviation", "repair"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Move: TypeAlias = tuple[int, int, int]

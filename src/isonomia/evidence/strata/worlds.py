@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import DataError, UsageError
 
-__all__ = ["Observed", "TableShape", "checked_tables", "observation", "tally", "world_predictions", "worlds"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Array = TypeVar("Array", bound=NDArray[Any])

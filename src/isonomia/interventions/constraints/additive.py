@@ -27,8 +27,6 @@ from isonomia.interventions.constraints.base import (
     satisfied,
 )
 
-__all__ = ["AdditiveLinkage"]
-
 
 @dataclass(frozen=True, slots=True)
 class AdditiveLinkage:

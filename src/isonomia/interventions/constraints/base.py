@@ -18,35 +18,6 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError, nearest
 
-__all__ = [
-    "TOLERANCE",
-    "ActionScope",
-    "Bools",
-    "Box",
-    "Codes",
-    "Constraint",
-    "Floats",
-    "Form",
-    "FormRow",
-    "Interval",
-    "Levels",
-    "Moves",
-    "Sense",
-    "Way",
-    "attainable",
-    "check_number",
-    "check_one_of",
-    "check_truth",
-    "coded_value",
-    "limits",
-    "monotone",
-    "names_of",
-    "numbers_of",
-    "one_of_boxes",
-    "satisfied",
-]
-
-
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Interval: TypeAlias = tuple[float, float]

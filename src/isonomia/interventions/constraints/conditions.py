@@ -20,8 +20,6 @@ from isonomia.interventions.constraints.base import (
     coded_value,
 )
 
-__all__ = ["Condition", "check_conditions"]
-
 Relation: TypeAlias = Literal["==", "!=", ">=", "<=", ">", "<", "in"]
 _RELATIONS = ("==", "!=", ">=", "<=", ">", "<", "in")
 

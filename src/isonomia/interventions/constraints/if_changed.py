@@ -20,8 +20,6 @@ from isonomia.interventions.constraints.base import (
 )
 from isonomia.interventions.constraints.conditions import Condition, check_conditions
 
-__all__ = ["IfChanged"]
-
 
 @dataclass(frozen=True, slots=True)
 class IfChanged:

@@ -10,8 +10,6 @@ import numpy as np
 from isonomia.interventions.constraints.base import ActionScope, Bools, Box, Floats, Form, Levels, Moves, one_of_boxes
 from isonomia.interventions.constraints.conditions import Condition, check_conditions
 
-__all__ = ["IfThen"]
-
 
 @dataclass(frozen=True, slots=True)
 class IfThen:

@@ -26,8 +26,6 @@ from isonomia.interventions.constraints.base import (
     satisfied,
 )
 
-__all__ = ["Linear"]
-
 
 @dataclass(frozen=True, slots=True)
 class Linear:

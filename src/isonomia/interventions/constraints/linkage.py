@@ -25,8 +25,6 @@ from isonomia.interventions.constraints.base import (
     numbers_of,
 )
 
-__all__ = ["Linkage"]
-
 
 @dataclass(frozen=True, slots=True)
 class Linkage:

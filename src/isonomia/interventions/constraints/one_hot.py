@@ -22,8 +22,6 @@ from isonomia.interventions.constraints.base import (
     names_of,
 )
 
-__all__ = ["OneHot"]
-
 
 @dataclass(frozen=True, slots=True)
 class OneHot:

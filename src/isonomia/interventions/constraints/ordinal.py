@@ -23,8 +23,6 @@ from isonomia.interventions.constraints.base import (
     names_of,
 )
 
-__all__ = ["Ordinal"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ordinal:

@@ -15,8 +15,6 @@ from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.walk import columns_of, outputs_of, versions_of
 
-__all__ = ["Predicate"]
-
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 

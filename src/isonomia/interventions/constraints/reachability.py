@@ -21,8 +21,6 @@ from isonomia.interventions.constraints.base import (
     names_of,
 )
 
-__all__ = ["Reachability"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reachability:

@@ -24,8 +24,6 @@ from isonomia.interventions.constraints.base import (
 )
 from isonomia.interventions.constraints.conditions import Condition
 
-__all__ = ["MutabilitySwitch"]
-
 
 @dataclass(frozen=True, slots=True)
 class MutabilitySwitch:

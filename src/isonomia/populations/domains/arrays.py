@@ -23,20 +23,6 @@ from isonomia.populations.columns import column_from, distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.table import Table, batch_table
 
-__all__ = [
-    "ArrayDomain",
-    "ArrayRecords",
-    "InputPool",
-    "Limits",
-    "Step",
-    "Values",
-    "compute",
-    "labels_from",
-    "limits_of",
-    "packed",
-    "unpacked",
-]
-
 Values: TypeAlias = "NDArray[Any] | list[NDArray[Any]]"
 """A batch of arrays: one array if all have the same shape, otherwise a list."""
 

@@ -15,8 +15,6 @@ from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains.arrays import ArrayRecords, Step, Values
 from isonomia.populations.domains.protocol import Function
 
-__all__ = ["Change", "Parameter", "each_distinct", "functions_of", "own_changes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

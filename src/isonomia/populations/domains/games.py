@@ -25,8 +25,6 @@ from isonomia.populations.table import Table, batch_table
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
-__all__ = ["Ending", "Environment", "Game", "Games", "State", "StateChange", "VectorEnvironment", "make_environment"]
-
 State: TypeAlias = Mapping[str, Any]
 """A state: its numbers by name."""
 

@@ -19,8 +19,6 @@ from isonomia.populations.domains.arrays import ArrayDomain, InputPool, Limits, 
 from isonomia.populations.domains.changes import Change, Parameter, each_distinct, functions_of, own_changes
 from isonomia.populations.domains.protocol import Marked
 
-__all__ = ["Images"]
-
 SPREAD = 0.1
 """The default standard deviation of noise, as a share of the range of the pixels."""
 

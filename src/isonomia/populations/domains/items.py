@@ -15,8 +15,6 @@ from isonomia.populations.domains.arrays import packed, unpacked
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.table import Table, batch_table, described
 
-__all__ = ["ItemRecords", "Items"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemRecords:

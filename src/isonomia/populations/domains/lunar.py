@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from isonomia.errors import UsageError
 from isonomia.populations.domains.games import Ending, State, StateChange, make_environment
 
-__all__ = ["LunarLander"]
-
 CORNERS = 12
 """The number of corners of the surface for which the game draws heights."""
 

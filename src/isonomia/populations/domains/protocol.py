@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from isonomia.errors import UsageError
 from isonomia.populations.table import Table
 
-__all__ = ["Ask", "Domain", "Function", "Kind", "Marked", "Records", "as_function"]
-
 Kind: TypeAlias = OneOf["record", "number", "text", "truth", "anything"]
 """What a value is, as far as it can be known before anything is computed."""
 

@@ -27,8 +27,6 @@ from isonomia.populations.domains.arrays import (
 from isonomia.populations.domains.changes import Change, Parameter, functions_of, own_changes
 from isonomia.populations.domains.protocol import Function, Marked
 
-__all__ = ["Sounds"]
-
 DECIBELS = 20.0
 """The default signal-to-noise ratio of white noise: a usual level for speech in noise."""
 

@@ -21,8 +21,6 @@ from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
 from isonomia.populations.table import Table, replaced
 
-__all__ = ["Gap", "RowValues", "TableDomain", "TableRecords", "rows_at_ends", "table_domain"]
-
 Booleans = NDArray[np.bool_]
 
 Gap: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]

@@ -20,8 +20,6 @@ from isonomia.populations.domains.protocol import Function, as_function
 from isonomia.populations.domains.tables import Gap, TableDomain, TableRecords
 from isonomia.populations.table import Table, batch_table
 
-__all__ = ["Texts"]
-
 Text = str | None
 
 LABEL = "label"

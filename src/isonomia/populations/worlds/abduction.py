@@ -36,8 +36,6 @@ from isonomia.spec.fairsquare.tree import (
 )
 from isonomia.spec.tree import Do
 
-__all__ = ["abduct", "counterfactual", "not_invertible", "under_interventions"]
-
 Array = NDArray[Any]
 
 TOLERANCE = 1e-6

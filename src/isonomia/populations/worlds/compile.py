@@ -38,15 +38,6 @@ from isonomia.spec.fairsquare.tree import (
     reads_of,
 )
 
-__all__ = [
-    "Block",
-    "compile_block",
-    "compile_condition",
-    "compile_expression",
-    "in_double_precision",
-    "truth_values",
-]
-
 Evaluate: TypeAlias = Callable[[Frame], Any]
 Execute: TypeAlias = Callable[[Frame], None]
 

@@ -21,16 +21,6 @@ from isonomia.spec.parser import parse_condition
 from isonomia.spec.terms import Term
 from isonomia.spec.tree import Row, Value
 
-__all__ = [
-    "condition_of",
-    "identity_of_equations",
-    "intervened",
-    "parents_in",
-    "settings_for",
-    "values_of_variable",
-    "world_of",
-]
-
 
 def world_of(equations: Mapping[str, Any]) -> World:
     """Make a world from equations: texts, functions, and values of :mod:`isonomia.populations.worlds.mechanisms`."""

@@ -16,8 +16,6 @@ from isonomia.populations.columns import column_from
 from isonomia.populations.worlds.run import Frame, Intervals
 from isonomia.spec.tree import Value
 
-__all__ = ["Additive", "Categories", "Custom", "Equation", "Mechanism", "Normal", "Uniform", "mechanism_of"]
-
 Array: TypeAlias = NDArray[Any]
 
 

@@ -58,8 +58,6 @@ from isonomia.spec.tree import (
     Version,
 )
 
-__all__ = ["NotExactError", "PathFinder", "ProgramPath", "row_values"]
-
 Value: TypeAlias = LinearForm | bool | str
 Variables: TypeAlias = Mapping[str, Value]
 Way: TypeAlias = tuple[Value, DrawCell]

@@ -20,18 +20,6 @@ from scipy.special import ndtr, ndtri
 from isonomia.errors import DataError
 from isonomia.spec.fairsquare.tree import Site
 
-__all__ = [
-    "EVERYTHING",
-    "UNIFORM",
-    "Frame",
-    "Intervals",
-    "Run",
-    "StepTable",
-    "StoredNoise",
-    "normal_between",
-    "normal_mass",
-]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 

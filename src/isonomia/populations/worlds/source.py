@@ -55,8 +55,6 @@ from isonomia.spec.tree import (
 )
 from isonomia.spec.walk import columns_of
 
-__all__ = ["Direction", "WorldSource", "direction_for", "stream_remarks", "streams_for"]
-
 RARE = 0.1
 """Below this probability a group is drawn directly. Above it, one draw that serves every group is cheaper."""
 

@@ -51,8 +51,6 @@ from isonomia.spec.fairsquare.tree import (
 )
 from isonomia.spec.tree import AsIf, Do, Literal, Setting, Version
 
-__all__ = ["TensorSource", "refuse_mediators"]
-
 Tensor: TypeAlias = Any
 """A torch tensor, or one number or truth value for everybody."""
 

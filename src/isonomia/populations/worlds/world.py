@@ -18,16 +18,6 @@ from isonomia.populations.worlds.run import Frame, Intervals, Run, StoredNoise
 from isonomia.spec.fairsquare.tree import Assign, If, Statement, draws_of
 from isonomia.spec.tree import AsIf, Do, Literal, Setting
 
-__all__ = [
-    "Columns",
-    "Draws",
-    "World",
-    "assignments",
-    "category_error",
-    "check_version",
-    "max_assignments",
-]
-
 Columns = dict[str, NDArray[Any]]
 
 

@@ -25,9 +25,6 @@ from isonomia.records.display.words import (
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import capitalised, excerpt, number, visible
 
-__all__ = ["COLOURS", "as_html", "badge", "gauge_picture", "safe"]
-
-
 _HEIGHT = 18
 _MARGIN = 5
 

@@ -31,8 +31,6 @@ from isonomia.wording import (
     visible,
 )
 
-__all__ = ["as_text", "counterexample_lines", "failure_text", "headline"]
-
 WIDTH = 92
 """The longest line of a failure; with the prefix of test runners it stays within 100 columns."""
 

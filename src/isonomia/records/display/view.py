@@ -15,27 +15,6 @@ from isonomia.records.display.words import compared_finding, quantities
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import value_text
 
-__all__ = [
-    "NOT_A_PASS",
-    "RATES",
-    "Block",
-    "CounterexampleView",
-    "EffectBounds",
-    "PeopleCounts",
-    "PeopleKind",
-    "Quantities",
-    "Rates",
-    "RecordView",
-    "Sentence",
-    "SubgroupBounds",
-    "Subgroups",
-    "TableBlock",
-    "View",
-    "quantities_and_rates",
-    "register",
-    "view_of",
-]
-
 RATES = "rates"
 """The kind of a verdict whose details name no audit."""
 

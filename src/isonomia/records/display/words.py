@@ -10,36 +10,6 @@ from typing import Literal as OneOf
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import chance, number, plural
 
-__all__ = [
-    "ANSWERS",
-    "ASSUMPTIONS",
-    "SIGNS",
-    "answer_line",
-    "compared",
-    "compared_finding",
-    "cost",
-    "draws",
-    "early",
-    "guarantee",
-    "interval",
-    "level",
-    "levels",
-    "looks",
-    "must_be",
-    "quantities",
-    "quantity_finding",
-    "queries",
-    "risk",
-    "rows",
-    "scale_of",
-    "seed_note",
-    "sent_to_model",
-    "stretch",
-    "telling",
-    "unit",
-    "worst_group",
-]
-
 SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
 
 ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {

@@ -17,8 +17,6 @@ from isonomia.spec.tree import Arithmetic, Column, Compare, Mean, Output, Rate, 
 from isonomia.spec.walk import nodes
 from isonomia.wording import chance
 
-__all__ = ["SealedAudit", "audit_content"]
-
 
 @dataclass(frozen=True, slots=True)
 class SealedAudit:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
 
-__all__ = ["Document", "render"]
-
 
 @dataclass(frozen=True, slots=True)
 class Document:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
 
-__all__ = ["Fact", "Pack", "PackTable"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:

@@ -32,9 +32,6 @@ from isonomia.spec.tree import Column, Compare, Literal, Rate, Row, RowJunction,
 from isonomia.spec.walk import leaves_of
 from isonomia.wording import excerpt, number, visible
 
-__all__ = ["Drawing", "drawings_of", "group_labels", "group_name", "printed", "short"]
-
-
 Kind = OneOf[
     "history", "intervals", "rates", "shares", "kinds", "bounds", "ratios", "reliability", "timeline", "counts"
 ]

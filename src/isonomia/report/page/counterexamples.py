@@ -11,8 +11,6 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.page.limits import PageLimits
 from isonomia.wording import excerpt, value_text, visible
 
-__all__ = ["Case", "ValueCell", "cases_of", "cells_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class FeatureLine:

@@ -17,8 +17,6 @@ from isonomia.report.page.vega import SERIES, chart_specs
 from isonomia.version import __version__
 from isonomia.wording import capitalised, listed
 
-__all__ = ["page_of"]
-
 FOUR_FIFTHS = 0.8
 """The line of the rule of thumb, on charts of impact ratios."""
 

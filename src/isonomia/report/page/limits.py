@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PageLimits", "limits_for"]
-
 _ALL_CASES = 1_500_000
 """Characters of counterexamples on a page, over all its properties."""
 

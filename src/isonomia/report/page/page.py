@@ -36,8 +36,6 @@ from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
 from isonomia.wording import chance, excerpt, first_few, visible
 
-__all__ = ["certainty", "commands", "environment", "odds", "page", "section_of", "write_page"]
-
 
 def write_page(audit: Audit, path: str | PathLike[str]) -> None:
     """Write the report of an audit as one HTML file that needs nothing else.

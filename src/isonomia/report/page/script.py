@@ -19,8 +19,6 @@ from typing import Any
 
 from isonomia.report.files import replacing
 
-__all__ = ["as_data", "bundle", "cached_script", "own_script", "policy", "style", "table_style"]
-
 
 def cached_script(name: str, make: Callable[[], str]) -> str:
     """A script by name: from the user's cache folder if it is intact and the user's own, otherwise made and cached.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-__all__ = ["chart_specs"]
-
 LINE = 48
 """The height of a line of a chart, in pixels; the page gives a chart as many lines as it needs."""
 

@@ -18,8 +18,6 @@ from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.store import HistoryPoint, KeptAlarm, WatchStore
 from isonomia.wording import capitalised, chance, listed, number, plural
 
-__all__ = ["watch_page"]
-
 MAX_CHARTS = 12
 """The most charts of one property, those with an alarm first; the table has every group."""
 

@@ -29,8 +29,6 @@ from isonomia.spec.property import Property
 from isonomia.spec.terms import Term
 from isonomia.spec.tree import Mean, Value
 
-__all__ = ["calibration"]
-
 
 @states_outcome
 @with_known_options

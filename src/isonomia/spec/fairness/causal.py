@@ -28,8 +28,6 @@ from isonomia.spec.property import Property
 from isonomia.spec.terms import Term
 from isonomia.spec.tree import Value
 
-__all__ = ["causal", "counterfactual", "counterfactual_effect", "no_causal_discrimination", "path_specific"]
-
 
 @with_known_options
 def counterfactual(

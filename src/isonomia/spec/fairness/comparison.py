@@ -26,32 +26,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Each, Formula, Junction, Literal, Output, PairCall, Row, Value, Variable
 from isonomia.spec.walk import columns_of, rebuilt
 
-__all__ = [
-    "Group",
-    "GroupLike",
-    "MinRatio",
-    "attributes_of",
-    "both",
-    "claim_for",
-    "compare",
-    "compare_within",
-    "condition_of",
-    "difference_of_means",
-    "favourable_event",
-    "for_each_group",
-    "names_of",
-    "number_within",
-    "relate",
-    "shown",
-    "states_outcome",
-    "term_of",
-    "title",
-    "tolerance_of",
-    "toward",
-    "under",
-    "who_of",
-]
-
 _Arguments = ParamSpec("_Arguments")
 
 # ---------------------------------------------------------------------------- arguments

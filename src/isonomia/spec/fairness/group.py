@@ -25,18 +25,6 @@ from isonomia.spec.property import Property
 from isonomia.spec.terms import Term
 from isonomia.spec.tree import Value
 
-__all__ = [
-    "accuracy_parity",
-    "conditional_parity",
-    "demographic_parity",
-    "equal_opportunity",
-    "equalized_odds",
-    "four_fifths",
-    "predictive_equality",
-    "predictive_parity",
-    "regression_parity",
-]
-
 
 @with_known_options
 def demographic_parity(

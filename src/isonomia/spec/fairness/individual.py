@@ -18,9 +18,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Other
 from isonomia.spec.walk import versions_of
 
-__all__ = ["individual"]
-
-
 Distance: TypeAlias = Mapping[str, float | str] | str | Term | Callable[[Any, Any], Any]
 """Scales of columns; a row expression that refers to ``other``, as text or as a term; or a function of two people."""
 

@@ -38,8 +38,6 @@ from isonomia.spec.syntax_errors import TOO_DEEP
 from isonomia.spec.tree import OPERATIONS
 from isonomia.spec.walk import children
 
-__all__ = ["DRAWS", "IF", "Context", "Sites", "check_plain_arguments", "read_value"]
-
 DRAWS = ("gaussian", "step")
 
 IF = "if"

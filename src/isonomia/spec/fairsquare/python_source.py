@@ -15,21 +15,6 @@ from isonomia.errors import Place, SpecError
 from isonomia.spec.parser import check_length
 from isonomia.spec.syntax_errors import TOO_DEEP, python_error
 
-__all__ = [
-    "COMPARISONS",
-    "SIGNS",
-    "SourceText",
-    "equation_source",
-    "no_comparison",
-    "no_expression",
-    "no_sign",
-    "no_statement",
-    "parse_expression",
-    "parse_module",
-    "program_source",
-]
-
-
 # Quotations first, so that a `#` inside one does not begin a comment.
 _LOOSE = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|#[^\n]*|\\\n|\n")
 

@@ -36,8 +36,6 @@ from isonomia.spec.fairsquare.tree import (
 from isonomia.spec.syntax_errors import TOO_DEEP
 from isonomia.spec.text import plain_text
 
-__all__ = ["read_equation", "read_program"]
-
 _NAMES = ("popModel", "F")
 
 _LEVELS = 100

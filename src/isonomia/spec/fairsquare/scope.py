@@ -30,8 +30,6 @@ from isonomia.spec.fairsquare.tree import (
     UnaryMinus,
 )
 
-__all__ = ["Variables", "assignments_of", "kind_of", "outline_of", "variables_after"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outline:

@@ -17,8 +17,6 @@ from isonomia.errors import Place, SpecError
 from isonomia.spec.fairsquare.python_source import COMPARISONS, SIGNS
 from isonomia.spec.nomos.tree import Binary, Expression, FunctionCall, Name, PythonBlock, ScalarLiteral, Unary, Var
 
-__all__ = ["DEEPEST", "LARGEST_BITS", "MOST_STEPS", "CodeBlock", "PlainBlock", "read_block"]
-
 _BINARY: dict[type[ast.operator], str] = {**SIGNS, ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"}
 DEEPEST = 100
 """How many levels an expression may have."""

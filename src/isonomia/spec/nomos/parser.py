@@ -39,8 +39,6 @@ from isonomia.spec.text import plain_text, unquote
 if TYPE_CHECKING:
     from lark import Token
 
-__all__ = ["parse_nomos"]
-
 
 def parse_nomos(text: str) -> Spec:
     """Read a specification, and check what can be checked without data.

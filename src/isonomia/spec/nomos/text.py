@@ -18,8 +18,6 @@ from isonomia.spec.nomos.tree import (
 )
 from isonomia.spec.text import quote
 
-__all__ = ["expression_text", "spec_text", "step_text"]
-
 _LEVELS = (("==>",), ("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/", "//", "%"), ("**",))
 LEVEL = {sign: number for number, signs in enumerate(_LEVELS) for sign in signs}
 _UNARY, _POSTFIX, _ATOM = 7, 8, 9

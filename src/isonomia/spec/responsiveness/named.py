@@ -10,9 +10,6 @@ from isonomia.errors import UsageError
 from isonomia.spec.responsiveness.property import Actions, Responsiveness
 from isonomia.spec.text import name_text, number_text
 
-__all__ = ["affordability", "by_feature", "gaming", "monotonicity", "preclusion", "stability"]
-
-
 _DRAWN_LINE = 0.01
 """Somebody without a draw that reaches the target is called fixed once their share is shown to be below this."""
 

@@ -22,9 +22,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Compare, Literal, Member, Output, Row, RowJunction, Value
 from isonomia.spec.walk import nodes, versions_of
 
-__all__ = ["OWN", "OWN_SCORE", "Actions", "Responsiveness", "classes_named", "condition_of", "target_of"]
-
-
 OWN = "own"
 """What a target calls the prediction that the person has as they are."""
 

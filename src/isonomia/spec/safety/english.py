@@ -20,8 +20,6 @@ from isonomia.spec.nomos.tree import (
 from isonomia.spec.walk import rebuilt
 from isonomia.wording import listed
 
-__all__ = ["in_words"]
-
 _WAYS = {
     "<=": "must not be higher than",
     ">=": "must not be lower than",

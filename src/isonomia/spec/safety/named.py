@@ -13,8 +13,6 @@ from isonomia.spec.safety.safety import Safety, property  # noqa: A004  (the wor
 from isonomia.spec.text import quote
 from isonomia.wording import listed
 
-__all__ = ["flips", "implies_after", "invariant_to", "monotone", "robust"]
-
 _OUTPUTS = {"not lower": "d1 <= d2", "not higher": "d2 <= d1", "same": "d1 == d2"}
 _NEVER = {"not lower": "never lowers", "not higher": "never raises", "same": "never changes"}
 _DOES = {"not lower": "lowers", "not higher": "raises", "same": "changes"}

@@ -13,8 +13,6 @@ from isonomia.spec.nomos import Spec, parse_nomos, spec_text
 from isonomia.spec.nomos.tree import Scalar
 from isonomia.spec.safety.english import in_words
 
-__all__ = ["EPS", "Safety", "property"]
-
 EPS = 0.001
 """The share of cases that a sampled *holds* leaves open, unless another one is chosen."""
 

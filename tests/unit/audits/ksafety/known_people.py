@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.models.adapt import adapt
-from isonomia.models.wrappers import Steady
+from isonomia.models.steady import Steady
 
 PEOPLE = {
     "age": np.array([20, 30, 40, 50, 60, 70]),

@@ -11,7 +11,7 @@ import isonomia as iso
 from isonomia.audits.responsiveness import sampling
 from isonomia.interventions import Feature, Interventions
 from isonomia.models.adapt import adapt
-from isonomia.models.wrappers import Steady
+from isonomia.models.steady import Steady
 
 STEPS = Interventions((Feature("income", "integer", 0, 9), Feature("age", "integer", 0, 99, actionable=False)))
 REAL = Interventions((Feature("income", "real", 0.0, 9.0), Feature("age", "integer", 0, 99, actionable=False)))

@@ -11,8 +11,6 @@ from isonomia.populations.vocabulary import protected_attribute
 from isonomia.records.group_table import GroupRow, GroupTable
 from isonomia.report.packs.protocol import Fact, Pack, PackTable
 
-__all__ = ["PACK", "fisher", "refuse_attributes", "standard_deviations"]
-
 _SMALLEST = 1e-300
 """Near the smallest positive float of full precision."""
 _HEADINGS = ("Group", "Applicants", "Selected", "Rate", "Impact ratio", "4/5", "Fisher's p", "Standard deviations")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from isonomia.report.packs.audit_tables import audit_content
 from isonomia.report.packs.protocol import Fact, Pack
 
-__all__ = ["PACK"]
-
 FACTS = (
     Fact("system", "the AI system, its version, and its provider", "Annex IV (1) (a)"),
     Fact("purpose", "the intended purpose, and reasonably foreseeable misuse", "Article 9 (2) (a) and (b)"),

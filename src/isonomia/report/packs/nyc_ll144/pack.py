@@ -9,9 +9,6 @@ from isonomia.errors import UsageError
 from isonomia.records.group_table import GroupRow, GroupTable
 from isonomia.report.packs.protocol import Fact, Pack, PackTable
 
-__all__ = ["PACK"]
-
-
 FACTS = (
     Fact("tool", "the name and version of the tool", "5-303"),
     Fact("employer", "the employer or employment agency that uses it", "5-303 (a)"),

@@ -12,9 +12,6 @@ from isonomia.records.refusals import RefusalList, RefusedApplicant
 from isonomia.report.packs.protocol import Fact, Pack, PackTable
 from isonomia.wording import value_text
 
-__all__ = ["PACK"]
-
-
 _BASES: Mapping[str, str] = {
     "sex": "",
     "race": "",

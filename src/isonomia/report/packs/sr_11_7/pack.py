@@ -5,8 +5,6 @@ from __future__ import annotations
 from isonomia.report.packs.audit_tables import audit_content
 from isonomia.report.packs.protocol import Fact, Pack
 
-__all__ = ["PACK"]
-
 FACTS = (
     Fact("model", "the model, its version and its owner", "VI, roles and model inventory"),
     Fact("purpose", "its purpose and use, and where it is not to be used", "IV"),
