@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.bets import begin, step
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from scipy.stats import beta
 from isonomia.evidence.cluster_claims import ClusterEvidence
 from isonomia.evidence.clusters import ClusterBatch
 from isonomia.spec.property import parse
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 Counts = NDArray[np.int64]
 

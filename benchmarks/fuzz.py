@@ -186,7 +186,7 @@ def _audit(text: str, folder: Path) -> Use:
 
 
 def _evidence(text: str, folder: Path) -> Use:
-    from isonomia.audits.replaying.recompute import rebuilt, recomputed
+    from isonomia.audits.replay import rebuilt, recomputed
     from isonomia.records.evidence import read_evidence
     from isonomia.watch.replay import rebuilt_watch, recomputed_watch
 
@@ -369,7 +369,7 @@ def guided(language: str, seed: int, most: int, seconds: float, use: float, ende
     import atheris
 
     with atheris.instrument_imports(include=["isonomia"], enable_loader_override=False):
-        import isonomia.audits.replaying.recompute
+        import isonomia.audits.replay
         import isonomia.cli
     assert isonomia.cli
     make, read = LANGUAGES[language][0](), LANGUAGES[language][1]

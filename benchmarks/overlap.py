@@ -19,7 +19,7 @@ from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.channels import Channel
 from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import region_for
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 WORLDS = {
     "30% of all people against all": (0.3, 0.0, 1.0),

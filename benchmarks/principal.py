@@ -25,8 +25,7 @@ from isonomia.evidence.fair_worlds import fair_set
 from isonomia.evidence.identified.bets import begin, certified_distance, step
 from isonomia.evidence.identified.identified_set import IdentifiedSet
 from isonomia.evidence.planning import limit
-from isonomia.evidence.strata.effects import definition_effects
-from isonomia.evidence.strata.worlds import TableShape
+from isonomia.evidence.strata.worlds import TableShape, definition_effects
 
 Floats = NDArray[np.float64]
 Evidence = Callable[[IdentifiedSet, Wealth], Floats]

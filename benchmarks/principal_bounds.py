@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from benchmarks.closed_form import ClosedBounds, closed_bounds, proposition_1
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds, fair_world, normalised_bounds
-from isonomia.evidence.strata.effects import PrincipalEffect, everyone, outcome_under, unaffected
 from isonomia.evidence.strata.repair import OBJECTIVES, repair
-from isonomia.evidence.strata.worlds import Observed, TableShape
+from isonomia.evidence.strata.worlds import Observed, PrincipalEffect, TableShape, everyone, outcome_under, unaffected
 
 Floats = NDArray[np.float64]
 

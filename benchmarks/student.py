@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 import isonomia as iso
 from isonomia.audits.principal.repair import remedies
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds
-from isonomia.evidence.strata.effects import PrincipalEffect, unaffected
-from isonomia.evidence.strata.worlds import Observed, TableShape
+from isonomia.evidence.strata.worlds import Observed, PrincipalEffect, TableShape, unaffected
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("ISONOMIA_DATA", ROOT / ".." / "shared" / "data")) / "student"

@@ -192,7 +192,7 @@ def _keys(keys: Mapping[str, Any]) -> str:
 
 def json_fields() -> str:
     """Every field of the JSON that ``--json`` writes, with its type, below the one that holds it."""
-    from isonomia.report.as_json import schema
+    from isonomia.report.files import schema
 
     found = schema()
     return "\n".join(_fields(found, found.get("$defs", {}), "", types=True))
@@ -240,7 +240,7 @@ def _type(field: Mapping[str, Any]) -> str:
 
 def pytest_options() -> str:
     """Every option of the pytest plugin, on the command line and in the configuration."""
-    from isonomia.pytest_plugin.settings import add_options
+    from isonomia.pytest_plugin.audit_files import add_options
 
     said = _Said()
     add_options(said)  # type: ignore[arg-type]

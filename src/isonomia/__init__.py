@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isonomia.audits.assert_holds import PropertyFailure, assert_holds
     from isonomia.audits.check import check, plan
     from isonomia.audits.measure.measure import measure
-    from isonomia.audits.principal.wrapper import PrincipalRepair
+    from isonomia.audits.principal.repair import PrincipalRepair
     from isonomia.audits.rates import subgroups as groups
     from isonomia.engine.budget import Budget
     from isonomia.errors import (
@@ -187,7 +187,7 @@ _LATER = {
     "HttpModel": "isonomia.models.http",
     "Interventions": "isonomia.interventions",
     "PrincipalFairness": "isonomia.spec.principal",
-    "PrincipalRepair": "isonomia.audits.principal.wrapper",
+    "PrincipalRepair": "isonomia.audits.principal.repair",
     "Program": "isonomia.populations.program",
     "PropertyFailure": "isonomia.audits.assert_holds",
     "Responsiveness": "isonomia.spec.responsiveness",

@@ -12,7 +12,8 @@ SOURCE = Path(isonomia.__file__).parent
 SMALL, LARGE = 120, 600
 
 ALONE = {
-    "isonomia.cli.plan",  # a command, each of which has a file of its own
+    "isonomia.cli.demo",  # commands, each of which has a file of its own
+    "isonomia.cli.plan",
 }
 """Small modules with one importer next door that stand alone all the same, each with its reason."""
 

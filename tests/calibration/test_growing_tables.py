@@ -14,7 +14,7 @@ from isonomia.engine.loop import Schedule
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.bets import begin, step
 from isonomia.spec.property import parse
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 RATE, GAP = "P[x] >= 0.5", "P[x | g == 1] >= P[x | g == 0]"
 ENDS = tuple(range(97, 20 * 97 + 1, 97))

@@ -13,8 +13,7 @@ from simulation import most_errors
 
 from isonomia.evidence.inversion import inversion_for
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Comparison
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Comparison, leaves_of
 
 RUNS = 400
 DELTA = 0.2

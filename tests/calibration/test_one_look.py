@@ -17,7 +17,7 @@ from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.looks import looks_for
 from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, proves_above
 from isonomia.spec.property import parse
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
 

@@ -36,8 +36,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.operators import other, pair_function
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Leaf, Other
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Leaf, Other, leaves_of
 
 # Who there is: (f, y) and its probability. Women have the event rarely.
 WHO = {(True, True): 0.15, (True, False): 0.35, (False, True): 0.3, (False, False): 0.2}

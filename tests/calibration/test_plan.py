@@ -13,7 +13,7 @@ from simulation import most_errors
 import isonomia as iso
 from isonomia.evidence.looks import RatesPart, looks_for
 from isonomia.spec.property import parse
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 
 def kl(first: float, second: float) -> float:

@@ -13,9 +13,7 @@ from simulation import REPETITIONS, assert_calibrated, batches, error_rate, most
 from isonomia.evidence.fair_worlds import assumed_set, fair_set, unfair_sets
 from isonomia.evidence.identified.bets import PSEUDO_COUNT, begin, best_cell_bet, log_factor, step
 from isonomia.evidence.multiple import OverallWealth, update_overall
-from isonomia.evidence.strata.assumptions import assume
-from isonomia.evidence.strata.effects import definition_effects
-from isonomia.evidence.strata.worlds import TableShape
+from isonomia.evidence.strata.worlds import TableShape, assume, definition_effects
 
 BINARY = TableShape()
 # For two values each a table is fair where P(s, y | 0) + P(1 - s, y | 1) <= 1 for all s and y. Here P(1, 0 | 0) +

@@ -7,9 +7,8 @@ from scipy.special import rel_entr
 from simulation import assert_calibrated, batches, error_rate
 
 from isonomia.evidence.fair_worlds import effect_interval
-from isonomia.evidence.identified.region import CellRegion
-from isonomia.evidence.strata.effects import PrincipalEffect, unaffected
-from isonomia.evidence.strata.worlds import TableShape, observation
+from isonomia.evidence.identified.bets import CellRegion
+from isonomia.evidence.strata.worlds import PrincipalEffect, TableShape, observation, unaffected
 
 TRUTH = np.asarray([[0.50, 0.05, 0.12, 0.33], [0.88, 0.02, 0.04, 0.06]])
 POPULATIONS = 2_000

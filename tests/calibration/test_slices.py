@@ -18,7 +18,7 @@ from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import Wealth
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 
 @dataclass(frozen=True)

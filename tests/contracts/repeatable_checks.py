@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check
-from isonomia.audits.replaying.recompute import refuse_impossible
+from isonomia.audits.replay import refuse_impossible
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent

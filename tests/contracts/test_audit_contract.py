@@ -29,8 +29,7 @@ from isonomia.audits.audit_file.runner import begin_run, resume_run, run_checks
 from isonomia.audits.check import run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import AUDITS, audit_for
-from isonomia.audits.replaying.recompute import Rebuilt, Recomputed, rebuilt, recomputed
-from isonomia.audits.replaying.rerun import CounterexampleRecheck, recheck, rerun
+from isonomia.audits.replay import CounterexampleRecheck, Rebuilt, Recomputed, rebuilt, recheck, recomputed, rerun
 from isonomia.cli.app import app
 from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.observer import Progress, Silent
@@ -40,8 +39,8 @@ from isonomia.records.compare import changes, run_in_file, run_in_store
 from isonomia.records.evidence import CheckEvidence, EvidenceFile, evidence_of, evidence_text, read_evidence
 from isonomia.records.store import ANSWER_PREFIX, Store
 from isonomia.report import show
-from isonomia.report.as_json import as_json
 from isonomia.report.entries import Audit, Entry
+from isonomia.report.files import as_json
 from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown
 from isonomia.report.page import page

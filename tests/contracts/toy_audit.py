@@ -32,7 +32,7 @@ from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import batch_rng, root
 from isonomia.errors import UsageError
 from isonomia.models.checked import ask
-from isonomia.populations.columns import plain_value
+from isonomia.populations.frames import plain_value
 from isonomia.populations.protocol import Source
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.display import view as views

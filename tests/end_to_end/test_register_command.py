@@ -82,7 +82,7 @@ def test_other_data_and_a_registration_after_the_run_are_noticed(isonomia: Comma
     isonomia("register", "audit.toml")
     registration = json.loads(Path("registration.json").read_text())
     later = {**registration, "time": "2999-01-01T00:00:00+00:00"}
-    from isonomia.audits.audit_file.registration import hash_of
+    from isonomia.audits.audit_file.planner import hash_of
 
     Path("later.json").write_text(json.dumps({**later, "hash": hash_of(later)}))
     assert isonomia("replay", file, "--registered", "later.json")[0] == 2

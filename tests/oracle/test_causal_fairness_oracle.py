@@ -16,8 +16,7 @@ import pytest
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth
 from isonomia.spec import Batch, expand, fairness, leaves_of, numbers, score, truth
-from isonomia.spec.tree import Rate, Setting
-from isonomia.spec.walk import versions_of
+from isonomia.spec.tree import Rate, Setting, versions_of
 
 WORLDS = 200
 SHARES = (0.6, 0.75, 0.9, 1.0)

@@ -11,12 +11,19 @@ from isonomia.evidence import bets
 from isonomia.evidence.bets import EProcess
 from isonomia.evidence.fair_worlds import assumed_set, effect_interval, fair_set
 from isonomia.evidence.identified import bets as wealth
-from isonomia.evidence.identified.bets import certified_distance
-from isonomia.evidence.identified.region import CellRegion
+from isonomia.evidence.identified.bets import CellRegion, certified_distance
 from isonomia.evidence.stakes import best_stakes
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds, normalised_bounds
-from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects, effect_row, stratum_row, unaffected
-from isonomia.evidence.strata.worlds import Observed, TableShape, observation
+from isonomia.evidence.strata.worlds import (
+    Observed,
+    PrincipalEffect,
+    TableShape,
+    definition_effects,
+    effect_row,
+    observation,
+    stratum_row,
+    unaffected,
+)
 
 BINARY = TableShape()
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])

@@ -23,15 +23,17 @@ from isonomia.evidence.strata.bounds import (
     fair_world,
     normalised_bounds,
 )
-from isonomia.evidence.strata.effects import (
+from isonomia.evidence.strata.worlds import (
+    Observed,
     PrincipalEffect,
+    TableShape,
     effect_row,
     everyone,
+    observation,
     outcome_under,
     stratum_row,
     unaffected,
 )
-from isonomia.evidence.strata.worlds import Observed, TableShape, observation
 
 BINARY = TableShape()
 ONE, ZERO, BOTH = (PrincipalEffect(unaffected(BINARY, y)) for y in (1, 0, None))

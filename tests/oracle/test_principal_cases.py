@@ -12,9 +12,8 @@ import pytest
 from benchmarks.closed_form import closed_bounds, proposition_1
 
 from isonomia.evidence.strata.bounds import Bounds, Contradiction, effect_bounds, fair_world, normalised_bounds
-from isonomia.evidence.strata.effects import PrincipalEffect, unaffected
 from isonomia.evidence.strata.repair import Repair, repair
-from isonomia.evidence.strata.worlds import Observed, TableShape
+from isonomia.evidence.strata.worlds import Observed, PrincipalEffect, TableShape, unaffected
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(os.environ.get("ISONOMIA_DATA", ROOT / ".." / "shared" / "data")) / ".." / "cases" / "principal.json"

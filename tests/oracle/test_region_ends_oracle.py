@@ -12,8 +12,7 @@ from scipy.special import betaln, rel_entr, xlogy
 from isonomia.evidence import confidence_sequences
 from isonomia.evidence.region import MARGIN, LeafTally, Region
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Comparison, Quantity
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Comparison, Quantity, leaves_of
 
 DELTA = 0.05
 MOST_LOOKS = 40

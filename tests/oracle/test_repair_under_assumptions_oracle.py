@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from isonomia.evidence.strata.assumptions import LinearAssumption, assume
 from isonomia.evidence.strata.bounds import Contradiction
-from isonomia.evidence.strata.effects import Definition, fairness_rows
 from isonomia.evidence.strata.repair import AdjustedTable, Repair, adjust_outcomes, outcome_deviation, repair
-from isonomia.evidence.strata.worlds import Observed, TableShape, observation
+from isonomia.evidence.strata.worlds import (
+    Definition,
+    LinearAssumption,
+    Observed,
+    TableShape,
+    assume,
+    fairness_rows,
+    observation,
+)
 
 
 def tables(number: int, shape: TableShape, seed: int) -> np.ndarray:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from isonomia.evidence.fair_worlds import fair_set
 from isonomia.evidence.identified.bets import CellBet, best_cell_bet, certified_distance, payoff_bound
-from isonomia.evidence.strata.effects import definition_effects, effect_rows
-from isonomia.evidence.strata.worlds import TableShape, worlds
+from isonomia.evidence.strata.worlds import TableShape, definition_effects, effect_rows, worlds
 
 SHAPES = (TableShape(), TableShape(2, 2, 3), TableShape(2, 3, 2))
 seeds = st.integers(0, 2**32 - 1)

@@ -30,11 +30,10 @@ from isonomia.interventions import (
     Thermometer,
 )
 from isonomia.interventions.block_sets import solve
-from isonomia.interventions.blocks import Boxes, blocks_of
+from isonomia.interventions.blocks import Boxes, blocks_of, enumerate_moves
 from isonomia.interventions.constraints.base import Moves
-from isonomia.interventions.enumeration import enumerate_moves
 from isonomia.interventions.milp import Found, Nothing, any_move, program_of, tightened
-from isonomia.interventions.uniform import accepted_share, slices_of
+from isonomia.interventions.polytopes import accepted_share, slices_of
 
 SENSES = st.sampled_from(["==", ">=", "<="])
 WAYS = st.sampled_from(["both", "up", "down"])

@@ -39,7 +39,7 @@ from isonomia.models.steady import Steady
 from isonomia.models.wrappers import watch_on
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
-from isonomia.spec.tensors import host
+from isonomia.spec.columns import host
 from isonomia.spec.tree import Value
 
 Reading = TypeVar("Reading")

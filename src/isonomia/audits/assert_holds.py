@@ -11,14 +11,14 @@ from typing import Literal as OneOf
 
 from isonomia.audits.check import checked_observer, new_check, run_check
 from isonomia.audits.context import UNDECIDED, circumstances
-from isonomia.audits.known import remember, with_known
 from isonomia.audits.protocol import AuditProperty, Check
+from isonomia.audits.registry import remember, with_known
 from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Observer
 from isonomia.errors import UsageError, nearest
 from isonomia.populations.protocol import Population
 from isonomia.records.display.text import failure_text
-from isonomia.records.display.words import answer_line
+from isonomia.records.display.view import answer_line
 from isonomia.records.store import Known
 from isonomia.records.verdict import Verdict
 

@@ -35,8 +35,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
 from isonomia.spec.safety import property as safety_property
-from isonomia.spec.tree import Column, Compare, Output, RowArithmetic
-from isonomia.spec.walk import nodes
+from isonomia.spec.tree import Column, Compare, Output, RowArithmetic, nodes
 
 if TYPE_CHECKING:
     from isonomia.audits.rates.plan import RatesPlan

@@ -2,7 +2,7 @@
 
 A proof encloses probabilities instead of drawing people. What is enclosed differs by audit: the rates of a property
 (:mod:`isonomia.audits.rates.programs`), or the tables of principal fairness
-(:mod:`isonomia.audits.principal.programs`).
+(:mod:`isonomia.audits.principal.census`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
 from isonomia.populations.protocol import Wanted
 from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
-from isonomia.spec.tree import Do, Row, Version
-from isonomia.spec.walk import columns_of
+from isonomia.spec.tree import Do, Row, Version, columns_of
 from isonomia.wording import plural
 
 TOO_FAR_APART = "its numbers are too far apart for floats"

@@ -12,7 +12,7 @@ from isonomia.engine.journal import Blank, Entry, Journal, Keeping, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
 from isonomia.models.wrappers import Cached, bypass_cache, given_in_words, unwatched, unwrap, watch, watch_on
-from isonomia.populations.abducted import Abducted
+from isonomia.populations.causal import Abducted
 from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population, clusters_of

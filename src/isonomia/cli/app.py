@@ -13,16 +13,14 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from isonomia.cli.check import check
-from isonomia.cli.compare import compare
-from isonomia.cli.console import guard_streams, new_console, output_error
 from isonomia.cli.demo import demo
 from isonomia.cli.file import file
 from isonomia.cli.init import init
 from isonomia.cli.measure import measure
-from isonomia.cli.outputs import refuse_inputs
+from isonomia.cli.outputs import guard_streams, new_console, output_error, refuse_inputs
 from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
-from isonomia.cli.records import export, report, runs, show
+from isonomia.cli.records import compare, export, report, runs, show
 from isonomia.cli.repair import repair
 from isonomia.cli.replay import replay
 from isonomia.cli.responsiveness import responsiveness

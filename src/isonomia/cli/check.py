@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     FLAG,
     MODEL_HELP,
@@ -31,7 +30,7 @@ from isonomia.cli.options import (
     Weigh,
     with_model_reading,
 )
-from isonomia.cli.outputs import conclude, write_all_violations
+from isonomia.cli.outputs import conclude, new_console, write_all_violations
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
 
@@ -175,8 +174,8 @@ def check(
     hiring:model --data applicants.csv
     """
     from isonomia.audits.check import check as check_property
-    from isonomia.audits.known import remember
     from isonomia.audits.protocol import Check
+    from isonomia.audits.registry import remember
     from isonomia.records.store import Known
     from isonomia.report import LiveProgress
     from isonomia.report.files import need_violations, need_writable
@@ -248,8 +247,8 @@ def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[
 
 def _with_known(prop: Property | Safety, known: Known) -> Property | Safety:
     """The property with the counterexamples that ``--keep`` kept of it, which are tried first."""
-    from isonomia.audits.known import with_known
     from isonomia.audits.protocol import Check
+    from isonomia.audits.registry import with_known
 
     knowing: Property | Safety = with_known(Check(prop), known).prop
     _refuse_trouble(known)

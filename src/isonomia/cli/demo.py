@@ -14,9 +14,8 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, Open
-from isonomia.cli.outputs import conclude
+from isonomia.cli.outputs import conclude, new_console
 from isonomia.errors import UsageError
 from isonomia.wording import plural
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     CLAIM,
     MODEL_HELP,
@@ -28,7 +27,7 @@ from isonomia.cli.options import (
     arguments_as_options,
     with_model_reading,
 )
-from isonomia.cli.outputs import read_interventions, say_written
+from isonomia.cli.outputs import new_console, read_interventions, say_written
 from isonomia.cli.records import HERE, Records, read_key
 from isonomia.cli.responsiveness import parse_target
 from isonomia.errors import UsageError
@@ -190,7 +189,7 @@ def _groups(
         # Only where the auditor leaves small categories out are they not the highest.
         small = SMALL if stated.get("exclusion", "").strip() else 0.0
     if pack.name == "eeoc":
-        from isonomia.report.packs.eeoc.pack import refuse_attributes
+        from isonomia.report.packs.eeoc import refuse_attributes
 
         refuse_attributes(columns)
     with arguments_as_options("decision", "favourable"):

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, Census, Features, ModelOptions, Trust, TrustPickle, parse_model_options
-from isonomia.cli.outputs import read_interventions, refuse_to_overwrite, write_text
+from isonomia.cli.outputs import new_console, read_interventions, refuse_to_overwrite, write_text
 from isonomia.errors import UsageError
 from isonomia.wording import on_one_line, plural
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from isonomia.cli.check import parse_ranges
-from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     FILES,
     GROUPS,
@@ -30,7 +29,7 @@ from isonomia.cli.options import (
     as_risk,
     with_model_reading,
 )
-from isonomia.cli.outputs import say_written
+from isonomia.cli.outputs import new_console, say_written
 from isonomia.errors import UsageError
 
 

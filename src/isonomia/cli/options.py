@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isonomia.cli.console import new_console
+from isonomia.cli.outputs import new_console
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import Delta
+from isonomia.cli.outputs import new_console
 from isonomia.errors import UsageError
 
 

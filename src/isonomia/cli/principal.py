@@ -11,7 +11,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     CLAIM,
     FLAG,
@@ -27,7 +26,7 @@ from isonomia.cli.options import (
     Seed,
     with_model_reading,
 )
-from isonomia.cli.outputs import conclude
+from isonomia.cli.outputs import conclude, new_console
 from isonomia.errors import UsageError
 from isonomia.wording import number
 

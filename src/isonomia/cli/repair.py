@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isonomia.cli.check import parse_group
-from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     CLAIM,
     PROGRAMS,
@@ -25,7 +24,7 @@ from isonomia.cli.options import (
     Trust,
     TrustPickle,
 )
-from isonomia.cli.outputs import OutputFiles, conclude, write_outputs
+from isonomia.cli.outputs import OutputFiles, conclude, new_console, write_outputs
 from isonomia.cli.records import HERE, Records, audit_of
 from isonomia.errors import UsageError
 from isonomia.wording import plural

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import FLAG, MODEL, AllowOutside, Key, Trust, TrustPickle
+from isonomia.cli.outputs import new_console
 from isonomia.cli.records import read_key
 from isonomia.errors import UsageError
 from isonomia.wording import plural, visible
@@ -22,8 +22,7 @@ from isonomia.wording import plural, visible
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.protocol import Permissions
-    from isonomia.audits.replaying.recompute import Rebuilt, Recomputed
-    from isonomia.audits.replaying.rerun import Rerun
+    from isonomia.audits.replay import Rebuilt, Recomputed, Rerun
     from isonomia.models.protocol import Model
     from isonomia.records.evidence import EvidenceFile
     from isonomia.records.verdict import Verdict
@@ -81,7 +80,7 @@ def replay(
     Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
     from isonomia.audits.protocol import Permissions
-    from isonomia.audits.replaying.recompute import rebuilt, recomputed
+    from isonomia.audits.replay import rebuilt, recomputed
     from isonomia.records.evidence import read_evidence
     from isonomia.report.entries import exit_code
 
@@ -186,7 +185,7 @@ def _replay_watch(
 
 def _as_registered(evidence: EvidenceFile, path: Path, console: Console) -> bool:
     """Compare evidence with a registration, and tell; gives whether they agree."""
-    from isonomia.audits.audit_file.registration import read_registration, unlike
+    from isonomia.audits.audit_file.planner import read_registration, unlike
 
     registration = read_registration(path)
     found = list(unlike(registration, evidence))
@@ -273,7 +272,7 @@ def _models(
 ) -> dict[str, Model]:
     """The models that ``--model`` names."""
     from isonomia.audits.audit_file.reader import DEFAULT
-    from isonomia.audits.replaying.rerun import opened_models
+    from isonomia.audits.replay import opened_models
 
     names, chosen = list(file.entries("model", "models")), {}
     if sources and not names:
@@ -297,7 +296,7 @@ def _recheck(
     evidence: EvidenceFile, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
 ) -> bool:
     from isonomia.audits.audit_file.reader import DEFAULT
-    from isonomia.audits.replaying.rerun import recheck
+    from isonomia.audits.replay import recheck
 
     asked, again, left, sound = 0, 0, 0, True
     for each, check in zip(audit.stated, evidence.checks, strict=True):
@@ -328,7 +327,7 @@ def _recheck(
 def _rerun(
     evidence: EvidenceFile, folder: Path, permissions: Permissions, models: Mapping[str, Model], console: Console
 ) -> bool:
-    from isonomia.audits.replaying.rerun import rerun
+    from isonomia.audits.replay import rerun
     from isonomia.report import LiveProgress
 
     if permissions.allow_code:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     CLAIM,
     FILES,
@@ -32,7 +31,7 @@ from isonomia.cli.options import (
     ViolationsFile,
     with_model_reading,
 )
-from isonomia.cli.outputs import conclude, read_interventions, write_all_violations
+from isonomia.cli.outputs import conclude, new_console, read_interventions, write_all_violations
 from isonomia.errors import UsageError, nearest
 from isonomia.wording import plural
 
@@ -197,7 +196,7 @@ def _options(**given: Any) -> dict[str, Any]:
 
 def _ids(table: Table, column: str, points: Path | None, people: Path | None) -> tuple[str, list[Any]]:
     """The column that tells people apart, which must do so."""
-    from isonomia.populations.columns import plain_value
+    from isonomia.populations.frames import plain_value
 
     if points is None and people is None:
         raise UsageError(f"--id {column} has no effect without --points FILE or --people FILE: leave it out")
@@ -220,7 +219,7 @@ def _export(
 ) -> None:
     from isonomia.audits.responsiveness.view import people_kinds
     from isonomia.report.files import write_table
-    from isonomia.report.responsiveness import people_table, points_table
+    from isonomia.report.terminal import people_table, points_table
 
     if points is not None:
         columns = points_table(verdict, ids)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from isonomia.cli.console import new_console
 from isonomia.cli.options import (
     FLAG,
     AllowAudit,
@@ -33,7 +32,14 @@ from isonomia.cli.options import (
     TrustPickle,
     ViolationsFile,
 )
-from isonomia.cli.outputs import OutputFiles, refuse_to_overwrite, write_all_violations, write_outputs, write_text
+from isonomia.cli.outputs import (
+    OutputFiles,
+    new_console,
+    refuse_to_overwrite,
+    write_all_violations,
+    write_outputs,
+    write_text,
+)
 from isonomia.cli.records import all_violations, audit_of, with_histories
 from isonomia.errors import NotAllowedError, RecordError, UsageError
 from isonomia.wording import plural
@@ -41,10 +47,9 @@ from isonomia.wording import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isonomia.audits.audit_file.execution import Outcome
     from isonomia.audits.audit_file.planner import PlannedCheck
     from isonomia.audits.audit_file.reader import AuditFile
-    from isonomia.audits.audit_file.runner import Started
+    from isonomia.audits.audit_file.runner import Outcome, Started
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import RunRecord, Store
     from isonomia.report.entries import Audit
@@ -256,7 +261,7 @@ def _carried_out(
 
 
 def _result(each: PlannedCheck, outcome: Outcome) -> Result:
-    from isonomia.audits.audit_file.execution import Failed
+    from isonomia.audits.audit_file.runner import Failed
     from isonomia.report.entries import Failure
 
     if isinstance(outcome, Failed):
@@ -330,9 +335,8 @@ def register(
 
     Example: isonomia register audit.toml
     """
-    from isonomia.audits.audit_file.planner import plan_audit
+    from isonomia.audits.audit_file.planner import plan_audit, registration_of
     from isonomia.audits.audit_file.reader import read_audit_file
-    from isonomia.audits.audit_file.registration import registration_of
     from isonomia.audits.protocol import Permissions
 
     refuse_to_overwrite(output, force=force)

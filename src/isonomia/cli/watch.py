@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from isonomia.cli.console import new_console, output_error, reader_left
 from isonomia.cli.options import FLAG, AllowAudit, AllowOutside, Key, Remember, TrustPickle
+from isonomia.cli.outputs import new_console, output_error, reader_left
 from isonomia.cli.records import read_key
 from isonomia.cli.run import allowed
 from isonomia.errors import ModelError, UsageError
-from isonomia.records.display.words import sent_to_model
+from isonomia.records.display.view import sent_to_model
 from isonomia.wording import plural
 
 if TYPE_CHECKING:

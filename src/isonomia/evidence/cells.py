@@ -17,9 +17,8 @@ from itertools import accumulate, product
 from math import fsum, inf, nextafter
 from typing import Any, TypeAlias
 
-from isonomia.evidence.normal_distribution import normal_mass_between
 from isonomia.evidence.polytopes import Halfspace, NormalDraw, UniformDraw, probability
-from isonomia.evidence.quadrature import TooManyCellsError
+from isonomia.evidence.quadrature import TooManyCellsError, normal_mass_between
 
 Bound: TypeAlias = tuple[Fraction | None, Fraction | None]
 Key: TypeAlias = tuple[tuple[Any, ...], tuple[Fraction, ...]]

@@ -15,8 +15,7 @@ from isonomia.evidence.clusters import ClusterBatch, ClusterTests, ClusterWealth
 from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
 from isonomia.evidence.intervals import Interval, enclose, judge
 from isonomia.spec.analysis import disjoint
-from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Leaf, Quantity, Relation
-from isonomia.spec.walk import leaves_of, nodes
+from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Leaf, Quantity, Relation, leaves_of, nodes
 
 Floats = NDArray[np.float64]
 Box = Mapping[Leaf, tuple[float, float]]

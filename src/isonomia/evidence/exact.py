@@ -28,8 +28,8 @@ from isonomia.spec.tree import (
     Power,
     Quantity,
     Rate,
+    leaves_of,
 )
-from isonomia.spec.walk import leaves_of
 
 
 def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:

@@ -1,6 +1,6 @@
 """Fairness about worlds: its definitions as identified sets, and the e-processes that decide them.
 
-A definition says that some effects ``tau'`` (see :mod:`isonomia.evidence.strata.effects`) are zero, or at most a margin
+A definition says that some effects ``tau'`` (see :mod:`isonomia.evidence.strata.worlds`) are zero, or at most a margin
 in size. They depend on the mixture of worlds, of which draws identify only a set. So there are three kinds of tables:
 
 1. no fair mixture produces the table: the definition is *violated*;
@@ -29,20 +29,21 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 from isonomia.evidence.bets import Wealth
-from isonomia.evidence.identified.bets import begin, step
+from isonomia.evidence.identified.bets import CellRegion, Refuted, begin, functional_interval, step
 from isonomia.evidence.identified.identified_set import IdentifiedSet
-from isonomia.evidence.identified.region import CellRegion, Refuted, functional_interval
 from isonomia.evidence.protocol import check_delta
-from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
-from isonomia.evidence.strata.effects import (
+from isonomia.evidence.strata.worlds import (
     Definition,
+    LinearAssumption,
     PrincipalEffect,
+    TableShape,
+    assumption_rows,
     definition_effects,
     effect_row,
     effect_rows,
+    observation,
     stratum_row,
 )
-from isonomia.evidence.strata.worlds import TableShape, observation
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -164,7 +165,7 @@ def fair_worlds(
     normalised
         Whether the margin applies to ``tau`` (within the stratum) or to ``tau'`` (in the whole population).
     assumptions
-        Assumptions from :func:`~isonomia.evidence.strata.assumptions.assume`. Rejected where they contradict each
+        Assumptions from :func:`~isonomia.evidence.strata.worlds.assume`. Rejected where they contradict each
         other, or leave no fair mixture to test.
     """
     check_delta(delta)

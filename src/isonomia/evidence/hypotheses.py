@@ -11,18 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.evidence.normal_form import Atom, Every, Normal, Some, normal_form
-from isonomia.evidence.polynomials import (
+from isonomia.evidence.normal_form import (
+    Atom,
+    Every,
     Fraction,
+    Normal,
     Polynomial,
+    Some,
     as_fraction,
     bounds_of,
     exact_bounds_of,
     is_linear,
+    normal_form,
     scaled,
 )
-from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Implies, Junction, Leaf, Not
-from isonomia.spec.walk import leaves_of, nodes
+from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Implies, Junction, Leaf, Not, leaves_of, nodes
 
 MAX_POLYTOPES = 2048
 """How many convex pieces a hypothesis may have before the confidence region takes over: each needs its own test.

@@ -29,10 +29,9 @@ from isonomia.evidence.bet_evidence import PolytopeTest, polytope_test
 from isonomia.evidence.bets import EProcess, estimate_gains, gains, pooled_paths, remaining, steady_gains, weights_of
 from isonomia.evidence.channels import Channel, Grid, channels_for
 from isonomia.evidence.hypotheses import hypothesis_of
-from isonomia.evidence.polynomials import Polynomial, as_fraction, bounds_of, is_linear, scaled
+from isonomia.evidence.normal_form import Polynomial, as_fraction, bounds_of, is_linear, scaled
 from isonomia.evidence.protocol import Tallies
-from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row
-from isonomia.spec.walk import nodes
+from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row, nodes
 
 Floats = NDArray[np.float64]
 Paths = Callable[[Floats, bool], Floats]

@@ -31,9 +31,17 @@ from isonomia.errors import DataError
 from isonomia.evidence.binomial import lower_limit, planned_lower_limit, planned_upper_limit, upper_limit
 from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import mean_ends
-from isonomia.evidence.normal_form import as_chosen, compared, find_extreme
+from isonomia.evidence.normal_form import (
+    Polynomial,
+    as_chosen,
+    as_fraction,
+    bounds_of,
+    compared,
+    find_extreme,
+    is_linear,
+    scaled,
+)
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
-from isonomia.evidence.polynomials import Polynomial, as_fraction, bounds_of, is_linear, scaled
 from isonomia.evidence.protocol import Tallies
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
@@ -48,8 +56,8 @@ from isonomia.spec.tree import (
     Quantity,
     Rate,
     Row,
+    leaves_of,
 )
-from isonomia.spec.walk import leaves_of
 
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]

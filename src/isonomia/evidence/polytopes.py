@@ -24,8 +24,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.normal_distribution import CDF_ERROR, DENSITY_ERROR, normal_values
-from isonomia.evidence.quadrature import TooManyCellsError, cheapest_rule, composite
+from isonomia.evidence.quadrature import (
+    CDF_ERROR,
+    DENSITY_ERROR,
+    TooManyCellsError,
+    cheapest_rule,
+    composite,
+    normal_values,
+)
 
 Floats = NDArray[np.float64]
 Row: TypeAlias = tuple[int, ...]

@@ -36,8 +36,7 @@ from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, Polytope, hypoth
 from isonomia.evidence.intervals import Interval, KleeneTruth, enclose, judge
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.stakes import best_stakes
-from isonomia.spec.tree import Comparison, Constant, Formula, Leaf, Mean, Quantity, Rate, Row
-from isonomia.spec.walk import nodes
+from isonomia.spec.tree import Comparison, Constant, Formula, Leaf, Mean, Quantity, Rate, Row, nodes
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from isonomia.errors import UsageError, nearest
-from isonomia.executors.pool import Executing, Pool, shares_memory
-from isonomia.executors.worker import begin_process
+from isonomia.executors.pool import Executing, Pool, begin_process, shares_memory
 
 WORDS = ("threads", "processes", "loky", "dask", "ray", "mpi")
 
@@ -134,7 +133,7 @@ def _processes(count: int) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("forkserver")
         # Workers will mostly need what this process has imported: import it once for all of them.
         ours = sorted(name for name in sys.modules if name.partition(".")[0] == "isonomia")
-        context.set_forkserver_preload(["isonomia.executors.worker", "isonomia.models.parallel", *ours])
+        context.set_forkserver_preload(["isonomia.executors.pool", "isonomia.models.parallel", *ours])
         return ProcessPoolExecutor(count, context, begin_process)
     return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin_process)
 

@@ -10,7 +10,6 @@ as part of the action. :class:`Noise`, :class:`Causes` and :class:`Sampler` come
 """
 
 from isonomia.interventions.block_sets import Memory
-from isonomia.interventions.consistency import Refusal
 from isonomia.interventions.constraints import (
     CONSTRAINTS,
     AdditiveLinkage,
@@ -29,7 +28,7 @@ from isonomia.interventions.constraints import (
 )
 from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
 from isonomia.interventions.features import Feature
-from isonomia.interventions.interventions import Draft, Interventions
+from isonomia.interventions.interventions import Draft, Interventions, Refusal
 from isonomia.interventions.reach import Points, ReachableSets
 
 __all__ = [

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError, UsageError
-from isonomia.interventions.blocks import Boxes, FeatureBlock
+from isonomia.interventions.blocks import MOST_MOVES, Boxes, Enumerated, FeatureBlock, enumerate_moves
 from isonomia.interventions.constraints.base import Floats
-from isonomia.interventions.enumeration import MOST_MOVES, Enumerated, enumerate_moves
 from isonomia.interventions.milp import tightened
-from isonomia.interventions.uniform import Slices, accepted_share, draw_by_proposals, slices_of
+from isonomia.interventions.polytopes import Slices, accepted_share, draw_by_proposals, slices_of
 
 _TIGHT = 1e-3
 """The share of accepted proposals below which a block is cut into polytopes instead; it changes the cost only."""

@@ -10,13 +10,11 @@ import numpy as np
 
 from isonomia.errors import DataError
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability
-from isonomia.interventions.encodings import encodings_of, limits_from_above, twins_of
-from isonomia.interventions.features import Direction, Feature, chosen
-from isonomia.populations import vocabulary
-from isonomia.populations.columns import plain_value
-from isonomia.populations.profile import ColumnProfile, profile_of
+from isonomia.interventions.features import Direction, Feature, chosen, encodings_of, limits_from_above, twins_of
+from isonomia.populations import profile as vocabulary
+from isonomia.populations.frames import plain_value
+from isonomia.populations.profile import ColumnProfile, has_word, profile_of
 from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import has_word
 
 _MANY = 50
 """With more categories than this, a column is taken for a name rather than for a choice."""

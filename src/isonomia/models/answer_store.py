@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.models.protocol import Answer
-from isonomia.populations.columns import column_from
+from isonomia.populations.frames import column_from
 from isonomia.populations.table import RECORDS, Table
 from isonomia.spec.tree import Value
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, IsonomiaError, ModelError, UnreliableModelError, UsageError, nearest
 from isonomia.models.meter import send
 from isonomia.models.protocol import Answer, Model
-from isonomia.populations.columns import column_from, plain_value
+from isonomia.populations.frames import column_from, plain_value
 from isonomia.populations.table import TENSORS, Table, is_tensor_like
-from isonomia.spec.tensors import as_floats, first, host, is_tensor, missing_in, namespace, some
+from isonomia.spec.columns import as_floats, first, host, is_tensor, missing_in, namespace, some
 from isonomia.spec.tree import Value
 from isonomia.wording import plural, words_of
 

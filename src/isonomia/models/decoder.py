@@ -22,9 +22,9 @@ from isonomia.errors import ModelError
 from isonomia.models.checked import array_from
 from isonomia.models.meter import send
 from isonomia.models.protocol import Answer, AroundModel, Model
-from isonomia.populations.columns import plain_value
+from isonomia.populations.frames import plain_value
 from isonomia.populations.table import Table
-from isonomia.spec.tensors import host, namespace
+from isonomia.spec.columns import host, namespace
 from isonomia.spec.tree import Value
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from isonomia.errors import ModelError, nearest
-from isonomia.populations.columns import plain_value
+from isonomia.populations.frames import plain_value
 from isonomia.populations.table import RECORDS, Table
 
 

@@ -21,7 +21,7 @@ from isonomia.models.checked import ask
 from isonomia.models.meter import charge, send, unmetered
 from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table
-from isonomia.spec.tensors import is_tensor, namespace
+from isonomia.spec.columns import is_tensor, namespace
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from isonomia.models.meter import current_meter, send
 from isonomia.models.parallel import Spread, worker_name
 from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table, joined
-from isonomia.spec.tensors import host, is_tensor
+from isonomia.spec.columns import host, is_tensor
 
 MAX_AGAIN = 32
 """The most rows that are asked about again at one time."""

@@ -31,7 +31,7 @@ from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of, source_of
 from isonomia.populations.table import RECORDS, TENSORS, Table
-from isonomia.spec.tensors import is_tensor
+from isonomia.spec.columns import is_tensor
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.columns import declared_values, distinct
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.fingerprint import TableDigest, fingerprint_of, table_fingerprint
+from isonomia.populations.frames import declared_values, distinct
 from isonomia.populations.profile import signs_of_repeats
 from isonomia.populations.protocol import Clusters, Wanted, check_request
 from isonomia.populations.streaming import LongTable

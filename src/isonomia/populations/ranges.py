@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.populations.columns import column_from
 from isonomia.populations.fingerprint import fingerprint_of
+from isonomia.populations.frames import column_from
 from isonomia.spec.tree import Value
 
 FeatureRange: TypeAlias = tuple[float, float] | list[Value]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
-from isonomia.populations.columns import distinct
 from isonomia.populations.fingerprint import TableDigest, digest_of_columns
+from isonomia.populations.frames import distinct
 from isonomia.populations.table import Table, check_columns, check_known
 from isonomia.spec.tree import Value
 

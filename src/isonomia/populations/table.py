@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, nearest, no_names
-from isonomia.populations.columns import column_from, plain_value, with_type
-from isonomia.populations.frames import FrameStore, frame_store, replaced_in_frame
-from isonomia.spec.tensors import host, is_tensor, namespace
+from isonomia.populations.frames import FrameStore, column_from, frame_store, plain_value, replaced_in_frame, with_type
+from isonomia.spec.columns import host, is_tensor, namespace
 from isonomia.wording import first_few, shortened
 
 Records: TypeAlias = "NDArray[Any] | list[Any]"
@@ -105,7 +104,7 @@ class Table:
         return self._store.rows
 
     def column(self, name: str) -> NDArray[Any]:
-        """Give one column as a read-only array, converted as :mod:`isonomia.populations.columns` says."""
+        """Give one column as a read-only array, converted as :mod:`isonomia.populations.frames` says."""
         if name not in self._converted:
             check_known([name], self.names)
             column = self._store.column(name).view()
@@ -354,7 +353,7 @@ class TableStore(Protocol):
         """How many rows there are."""
 
     def column(self, name: str) -> NDArray[Any]:
-        """One column, converted as :mod:`isonomia.populations.columns` says."""
+        """One column, converted as :mod:`isonomia.populations.frames` says."""
 
     def take(self, indices: NDArray[np.intp]) -> TableStore:
         """The rows at these positions, as a copy."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isonomia.audits.context import Circumstances, amid
-from isonomia.pytest_plugin.settings import MARKER, add_options, records_folder, seed_option, settings_of
+from isonomia.pytest_plugin.audit_files import MARKER, add_options, records_folder, seed_option, settings_of
 
 if TYPE_CHECKING:
     from isonomia.pytest_plugin.audit_files import AuditFileTests
@@ -90,7 +90,7 @@ def _user_property(verdict: Verdict, trouble: str | None) -> tuple[str, str]:
 
     ``trouble`` says why known counterexamples could not be read or written.
     """
-    from isonomia.records.display.words import cost
+    from isonomia.records.display.view import cost
     from isonomia.wording import on_one_line
 
     content = {

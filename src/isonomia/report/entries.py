@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from isonomia.records.display.html import COLOURS, as_html, badge, gauge_picture, safe
-from isonomia.records.display.view import view_of
-from isonomia.records.display.words import telling
+from isonomia.records.display.view import telling, view_of
 from isonomia.records.verdict import Verdict
 from isonomia.wording import plural
 

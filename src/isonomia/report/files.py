@@ -1,22 +1,27 @@
 """Writing files: whole or not at all; a path that cannot be written is detected before the work begins.
 
 Every file that Isonomia writes, except SQLite's, goes through :func:`replacing`; a test checks this.
+
+An audit as JSON, for other programs; ``verdicts.schema.json`` beside this file is its schema.
 """
 
 from __future__ import annotations
 
 import csv
 import errno
+import json
 import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.errors import UsageError
+from isonomia.report.entries import Audit
 
 if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
@@ -219,3 +224,35 @@ def _violations_parquet(violations: ViolationSet, path: Path) -> None:
     with pq.ParquetWriter(path, violations.schema()) as writer:
         for batch in violations.batches():
             writer.write_batch(batch)
+
+
+def as_json(audit: Audit) -> str:
+    """Every verdict in full, and every property that could not be checked."""
+    content = {
+        "title": audit.title,
+        "run": audit.run,
+        "when": audit.when,
+        "file": audit.file,
+        "verdicts": [{**entry.verdict.to_dict(), "name": entry.name} for entry in audit.entries],
+        "failures": [
+            {"name": failure.name, "kind": failure.kind, "message": failure.message, "line": failure.line}
+            for failure in audit.failures
+        ],
+    }
+    return dumped(content)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of what :func:`as_json` writes."""
+    content: dict[str, Any] = json.loads(files("isonomia.report").joinpath("verdicts.schema.json").read_text("utf-8"))
+    return content
+
+
+def dumped(content: Mapping[str, Any]) -> str:
+    """JSON that can be written as UTF-8; a lone surrogate, as in a path that is not UTF-8, must be escaped for that."""
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+    return text

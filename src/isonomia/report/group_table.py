@@ -10,10 +10,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from isonomia.records.display.words import ASSUMPTIONS, sent_to_model
+from isonomia.records.display.view import ASSUMPTIONS, sent_to_model
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable
-from isonomia.report.as_json import dumped
-from isonomia.report.files import need_table, write_table
+from isonomia.report.files import dumped, need_table, write_table
 from isonomia.report.markdown import escaped
 from isonomia.wording import brief, capitalised, chance, listed, number, value_text, visible
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from isonomia.records.display.words import answer_line
+from isonomia.records.display.view import answer_line
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer
 
 # Characters that XML 1.0 cannot hold, even as a character reference.

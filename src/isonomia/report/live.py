@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.engine.observer import Observer, Progress, Silent
-from isonomia.records.display.words import cost
+from isonomia.records.display.view import cost
 from isonomia.report.entries import FAILED, Failure
 from isonomia.report.status import COUNT_WORDS, STYLES, PropertyStatus, Result, finding_of, line_of, sign_of
 from isonomia.wording import on_one_line

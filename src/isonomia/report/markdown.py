@@ -5,8 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import SIGNS, answer_line, guarantee, level, levels, rows, seed_note, unit
+from isonomia.records.display.view import (
+    SIGNS,
+    TableBlock,
+    answer_line,
+    guarantee,
+    level,
+    levels,
+    rows,
+    seed_note,
+    unit,
+    view_of,
+)
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import shortened

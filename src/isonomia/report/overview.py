@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.records.display.view import view_of
-from isonomia.records.display.words import ASSUMPTIONS, cost, levels, risk
+from isonomia.records.display.view import ASSUMPTIONS, cost, levels, risk, view_of
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
 from isonomia.report.status import OPEN, STYLES, finding_of, sign_of

@@ -6,9 +6,9 @@ import hashlib
 from typing import Any
 from urllib.parse import quote
 
-from isonomia.records.display.words import answer_line, guarantee
-from isonomia.report.as_json import dumped
+from isonomia.records.display.view import answer_line, guarantee
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer
+from isonomia.report.files import dumped
 from isonomia.version import __version__
 
 _LEVELS = {"violated": ("fail", "error"), "undecided": ("review", "none"), "holds": ("pass", "none")}

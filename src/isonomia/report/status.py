@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from isonomia.engine.observer import Progress
-from isonomia.records.display.view import view_of
-from isonomia.records.display.words import cost
+from isonomia.records.display.view import cost, view_of
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, Failure
 from isonomia.wording import on_one_line, visible

@@ -1,8 +1,15 @@
-"""A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, what it rests on."""
+"""Verdicts on the terminal, with the bounds and the people behind them.
+
+A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, what it rests on.
+
+Bounds of effects on the terminal: every subgroup with its people, its evidence and a strip for each effect.
+
+Responsiveness on the terminal, and as tables: for how many people the claim is true, and what they can do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -14,18 +21,17 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.records.display.view import (
+    ANSWERS,
+    SIGNS,
     Block,
     CounterexampleView,
     PeopleCounts,
     Quantities,
     Rates,
     Sentence,
+    SubgroupBounds,
     Subgroups,
     TableBlock,
-    view_of,
-)
-from isonomia.records.display.words import (
-    ANSWERS,
     answer_line,
     compared,
     draws,
@@ -37,12 +43,218 @@ from isonomia.records.display.words import (
     scale_of,
     seed_note,
     unit,
+    view_of,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
-from isonomia.report.principal import subgroup_strips
-from isonomia.report.responsiveness import people_bars
 from isonomia.report.status import COLOURS, is_fancy, title_of
 from isonomia.wording import brief, capitalised, change, excerpt, number, visible
+
+MAX_SHOWN = 16
+"""How many subgroups are shown, those that violate first; the stored verdict has all."""
+
+WIDTH = 21
+
+
+@dataclass(frozen=True, slots=True)
+class StripMarks:
+    """The characters that a strip is drawn with: the line, the interval, the sample's own bounds, the limits."""
+
+    axis: str
+    interval: str
+    sample: str
+    limit: str
+
+
+STRIP_UNICODE = StripMarks("┄", "─", "━", "┃")
+STRIP_ASCII = StripMarks(".", "-", "=", "|")
+
+
+def subgroup_strips(block: Subgroups, fancy: bool) -> RenderableType:
+    """Every subgroup with its people, its evidence and the interval of each effect.
+
+    The strips share one scale, from minus to plus the largest end, so that subgroups can be compared by eye.
+    """
+    shown, marks = block.items[:MAX_SHOWN], STRIP_UNICODE if fancy else STRIP_ASCII
+    reach = max((abs(end) for item in shown for effect in item.effects for end in effect.interval or ()), default=1)
+    parts: list[RenderableType] = [_key(block, marks), Text()]
+    for item in shown:
+        parts += [_heading(item, fancy), _effects(item, block, reach or 1.0, marks)]
+    more = len(block.items) - len(shown)
+    if more > 0:
+        parts.append(Text(f"... and {more} more subgroups, which the stored verdict has", style="dim"))
+    return Group(*parts)
+
+
+def _key(block: Subgroups, marks: StripMarks) -> Text:
+    """How to read the strips."""
+    limit = f"{marks.limit} the margin" if block.margin else f"{marks.limit} zero"
+    if block.exact:
+        return Text(f"{marks.sample * 3} the values that the table allows   {limit}", style="dim")
+    words = f"{marks.interval * 3} not refuted   {marks.sample * 3} what the sample's own shares allow   {limit}"
+    return Text(words, style="dim")
+
+
+def _heading(item: SubgroupBounds, fancy: bool) -> Text:
+    line = Text(f"{SIGNS[item.answer]} " if fancy else "", style=COLOURS[item.answer])
+    line.append(item.name, style="bold default")
+    line.append(f"  {item.size}, ", style="default")
+    line.append(item.answer, style=COLOURS[item.answer])
+    if item.evidence is not None:
+        line.append(f", evidence {item.evidence}", style="dim")
+    if item.proof is not None:
+        line.append(f", proof: off by {number(item.proof)}", style="dim")
+    return line
+
+
+def _effects(item: SubgroupBounds, block: Subgroups, reach: float, marks: StripMarks) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(4):
+        grid.add_column(no_wrap=True)
+    limits = (-block.margin, block.margin) if block.margin else (0.0,)
+    for effect in item.effects:
+        if effect.interval is None:
+            grid.add_row(Text(effect.name), Text("the assumptions are refuted", style="dim"))
+            continue
+        drawn = strip(effect.interval, effect.interval if block.exact else effect.sample, limits, reach, marks)
+        sample = "" if block.exact or effect.sample is None else f"sample {bounds(effect.sample)}"
+        grid.add_row(Text(effect.name), drawn, Text(bounds(effect.interval)), Text(sample, style="dim"))
+    return Padding(grid, (0, 0, 0, 4))
+
+
+def strip(
+    interval: Sequence[float], sample: Sequence[float] | None, limits: Sequence[float], reach: float, marks: StripMarks
+) -> str:
+    """Draw an interval, the sample's bounds inside it and the limits on a line from ``-reach`` to ``reach``."""
+
+    def column(value: float) -> int:
+        return round((min(max(value, -reach), reach) + reach) / (2 * reach) * (WIDTH - 1))
+
+    line = [marks.axis] * WIDTH
+    for ends, mark in ((interval, marks.interval), (sample, marks.sample)):
+        for index in range(column(ends[0]), column(ends[1]) + 1) if ends is not None else ():
+            line[index] = mark
+    for limit in limits:
+        line[column(limit)] = marks.limit
+    return "".join(line)
+
+
+def bounds(ends: Sequence[float] | None) -> str:
+    """Two ends with three decimals each, so that they line up; a dash for none."""
+    if ends is None:
+        return "-"
+    low, high = (round(end, 3) + 0.0 for end in ends)  # no negative zero
+    return f"[{low:.3f}, {high:.3f}]"
+
+
+MARKS = {"holds": "█", "violated": "▒", "undecided": "░"}
+PLAIN = {"holds": "=", "violated": "#", "undecided": "?"}
+
+BAR, NARROW, COMFORTABLE = 20, 6, 18
+"""The widest bar of the kinds, the columns below which there is none, and the width that labels get first."""
+
+
+def points_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None) -> dict[str, list[Any]]:
+    """The counterexamples, as columns of equal length: a table for any library.
+
+    Parameters
+    ----------
+    verdict
+        The verdict of a responsiveness check.
+    ids
+        The name of a column that tells people apart, and its values for every row of the population.
+
+    Returns
+    -------
+    dict
+        The id where there is one; ``person`` (a row of the population); ``reaching`` and ``looked at`` (how many points
+        reach the target, of how many); ``distance``; ``prediction`` where the target refers to it; and each feature of
+        the interventions, as ``from NAME`` and ``to NAME``. A person who does not reach the target has one row, with
+        nothing under ``distance``, ``prediction`` and ``to``.
+    """
+    items = verdict.counterexamples
+    columns: dict[str, list[Any]] = _ids_of([item["person"] for item in items], ids)
+    columns["person"] = [item["person"] for item in items]
+    columns["reaching"] = [item["reaching"] for item in items]
+    columns["looked at"] = [item["looked_at"] for item in items]
+    columns["distance"] = [item["distance"] for item in items]
+    if any("prediction" in item for item in items):
+        columns["prediction"] = [item.get("prediction") for item in items]
+    for name in verdict.details["features"]:
+        pairs = [_from_to(item, name) for item in items]
+        columns[f"from {name}"] = [before for before, _ in pairs]
+        columns[f"to {name}"] = [after for _, after in pairs]
+    return columns
+
+
+def _from_to(item: Mapping[str, Any], name: str) -> tuple[Any, Any]:
+    if item["point"] is None:
+        return item["now"][name], None
+    before, after = item["changed"].get(name, (item["point"][name], item["point"][name]))
+    return before, after
+
+
+def _ids_of(rows: Sequence[int], ids: tuple[str, Sequence[Any]] | None) -> dict[str, list[Any]]:
+    return {} if ids is None else {ids[0]: [ids[1][row] for row in rows]}
+
+
+def people_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None) -> dict[str, list[Any]]:
+    """What is known of each person, as columns of equal length: row, answer, share, interval, draws, exact or not."""
+    people = verdict.details["people"]
+    return {**_ids_of(people.get("row", ()), ids), **{name: list(values) for name, values in people.items()}}
+
+
+def people_bars(block: PeopleCounts, fancy: bool, width: int) -> RenderableType:
+    """How many people the claim is true of, by group, in a table of at most ``width`` columns."""
+    lines = [(block.whom, block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
+    headings = {"people": "people", **{kind.key: kind.words for kind in block.kinds}, "exact": "exact"}
+    labels = [label for label, _ in lines]
+    if width - _taken(headings, lines) < _longest(labels):
+        del headings["exact"]  # a narrow terminal has room for the answer, not for how it was found
+    bar = _room(width - _taken(headings, lines), labels)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("who", overflow="fold")
+    for heading in (*headings.values(), *[""] * bool(bar)):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for label, counts in lines:
+        row = [f"{counts[key]:,}" for key in headings]
+        table.add_row(Text(label), *row, *([_bar(counts, block, fancy, bar)] if bar else []))
+    return table
+
+
+def _group_name(group: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {brief(value)}" for name, value in group.items())
+
+
+def _taken(headings: Mapping[str, str], lines: Sequence[tuple[str, Mapping[str, int]]]) -> int:
+    """The width of the columns of numbers, with the space between all columns."""
+    return 2 + sum(
+        2 + max(len(heading), *(len(f"{counts[key]:,}") for _, counts in lines)) for key, heading in headings.items()
+    )
+
+
+def _longest(labels: Sequence[str]) -> int:
+    return max(len(word) for label in labels for word in label.split() or [""])
+
+
+def _room(left: int, labels: Sequence[str]) -> int:
+    """The width of a bar that breaks no word of a label; 0 where the bar would be too narrow to read."""
+    longest = _longest(labels)
+    label = min(max(3, *map(len, labels)), max(longest, COMFORTABLE, left - 2 - BAR))
+    room = left - 2 - label
+    return min(BAR, room) if room >= NARROW else 0
+
+
+def _bar(counts: Mapping[str, int], block: PeopleCounts, fancy: bool, width: int) -> Text:
+    """The kinds of people side by side, each in proportion to its count."""
+    marks = MARKS if fancy else PLAIN
+    line, drawn, total = Text(), 0, 0
+    for kind in block.kinds:
+        total += counts[kind.key]
+        end = round(width * total / max(counts["people"], 1))
+        line.append(marks[kind.answer] * (end - drawn), style=COLOURS[kind.answer])
+        drawn = end
+    return line
+
 
 MAX_LINES, MAX_GRIDS = 5, 3
 """How many counterexamples are shown, if one line each or several; the stored verdict has more."""

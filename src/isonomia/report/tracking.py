@@ -8,10 +8,10 @@ from math import isfinite
 from typing import Any
 
 from isonomia.errors import UsageError
-from isonomia.records.display.words import telling
+from isonomia.records.display.view import telling
 from isonomia.records.verdict import Verdict
-from isonomia.report.as_json import as_json
 from isonomia.report.entries import Audit, Entry, audit_exit_code
+from isonomia.report.files import as_json
 from isonomia.report.page import page
 from isonomia.version import __version__
 

@@ -35,10 +35,9 @@ from isonomia.spec.operators import (
     score,
 )
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.property import Property, parse
-from isonomia.spec.terms import Measure, Term
+from isonomia.spec.property import Measure, Property, Term, parse
 from isonomia.spec.text import to_text
-from isonomia.spec.walk import check_names, columns_of, leaves_of, outputs_of, versions_of
+from isonomia.spec.tree import check_names, columns_of, leaves_of, outputs_of, versions_of
 
 __all__ = [
     "Batch",

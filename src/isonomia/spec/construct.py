@@ -32,8 +32,8 @@ from isonomia.spec.tree import (
     RowArithmetic,
     RowNegative,
     Setting,
+    place_of,
 )
-from isonomia.spec.walk import place_of
 
 Function = OneOf["abs", "min", "max"]
 

@@ -50,8 +50,8 @@ from isonomia.spec.tree import (
     Setting,
     Variable,
     Version,
+    versions_of,
 )
-from isonomia.spec.walk import versions_of
 from isonomia.wording import listed
 
 _RELATIONS: dict[RowRelation, str] = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}

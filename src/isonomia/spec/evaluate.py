@@ -27,8 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError
-from isonomia.spec.columns import compare, equal_any, kind_of, missing, plain
-from isonomia.spec.tensors import as_floats, host, is_tensor, namespace, together
+from isonomia.spec.columns import (
+    as_floats,
+    compare,
+    equal_any,
+    host,
+    is_tensor,
+    kind_of,
+    missing,
+    namespace,
+    plain,
+    together,
+)
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import (
     Call,
@@ -48,8 +58,8 @@ from isonomia.spec.tree import (
     Value,
     Variable,
     Version,
+    place_of,
 )
-from isonomia.spec.walk import place_of
 
 Array: TypeAlias = NDArray[Any]
 Truth: TypeAlias = NDArray[np.bool_]

@@ -8,9 +8,10 @@ from itertools import islice
 from typing import TypeAlias, TypeVar, cast
 
 from isonomia.errors import SpecError, nearest
-from isonomia.spec.terms import value_of
+from isonomia.spec.property import value_of
 from isonomia.spec.text import value_text
 from isonomia.spec.tree import (
+    MOST_COMPARISONS,
     Column,
     Compare,
     Comparison,
@@ -19,13 +20,15 @@ from isonomia.spec.tree import (
     Implies,
     Junction,
     Literal,
+    Node,
     Not,
     Quantity,
     Row,
     Value,
     Variable,
+    nodes,
+    rebuilt,
 )
-from isonomia.spec.walk import MOST_COMPARISONS, Node, nodes, rebuilt
 
 _Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
 

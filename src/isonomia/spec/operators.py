@@ -23,8 +23,17 @@ from typing import Any, overload
 
 from isonomia.errors import UsageError
 from isonomia.spec import construct
-from isonomia.spec.property import Property
-from isonomia.spec.terms import Measure, MeasureLike, Term, TermLike, item_of, quantity_of, row_of, value_of
+from isonomia.spec.property import (
+    Measure,
+    MeasureLike,
+    Property,
+    Term,
+    TermLike,
+    item_of,
+    quantity_of,
+    row_of,
+    value_of,
+)
 from isonomia.spec.text import is_plain_name, to_text
 from isonomia.spec.tree import (
     Change,
@@ -42,8 +51,8 @@ from isonomia.spec.tree import (
     Value,
     Variable,
     Version,
+    nodes,
 )
-from isonomia.spec.walk import nodes
 
 prediction = Term(Output("prediction"))
 """The model's prediction for a person."""

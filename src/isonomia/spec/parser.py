@@ -19,6 +19,8 @@ from isonomia.spec import construct
 from isonomia.spec.syntax_errors import FORMULAS, Wording, grammar_error
 from isonomia.spec.text import unquote
 from isonomia.spec.tree import (
+    DEEPEST,
+    MOST_COMPARISONS,
     ArithmeticSign,
     Change,
     Column,
@@ -48,7 +50,6 @@ from isonomia.spec.tree import (
     Variable,
     Version,
 )
-from isonomia.spec.walk import DEEPEST, MOST_COMPARISONS
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

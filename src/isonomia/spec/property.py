@@ -1,16 +1,51 @@
-"""A property: a formula that a person can name, read, join with others and print."""
+"""A property: a formula that a person can name, read, join with others and print.
+
+What Python operators build: a Term is a row expression, a Measure a quantity; compared measures are a property.
+"""
 
 from __future__ import annotations
 
+import math
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from datetime import date
+from typing import Any, ClassVar, NoReturn, TypeAlias
+
+import numpy as np
 
 from isonomia.errors import SpecError, UsageError
+from isonomia.spec import construct
+from isonomia.spec.columns import moment
 from isonomia.spec.english import explain
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Connective, Formula, Implies, Junction, Mean, Not
-from isonomia.spec.walk import DEEPEST, depth_of
+from isonomia.spec.tree import (
+    DEEPEST,
+    ArithmeticSign,
+    Compare,
+    Comparison,
+    Connective,
+    Constant,
+    Formula,
+    Implies,
+    Junction,
+    Literal,
+    Mean,
+    Member,
+    Missing,
+    Not,
+    Output,
+    Quantity,
+    Relation,
+    Row,
+    RowJunction,
+    RowNot,
+    RowRelation,
+    Value,
+    Variable,
+    depth_of,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,3 +163,269 @@ def _operands(connective: Connective, formula: Formula) -> tuple[Formula, ...]:
     if isinstance(formula, Junction) and formula.connective == connective:
         return formula.operands
     return (formula,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Term:
+    """Something about one person: a column, the model's answer, or an expression over them.
+
+    The operators ``== != < <= > >= + - * / & | ~`` and ``abs`` build larger terms and compute nothing. So ``==`` does
+    not say whether two terms are the same; compare their ``node`` for that.
+    """
+
+    node: Row
+
+    # NumPy's scalars must leave the operators to this class, and a term must not look like a sequence.
+    __array_ufunc__: ClassVar[None] = None
+    __iter__: ClassVar[None] = None
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Term({to_text(self.node)})"
+
+    def __bool__(self) -> NoReturn:
+        raise UsageError(
+            f"`{to_text(self.node)}` is neither true nor false by itself: join conditions by &, | and ~ (not by and, "
+            "or, not), and write (low <= x) & (x <= high) in place of low <= x <= high"
+        )
+
+    def __eq__(self, other: TermLike) -> Term:  # type: ignore[override]
+        return _compare("==", self, other)
+
+    def __ne__(self, other: TermLike) -> Term:  # type: ignore[override]
+        return _compare("!=", self, other)
+
+    def __lt__(self, other: TermLike) -> Term:
+        return _compare("<", self, other)
+
+    def __le__(self, other: TermLike) -> Term:
+        return _compare("<=", self, other)
+
+    def __gt__(self, other: TermLike) -> Term:
+        return _compare(">", self, other)
+
+    def __ge__(self, other: TermLike) -> Term:
+        return _compare(">=", self, other)
+
+    def __add__(self, other: TermLike) -> Term:
+        return _arithmetic("+", self, other)
+
+    def __radd__(self, other: TermLike) -> Term:
+        return _arithmetic("+", other, self)
+
+    def __sub__(self, other: TermLike) -> Term:
+        return _arithmetic("-", self, other)
+
+    def __rsub__(self, other: TermLike) -> Term:
+        return _arithmetic("-", other, self)
+
+    def __mul__(self, other: TermLike) -> Term:
+        return _arithmetic("*", self, other)
+
+    def __rmul__(self, other: TermLike) -> Term:
+        return _arithmetic("*", other, self)
+
+    def __truediv__(self, other: TermLike) -> Term:
+        return _arithmetic("/", self, other)
+
+    def __rtruediv__(self, other: TermLike) -> Term:
+        return _arithmetic("/", other, self)
+
+    def __neg__(self) -> Term:
+        return Term(construct.row_negative(self.node))
+
+    def __abs__(self) -> Term:
+        return Term(construct.call("abs", (self.node,)))
+
+    def __and__(self, other: TermLike) -> Term:
+        return _join("and", self, other)
+
+    def __rand__(self, other: TermLike) -> Term:
+        return _join("and", other, self)
+
+    def __or__(self, other: TermLike) -> Term:
+        return _join("or", self, other)
+
+    def __ror__(self, other: TermLike) -> Term:
+        return _join("or", other, self)
+
+    def __invert__(self) -> Term:
+        return Term(RowNot(self.node))
+
+    def __getitem__(self, label: Value) -> Term:
+        """The score of one class: ``score["good"]``."""
+        match self.node:
+            case Output("score", None):
+                return Term(replace(self.node, label=value_of(label)))
+            case _:
+                written = f"`{to_text(self.node)}`[{label!r}]"
+                raise UsageError(f"only `score` has classes to choose from, but this is {written}")
+
+    def isin(self, values: Iterable[Value | Term]) -> Term:
+        """Whether the term is one of some values."""
+        if isinstance(values, str | Term) or not isinstance(values, Iterable):
+            raise UsageError(f"values must be a list of values, but it is {values!r} of type {type(values).__name__}")
+        members = tuple(item_of(value, "a set can only hold") for value in values)
+        if not members:
+            raise UsageError(f"values is empty, so nothing could be in it: `{to_text(self.node)}`.isin([])")
+        return Term(Member(self.node, members))
+
+    def is_missing(self) -> Term:
+        """Whether there is no value."""
+        return Term(Missing(self.node))
+
+
+TermLike: TypeAlias = Term | str | bool | int | float | date | np.generic
+
+
+def value_of(value: Any) -> Value:
+    """A plain value from one of Python or NumPy, or from a date; what a property cannot hold is refused."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, date):
+        plain = plain.isoformat()
+        if moment(plain) is not None:
+            return str(plain)
+    elif isinstance(plain, bool | int | float | str) and (isinstance(plain, str) or abs(plain) <= sys.float_info.max):
+        return plain
+    raise UsageError(
+        f"expected text, a truth value, a finite number or a date without time zone, but got {value!r} of type "
+        f"{type(value).__name__}; for a missing value write .is_missing()"
+    )
+
+
+def row_of(value: Any) -> Row:
+    """The row expression that a term holds, or a literal of a plain value."""
+    return value.node if isinstance(value, Term) else Literal(value_of(value))
+
+
+def item_of(value: Any, where: str) -> Literal | Variable:
+    """A plain value, or the variable of an enclosing ``each``; ``where`` begins the error message for anything else."""
+    node = row_of(value)
+    if not isinstance(node, Literal | Variable):
+        raise UsageError(f"{where} values, but here is the term `{to_text(node)}`")
+    return node
+
+
+def _compare(relation: RowRelation, left: Term, right: Any) -> Term:
+    return Term(Compare(relation, left.node, row_of(right)))
+
+
+def _arithmetic(sign: ArithmeticSign, left: Any, right: Any) -> Term:
+    return Term(construct.row_arithmetic(sign, row_of(left), row_of(right)))
+
+
+def _join(connective: Connective, left: Any, right: Any) -> Term:
+    return Term(RowJunction(connective, (*_row_operands(connective, left), *_row_operands(connective, right))))
+
+
+def _row_operands(connective: Connective, value: Any) -> tuple[Row, ...]:
+    node = row_of(value)
+    return node.operands if isinstance(node, RowJunction) and node.connective == connective else (node,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Measure:
+    """A number about the population: a rate, a mean, or arithmetic on them.
+
+    The operators ``+ - * / **`` and ``abs`` build larger measures; ``< <= > >=`` and :meth:`between` give a property.
+    """
+
+    node: Quantity
+
+    # NumPy's scalars must leave the operators to this class.
+    __array_ufunc__: ClassVar[None] = None
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Measure({to_text(self.node)})"
+
+    def __bool__(self) -> NoReturn:
+        raise UsageError(f"`{to_text(self.node)}` is not known before it is checked, so it cannot stand in a condition")
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise UsageError(
+            "quantities known from samples are never shown to be exactly equal: write abs(x - y) <= tolerance"
+        )
+
+    def __ne__(self, other: object) -> NoReturn:
+        self.__eq__(other)
+
+    def __lt__(self, other: MeasureLike) -> Property:
+        return _compare_measures(self, "<", other)
+
+    def __le__(self, other: MeasureLike) -> Property:
+        return _compare_measures(self, "<=", other)
+
+    def __gt__(self, other: MeasureLike) -> Property:
+        return _compare_measures(self, ">", other)
+
+    def __ge__(self, other: MeasureLike) -> Property:
+        return _compare_measures(self, ">=", other)
+
+    def between(self, low: MeasureLike, high: MeasureLike) -> Property:
+        """The property that the measure is at least ``low`` and at most ``high``."""
+        return Property(Comparison(quantity_of(low), (("<=", self.node), ("<=", quantity_of(high)))))
+
+    def __add__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("+", self, other)
+
+    def __radd__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("+", other, self)
+
+    def __sub__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("-", self, other)
+
+    def __rsub__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("-", other, self)
+
+    def __mul__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("*", self, other)
+
+    def __rmul__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("*", other, self)
+
+    def __truediv__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("/", self, other)
+
+    def __rtruediv__(self, other: MeasureLike) -> Measure:
+        return _arithmetic_measures("/", other, self)
+
+    def __pow__(self, exponent: MeasureLike) -> Measure:
+        return Measure(construct.power(self.node, quantity_of(exponent)))
+
+    def __neg__(self) -> Measure:
+        return Measure(construct.negative(self.node))
+
+    def __abs__(self) -> Measure:
+        return Measure(construct.extreme("abs", (self.node,)))
+
+
+MeasureLike: TypeAlias = Measure | int | float | np.number[Any]
+
+
+def quantity_of(value: Any) -> Quantity:
+    """The quantity that a measure holds, or a constant of a plain number."""
+    if isinstance(value, Measure):
+        return value.node
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not _is_finite(plain):
+        raise UsageError(
+            f"expected P(...), E(...), an expression over them or a finite number, but got {value!r} of type "
+            f"{type(value).__name__}"
+        )
+    return Constant(float(plain))
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _compare_measures(left: Measure, relation: Relation, right: Any) -> Property:
+    return Property(Comparison(left.node, ((relation, quantity_of(right)),)))
+
+
+def _arithmetic_measures(sign: ArithmeticSign, left: Any, right: Any) -> Measure:
+    return Measure(construct.arithmetic(sign, quantity_of(left), quantity_of(right)))

@@ -33,6 +33,7 @@ from isonomia.spec.tree import (
     Member,
     Missing,
     Negative,
+    Node,
     Not,
     Other,
     Output,
@@ -50,7 +51,6 @@ from isonomia.spec.tree import (
     Variable,
     Version,
 )
-from isonomia.spec.walk import Node
 
 # How tightly a piece of text holds together; a looser piece inside a tighter one needs parentheses.
 _IMPLIES, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(10)

@@ -10,20 +10,28 @@ variables been set (a counterfactual), or with one variable, a mediator, taking 
 everything else as it is (path-specific).
 
 Every node that an error can point at remembers its :class:`~isonomia.errors.Place`, which comparisons ignore.
+
+Walking a tree: its nodes, and the leaves, columns, outputs and versions that they name.
+
+A node is a frozen dataclass, so :func:`children` and :func:`rebuilt` need not know what each kind of node means. They
+serve the trees of the other languages as well (:mod:`isonomia.spec.nomos.tree`, :mod:`isonomia.spec.fairsquare.tree`).
 """
 
 # ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
+
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import pairwise
 from operator import add, mul, sub, truediv
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from typing import Literal as OneOf
 
 from numpy.typing import NDArray
 
-from isonomia.errors import Place
+from isonomia.errors import Place, SpecError, nearest, no_names
 
 Value: TypeAlias = str | bool | int | float
 ArithmeticSign: TypeAlias = OneOf["+", "-", "*", "/"]
@@ -349,3 +357,176 @@ class Each:
 
 
 Formula: TypeAlias = Comparison | Not | Junction | Implies | Each
+
+
+Node: TypeAlias = Row | Quantity | Formula | Version | Setting | AsIf
+
+DEEPEST = 100
+"""How many levels of nesting a formula may have. A sum of n terms has n - 1 levels; ``and``, ``or`` and ``min`` one."""
+
+MOST_COMPARISONS = 2_500
+"""How many comparisons a property may have once every ``for`` is written out: nested ``for``s multiply, and each
+comparison has bets of its own."""
+
+_Tree = TypeVar("_Tree")
+
+_is_node: Callable[[Any], bool] = cache(lambda kind: hasattr(kind, "__dataclass_fields__"))
+_parts: Callable[[Any], tuple[str, ...]] = cache(
+    lambda kind: tuple(name for name in kind.__dataclass_fields__ if name not in {"place", "function"})
+)
+"""The fields of a kind of node that can hold nodes; a function is a plain value, even where it is a dataclass."""
+
+
+def children(node: _Tree) -> tuple[_Tree, ...]:
+    """The nodes directly below a node, in the order in which they are written."""
+    found: list[Any] = []
+    for name in _parts(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            _gather(value, found)
+        elif _is_node(type(value)):
+            found.append(value)
+    return tuple(found)
+
+
+def rebuilt(node: _Tree, change: Callable[[Any], Any]) -> _Tree:
+    """The same node with each node directly below it changed."""
+    changed = {name: _changed(getattr(node, name), change) for name in _parts(type(node))}
+    return replace(node, **changed)  # type: ignore[type-var]
+
+
+def _gather(values: tuple[Any, ...], found: list[Any]) -> None:
+    for value in values:
+        if isinstance(value, tuple):
+            _gather(value, found)
+        elif _is_node(type(value)):
+            found.append(value)
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_changed(item, change) for item in value)
+    return change(value) if _is_node(type(value)) else value
+
+
+def nodes(root: Node) -> Iterator[Node]:
+    """Every node of a tree, a parent before its children, in the order in which they are written."""
+    waiting: list[Node] = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
+
+
+def depth_of(root: Node) -> int:
+    """How many levels a tree has; a leaf of the tree has one."""
+    depth, level = 0, [root]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in children(node)]
+    return depth
+
+
+def place_of(root: Node) -> Place | None:
+    """Where a node stands in the text: its own place, or else that of the first node below it that has one."""
+    for node in nodes(root):
+        place: Place | None = getattr(node, "place", None)
+        if place is not None:
+            return place
+    return None
+
+
+def leaves_of(formula: Node) -> tuple[Leaf, ...]:
+    """The rates and means of a formula, each once, in the order in which they first appear.
+
+    Parameters
+    ----------
+    formula
+        Such as ``property.formula``.
+    """
+    return tuple(dict.fromkeys(node for node in nodes(formula) if isinstance(node, Rate | Mean)))
+
+
+def columns_of(node: Node, version: Version | None = None) -> tuple[str, ...]:
+    """The names of the columns used of one version of a person, each once, in order of first appearance.
+
+    ``None`` is the person as they are, and includes the columns that a ``for`` runs over. Variables that a ``do(...)``
+    sets are not included.
+    """
+    return tuple(dict.fromkeys(name for part in nodes(node) for name in _columns(part, version)))
+
+
+def _columns(part: Node, version: Version | None) -> tuple[str, ...]:
+    match part:
+        case Column():
+            return (part.name,) if part.version == version else ()
+        case PairCall():
+            return part.columns if version is None or isinstance(version, Other) else ()
+        case _:
+            return ()
+
+
+def outputs_of(node: Node, version: Version | None = None) -> tuple[Output, ...]:
+    """The model's answers used for one version of a person, each once, in order of first appearance."""
+    outputs = (part for part in nodes(node) if isinstance(part, Output))
+    return tuple(dict.fromkeys(part for part in outputs if part.version == version))
+
+
+def versions_of(node: Node) -> tuple[Version, ...]:
+    """The versions of a person that occur, apart from the person as they are, each once, in order of appearance."""
+    parts = (Other() if isinstance(part, PairCall) else part for part in nodes(node))
+    return tuple(dict.fromkeys(part for part in parts if isinstance(part, Do | Other)))
+
+
+def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None:
+    """Refuse a formula that names a column which is not ``known``, also in another version of a person or a setting.
+
+    ``has_model`` says whether there is a model to answer for ``prediction`` and ``score``. The error carries the first
+    unknown name, and its message suggests the nearest known one.
+    """
+    for node in nodes(formula):
+        match node:
+            case Compare(_, Column(name=first), Column(name=name) as column) if first in known and name not in known:
+                raise SpecError(f"{_unknown(name, known)} {_QUOTE.format(name=name)}", column.place, name=name)
+            case Column() | Setting() | AsIf():
+                _check_columns((node.name,), known, node.place)
+            case PairCall():
+                _check_columns(node.columns, known, node.place)
+            case Output() if not has_model and (node.name not in known or node.label is not None):
+                message = f"there is no `{node.name}`: pass a model, or a table that has a column {node.name!r}"
+                raise SpecError(message, node.place, name=node.name)
+
+
+_QUOTE = "If it is a value, put it in quotation marks: '{name}'."
+
+
+def _check_columns(names: Sequence[str], known: Sequence[str], place: Place | None) -> None:
+    for name in names:
+        if name not in known:
+            raise SpecError(_unknown(name, known), place, name=name)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    hint = nearest(name, known)
+    listed = ", ".join(map(repr, known[:12])) + (", ..." if len(known) > 12 else "")
+    if name in {"prediction", "score"}:
+        hint = f" The model's {name} is not a column: write {name} without backticks, isonomia.{name} in Python."
+    return f"there is no column {name!r}.{hint or f' The columns are {listed or chr(0x2014)}.'}{no_names(known)}"
+
+
+def links_of(formula: Formula) -> Iterator[tuple[Quantity, Relation, Quantity]]:
+    """Every comparison of two sides, in the order of the formula; a chain such as ``a <= b <= c`` has several."""
+    match formula:
+        case Comparison(first=first, rest=rest):
+            sides = [first, *(side for _, side in rest)]
+            for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True):
+                yield left, relation, right
+        case Not(operand=operand):
+            yield from links_of(operand)
+        case Junction(operands=operands):
+            for operand in operands:
+                yield from links_of(operand)
+        case Implies(premise=premise, conclusion=conclusion):
+            yield from links_of(premise)
+            yield from links_of(conclusion)
+        case Each():
+            raise TypeError("a quantifier is expanded before its comparisons are listed")

@@ -24,8 +24,7 @@ from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf
 from isonomia.version import __version__
-from isonomia.watch.claims import WatchedClaim, WatchedSide
-from isonomia.watch.stream import StreamTally
+from isonomia.watch.stream import StreamTally, WatchedClaim, WatchedSide
 from isonomia.wording import plural
 
 SPENDING = 1.1

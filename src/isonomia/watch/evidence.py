@@ -23,8 +23,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Rate
 from isonomia.toml import toml_key, toml_value
 from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchTerms
-from isonomia.watch.claims import WatchedSide
-from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, LEFT_OUT, OUTCOMES, StreamTally, window_start
+from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, LEFT_OUT, OUTCOMES, StreamTally, WatchedSide, window_start
 from isonomia.wording import plural
 
 MAX_SAMPLES = 2**53

@@ -17,8 +17,7 @@ from typing import Any
 from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replaying.recompute import ROUNDING, Recomputed, attempt, plain_verdict
-from isonomia.audits.replaying.rerun import Rerun
+from isonomia.audits.replay import ROUNDING, Recomputed, Rerun, attempt, plain_verdict
 from isonomia.audits.verdicts import recorded_model
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.protocol import Model

@@ -36,12 +36,10 @@ from isonomia.records.verdict import Verdict
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property, parse
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Value
-from isonomia.spec.walk import check_names, columns_of, outputs_of
+from isonomia.spec.tree import Leaf, Value, check_names, columns_of, outputs_of
 from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchStatus, WatchTerms
-from isonomia.watch.claims import WatchedClaim, watched_claims
 from isonomia.watch.evidence import StreamRecord, terms_text, watch_evidence
-from isonomia.watch.stream import StreamTally, Sums, Waiting, from_plain, to_plain
+from isonomia.watch.stream import StreamTally, Sums, Waiting, WatchedClaim, from_plain, to_plain, watched_claims
 
 Floats = NDArray[np.float64]
 

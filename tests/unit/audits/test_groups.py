@@ -14,14 +14,14 @@ from isonomia.audits.rates.groups import groups_of
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.planning import best_shares
-from isonomia.records.display.words import answer_line, compared_finding
+from isonomia.records.display.view import answer_line, compared_finding
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.report.entries import Audit, Entry
 from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown
 from isonomia.report.page.page import page
 from isonomia.report.sarif import sarif
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 PARITY = "for g in race except 'A': P[hired | race == g] >= 0.8 * P[hired | race == 'A']"
 

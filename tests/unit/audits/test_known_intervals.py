@@ -9,7 +9,7 @@ from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 
 @pytest.mark.parametrize(

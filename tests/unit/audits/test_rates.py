@@ -18,7 +18,7 @@ from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.region import LeafTally, Region
 from isonomia.spec.text import to_text
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
 

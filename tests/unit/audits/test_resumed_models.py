@@ -19,7 +19,7 @@ from isonomia.audits.protocol import Check
 from isonomia.engine.observer import Silent
 from isonomia.errors import ChangingModelError
 from isonomia.interventions import Feature, Interventions
-from isonomia.records.display.words import queries
+from isonomia.records.display.view import queries
 
 RNG = np.random.default_rng(0)
 ROWS = 3_000

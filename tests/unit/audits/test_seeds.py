@@ -13,7 +13,7 @@ import isonomia as iso
 from isonomia.audits.audit_file.planner import default_seed, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replaying.rerun import rerun
+from isonomia.audits.replay import rerun
 from isonomia.cli.app import app
 from isonomia.engine.observer import Silent
 from isonomia.records.evidence import read_evidence

@@ -12,8 +12,7 @@ import isonomia as iso
 from isonomia.audits.registry import Verdict
 from isonomia.audits.responsiveness.view import people_in_words, people_kinds
 from isonomia.records import Expression
-from isonomia.records.display.view import view_of
-from isonomia.records.display.words import telling
+from isonomia.records.display.view import telling, view_of
 
 
 def _verdict(answer: str = "violated", expressions: tuple[Expression, ...] = (), **details: Any) -> Verdict:

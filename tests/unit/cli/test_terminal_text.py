@@ -16,7 +16,7 @@ from rich.text import Text
 
 import isonomia
 from isonomia.cli import main
-from isonomia.cli.console import new_console
+from isonomia.cli.outputs import new_console
 from isonomia.errors import IsonomiaError, SpecError, UsageError
 from isonomia.toml import toml_value
 from isonomia.wording import visible

@@ -17,8 +17,7 @@ from isonomia.evidence.hypotheses import denominators_of, hypothesis_of
 from isonomia.evidence.region import LeafTally, Region, decide, region_for
 from isonomia.evidence.verifair import verifair_for
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Column, Mean, Rate
-from isonomia.spec.walk import nodes
+from isonomia.spec.tree import Column, Mean, Rate, nodes
 
 A, B, C = (Rate(Column("x"), Column(name)) for name in "abc")
 UNIT = dict.fromkeys((A, B, C), (0.0, 1.0))

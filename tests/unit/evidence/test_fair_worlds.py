@@ -9,8 +9,7 @@ import pytest
 
 from isonomia.errors import UsageError
 from isonomia.evidence.fair_worlds import fair_worlds
-from isonomia.evidence.strata.assumptions import assume
-from isonomia.evidence.strata.worlds import TableShape
+from isonomia.evidence.strata.worlds import TableShape, assume
 
 BINARY = TableShape()
 UNFAIR = np.asarray([[0.2, 0.1, 0.6, 0.1], [0.8, 0.1, 0.05, 0.05]])

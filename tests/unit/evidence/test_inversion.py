@@ -15,8 +15,7 @@ from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.inversion import Inversion, inversion_for
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Comparison, Constant
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Comparison, Constant, leaves_of
 
 RATIO = "P[y | g == 'a'] / P[y | g == 'b']"
 DIFFERENCE = "P[y | g == 'a'] - P[y | g == 'b']"

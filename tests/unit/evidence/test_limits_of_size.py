@@ -9,7 +9,7 @@ from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.hypotheses import denominators_of
 from isonomia.evidence.normal_form import normal_form
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import leaves_of
 
 
 def test_many_absolute_values_in_one_comparison_are_refused() -> None:

@@ -15,8 +15,7 @@ from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, pro
 from isonomia.evidence.planning import people_for
 from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Comparison, Each, Junction
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Comparison, Each, Junction, leaves_of
 
 DIFFERENCE = RateFraction(0.0, (1.0, -1.0))
 RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))

@@ -22,8 +22,7 @@ from isonomia.evidence.slices import (
     step_slices,
 )
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Column, Leaf, Rate
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Column, Leaf, Rate, leaves_of
 
 A, B = Rate(Column("x"), Column("a")), Rate(Column("y"), Column("b"))
 

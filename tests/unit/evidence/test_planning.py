@@ -10,8 +10,7 @@ from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import begin, step
 from isonomia.evidence.planning import cell_probabilities, default_shares, distance, forecast, limit, truth_at
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Column, Leaf, Mean, Rate
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Column, Leaf, Mean, Rate, leaves_of
 
 A, B = Rate(Column("x"), Column("a")), Rate(Column("x"), Column("b"))
 

@@ -10,12 +10,10 @@ import pytest
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.hypotheses import Hypothesis, Polytope, denominators_of, hypothesis_of, settled
-from isonomia.evidence.normal_form import compared
-from isonomia.evidence.polynomials import as_fraction, bounds_of, is_linear
+from isonomia.evidence.normal_form import as_fraction, bounds_of, compared, is_linear
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Arithmetic, Column, Comparison, Constant, Extreme, Power, Quantity, Rate
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Arithmetic, Column, Comparison, Constant, Extreme, Power, Quantity, Rate, leaves_of
 
 A, B = (leaves_of(parse_formula(f"P[{name}] >= 0"))[0] for name in "ab")
 UNIT = {A: (0.0, 1.0), B: (0.0, 1.0)}

@@ -12,20 +12,22 @@ from scipy import integrate
 from scipy.special import ndtr
 
 from isonomia.evidence.cells import ONE, ZERO, DrawCell, LinearForm, Mass, Masses, StepDraw
-from isonomia.evidence.normal_distribution import (
-    CDF_ERROR,
-    DENSITY_ERROR,
-    normal_cdf,
-    normal_mass_between,
-    normal_values,
-)
 from isonomia.evidence.polytopes import (
     Halfspace,
     NormalDraw,
     UniformDraw,
     probability,
 )
-from isonomia.evidence.quadrature import TooManyCellsError, _gauss_legendre, cheapest_rule
+from isonomia.evidence.quadrature import (
+    CDF_ERROR,
+    DENSITY_ERROR,
+    TooManyCellsError,
+    _gauss_legendre,
+    cheapest_rule,
+    normal_cdf,
+    normal_mass_between,
+    normal_values,
+)
 
 STANDARD, UNIT = NormalDraw(Fraction(1)), UniformDraw(Fraction(0), Fraction(1))
 TIGHT = 2e-9

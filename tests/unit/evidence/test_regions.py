@@ -15,8 +15,7 @@ from isonomia.evidence.hypotheses import HalfSpace, Polytope
 from isonomia.evidence.region import Effort, LeafTally, Region, decide, enclose_over, outside_polytope, region_for
 from isonomia.spec.analysis import disjoint
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Column, Comparison, Leaf, Mean, Quantity, Rate
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Column, Comparison, Leaf, Mean, Quantity, Rate, leaves_of
 
 A, B, C = (Rate(Column("x"), Column(name)) for name in "abc")
 NUMBER = Mean(Column("y"), Column("a"))

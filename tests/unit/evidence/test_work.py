@@ -21,8 +21,7 @@ from isonomia.spec import analysis
 from isonomia.spec.analysis import disjoint
 from isonomia.spec.expand import expand
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Formula, Row
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Formula, Row, leaves_of
 
 CONDITIONS = (
     "g == 'a'", "g == 'b'", "g == 'a' and h == 1", "h == 1", "h == 1.0", "h == 2", "h == true", "g == 1", "g != 'a'",

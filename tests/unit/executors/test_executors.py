@@ -48,7 +48,7 @@ from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.measure.one_pass import OnePass
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.responsiveness import workers
+from isonomia.audits.responsiveness import points as workers
 from isonomia.engine.observer import Progress
 from isonomia.errors import ChangingModelError, ModelError, NotAllowedError, UsageError
 from isonomia.executors import Executing, ExecutorWarning, Pool, Shared, close_pools, pool_for
@@ -492,7 +492,7 @@ def test_cases_are_drawn_ahead_and_what_is_not_used_is_counted() -> None:
 @pytest.fixture
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isonomia.audits.responsiveness.sampling._CHUNK", 50)
-    monkeypatch.setattr("isonomia.audits.responsiveness.workers.FEW_MOVES", 1.0)
+    monkeypatch.setattr("isonomia.audits.responsiveness.points.FEW_MOVES", 1.0)
 
 
 @pytest.mark.usefixtures("small_portions")

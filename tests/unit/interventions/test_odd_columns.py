@@ -7,7 +7,7 @@ import pytest
 
 from isonomia.interventions import Draft, Thermometer
 from isonomia.interventions.draft import guess, hint_of
-from isonomia.interventions.encodings import encodings_of
+from isonomia.interventions.features import encodings_of
 from isonomia.populations.table import Table
 
 

@@ -12,7 +12,7 @@ from isonomia.interventions import Constraint, Feature, Interventions, Linear, L
 from isonomia.interventions.block_sets import RejectionPart, solve
 from isonomia.interventions.blocks import FeatureBlock, blocks_of
 from isonomia.interventions.milp import Found, Nothing, Unknown, any_move, tightened
-from isonomia.interventions.uniform import slices_of
+from isonomia.interventions.polytopes import slices_of
 
 REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")
 

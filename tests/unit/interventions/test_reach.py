@@ -17,9 +17,9 @@ from isonomia.interventions import (
     OneHot,
     Predicate,
     ReachableSets,
-    enumeration,
 )
-from isonomia.interventions import uniform as proposals
+from isonomia.interventions import blocks as enumeration
+from isonomia.interventions import polytopes as proposals
 from isonomia.interventions.block_sets import ListPart, PolytopePart, RangePart, RejectionPart
 from isonomia.interventions.blocks import blocks_of
 

@@ -29,8 +29,7 @@ from isonomia.interventions import (
 )
 from isonomia.interventions.block_sets import ListPart, PolytopePart, RejectionPart
 from isonomia.interventions.blocks import Boxes, blocks_of
-from isonomia.interventions.polytopes import LinearSystem, polytope_sampler
-from isonomia.interventions.uniform import draw_by_proposals, slices_of
+from isonomia.interventions.polytopes import LinearSystem, draw_by_proposals, polytope_sampler, slices_of
 
 ALARM = 1e-6
 

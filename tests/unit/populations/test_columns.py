@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.populations.columns import column_from, distinct
+from isonomia.populations.frames import column_from, distinct
 
 
 @pytest.mark.parametrize(

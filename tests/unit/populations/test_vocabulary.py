@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isonomia.populations.vocabulary import is_identifier, is_model_answer, is_sure_outcome, words_in
+from isonomia.populations.profile import is_identifier, is_model_answer, is_sure_outcome, words_in
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isonomia.pytest_plugin import settings
-from isonomia.pytest_plugin.settings import settings_of
+from isonomia.pytest_plugin import audit_files as settings
+from isonomia.pytest_plugin.audit_files import settings_of
 from isonomia.records.database import FOLDER
 
 

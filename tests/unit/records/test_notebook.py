@@ -8,7 +8,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.records.display.html import as_html, gauge_picture
-from isonomia.records.display.words import scale_of
+from isonomia.records.display.view import scale_of
 from isonomia.records.verdict import Expression
 from isonomia.wording import excerpt, visible
 

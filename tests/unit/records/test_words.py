@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isonomia.records import Verdict
-from isonomia.records.display.words import guarantee, interval, level, risk
+from isonomia.records.display.view import guarantee, interval, level, risk
 from isonomia.records.verdict import Expression
 from isonomia.wording import alongside, brief, chance, change
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import isonomia as iso
 from isonomia.audits.responsiveness.adverse_action import refused_applicants
-from isonomia.audits.responsiveness.pruning import pruned
+from isonomia.audits.responsiveness.points import pruned
 from isonomia.cli.app import app
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions, Points
@@ -27,7 +27,7 @@ from isonomia.populations import Table
 from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.report.packs import PACKS, fill, pack_named
 from isonomia.report.packs.audit_tables import SealedAudit, kind_of
-from isonomia.report.packs.eeoc.pack import fisher, standard_deviations
+from isonomia.report.packs.eeoc import fisher, standard_deviations
 
 SELECTED = {
     ("Male", "Hispanic or Latino"): (205, 90, "43.9%", "0.841"),

@@ -15,8 +15,8 @@ from schemas import JUNIT, SARIF
 
 import isonomia as iso
 from isonomia.records.verdict import Verdict
-from isonomia.report.as_json import as_json, schema
 from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.files import as_json, schema
 from isonomia.report.junit import junit
 from isonomia.report.sarif import sarif
 

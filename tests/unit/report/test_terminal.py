@@ -20,8 +20,7 @@ from isonomia.report.overview import print_lines
 from isonomia.report.packs import fill
 from isonomia.report.packs.audit_tables import SealedAudit
 from isonomia.report.page import page
-from isonomia.report.principal import bounds
-from isonomia.report.terminal import ASCII, gauge
+from isonomia.report.terminal import ASCII, bounds, gauge
 
 
 def _verdict(name: str = "a [red]name") -> Verdict:

@@ -4,8 +4,18 @@ from isonomia.errors import SpecError
 from isonomia.spec.operators import E, col, pair_function
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Do, Literal, Other, Output, Setting
-from isonomia.spec.walk import check_names, columns_of, leaves_of, outputs_of, versions_of
+from isonomia.spec.tree import (
+    Do,
+    Literal,
+    Other,
+    Output,
+    Setting,
+    check_names,
+    columns_of,
+    leaves_of,
+    outputs_of,
+    versions_of,
+)
 
 FORMULA = parse_formula("for g in race: P[prediction == 1 | race == g] / P[a] >= 0.8 and E[score + b] > P[a]")
 

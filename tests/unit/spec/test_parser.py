@@ -30,8 +30,8 @@ from isonomia.spec.tree import (
     RowNot,
     Setting,
     Variable,
+    nodes,
 )
-from isonomia.spec.walk import nodes
 
 A, B, C = (Comparison(Rate(Column(name)), ((">", Constant(0.5)),)) for name in "abc")
 TEXT = {"A": "P[a] > 0.5", "B": "P[b] > 0.5", "C": "P[c] > 0.5"}

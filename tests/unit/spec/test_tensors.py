@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from isonomia.errors import DataError, SpecError, UsageError
+from isonomia.spec.columns import count, first, host, is_tensor, some
 from isonomia.spec.evaluate import Batch, evaluate, truth
 from isonomia.spec.parser import parse_condition
-from isonomia.spec.tensors import count, first, host, is_tensor, some
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")

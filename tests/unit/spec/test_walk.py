@@ -2,8 +2,24 @@ import pytest
 
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import AsIf, Column, Compare, Constant, Do, Literal, Member, Other, PairCall, Rate, Setting
-from isonomia.spec.walk import children, depth_of, links_of, nodes, place_of
+from isonomia.spec.tree import (
+    AsIf,
+    Column,
+    Compare,
+    Constant,
+    Do,
+    Literal,
+    Member,
+    Other,
+    PairCall,
+    Rate,
+    Setting,
+    children,
+    depth_of,
+    links_of,
+    nodes,
+    place_of,
+)
 
 FORMULA = parse_formula("for g in race except 'a': not (P[b in {1} | c] ** 2 > 0.5 ==> E[-d] > max(1, 2))")
 

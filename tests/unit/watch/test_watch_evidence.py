@@ -16,7 +16,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replaying.recompute import rebuilt
+from isonomia.audits.replay import rebuilt
 from isonomia.errors import DataError, IsonomiaError, NotAllowedError, RecordError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.records.evidence import evidence_text, parse_evidence, read_evidence, seal_problem, sealed

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.audits.audit_file.options import named_property, of_callable, refuse_options
-from isonomia.audits.ksafety.view import VIEW
+from isonomia.audits.ksafety.verdict import VIEW
 from isonomia.audits.protocol import (
     Check,
     Entries,
@@ -37,7 +37,7 @@ _STORED = ("inputs", "choices", "rows", "minimal")
 
 def _strict(prop: Safety) -> list[str]:
     """The conditions that must always be true; for any other, one case that breaks it proves nothing."""
-    from isonomia.spec.nomos.text import expression_text
+    from isonomia.spec.nomos.tree import expression_text
 
     return [expression_text(item.condition) for item in prop.spec.ensures if item.always]
 

@@ -16,7 +16,6 @@ from isonomia.audits.ksafety.functions import BUILT_IN
 from isonomia.errors import DataError, SpecError, nearest
 from isonomia.populations.domains import Domain, Kind
 from isonomia.spec.nomos import CodeBlock, PlainBlock, Spec, read_block
-from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import (
     MODEL_CALLS,
     Binary,
@@ -31,9 +30,10 @@ from isonomia.spec.nomos.tree import (
     Update,
     Var,
     calls_in,
+    expression_text,
     names_in,
 )
-from isonomia.spec.walk import rebuilt
+from isonomia.spec.tree import rebuilt
 
 _Phase: TypeAlias = OneOf["early", "late", "circular"]
 """Before the model is queried, after it, or neither: a random choice that depends on the model's answer."""

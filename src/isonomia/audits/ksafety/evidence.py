@@ -33,8 +33,7 @@ from isonomia.evidence.bet_evidence import AnyWealth, BetEvidence, bets_for
 from isonomia.evidence.confidence_sequences import mean_interval
 from isonomia.evidence.inversion import inversion_for
 from isonomia.records.verdict import Expression
-from isonomia.spec.nomos.text import expression_text
-from isonomia.spec.nomos.tree import Binary, Ensures, Name
+from isonomia.spec.nomos.tree import Binary, Ensures, Name, expression_text
 from isonomia.spec.tree import Column, Comparison, Constant, Formula, Junction, Leaf, Mean, Rate
 
 Booleans = NDArray[np.bool_]

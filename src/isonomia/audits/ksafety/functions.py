@@ -23,8 +23,8 @@ from isonomia.audits.ksafety.evaluate import (
     write_feature,
 )
 from isonomia.errors import DataError, IsonomiaError
-from isonomia.populations.columns import column_from
 from isonomia.populations.domains.protocol import Function
+from isonomia.populations.frames import column_from
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import Binary, Expression, FeatureRead, FunctionCall, Name, ScalarLiteral, Unary, Update
 

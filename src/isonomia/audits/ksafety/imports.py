@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.functions import BUILT_IN
 from isonomia.audits.protocol import Check
 from isonomia.errors import DataError, IsonomiaError, Place, SpecError, UsageError, nearest
-from isonomia.populations.columns import column_from
 from isonomia.populations.domains import Function, TableDomain
 from isonomia.populations.domains.items import Items
 from isonomia.populations.domains.protocol import as_function
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.domains.texts import Texts
 from isonomia.populations.finite import Census
+from isonomia.populations.frames import column_from
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import CodeBlock, Spec, read_block
 from isonomia.spec.nomos.tree import MODEL_CALLS, FunctionCall, Var, calls_in

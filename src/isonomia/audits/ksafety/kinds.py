@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.cases import Judgement
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import Evaluation, Value, is_column
-from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.domains.tables import TableRecords
+from isonomia.populations.frames import plain_value
 from isonomia.records.violations import Columns, ViolationSet, storable
-from isonomia.spec.nomos.text import expression_text
+from isonomia.spec.nomos.tree import expression_text
 
 MAX_KINDS = 48
 """The most kinds that are told apart by their outputs."""

@@ -36,7 +36,7 @@ from isonomia.executors import Shared
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import current_meter
 from isonomia.models.wrappers import watch_on
-from isonomia.populations.abducted import Abducted
+from isonomia.populations.causal import Abducted
 from isonomia.populations.domains import Domain, Function
 from isonomia.populations.domains.protocol import as_function
 from isonomia.populations.domains.tables import table_domain

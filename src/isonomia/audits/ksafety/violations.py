@@ -21,10 +21,10 @@ from isonomia.audits.ksafety.evaluate import Value, is_column
 from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
 from isonomia.engine.journal import Entry
 from isonomia.models.meter import BudgetSpentError
-from isonomia.populations.columns import plain_value
 from isonomia.populations.domains import Domain
+from isonomia.populations.frames import plain_value
 from isonomia.records.violations import ViolationSet
-from isonomia.spec.nomos.text import expression_text
+from isonomia.spec.nomos.tree import expression_text
 
 MAX_DISTINCT = 2**22
 """How many distinct violations are counted: 64 MiB."""

@@ -1,30 +1,392 @@
-"""``iso.measure``: one table by group and intersection, from every row, with an interval for each number."""
+"""``iso.measure``: one table by group and intersection, from every row, with an interval for each number.
+
+From counts to the rows of the table: estimates with their intervals, the reference group, and the remarks.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from isonomia.audits.check import checked_delta, checked_looks, checked_ranges, checked_workers
-from isonomia.audits.measure.clusters import KeptRows
-from isonomia.audits.measure.counts import checked_share
-from isonomia.audits.measure.limits import GroupLimits
+from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, GroupCounts, MeanCounts, checked_share
+from isonomia.audits.measure.limits import GroupLimits, KeptRows, RatioEnds, cluster_intervals
 from isonomia.audits.measure.one_pass import OnePass, columns_for
-from isonomia.audits.measure.table import assumptions, remarks, rows_of
 from isonomia.engine.budget import Budget
-from isonomia.errors import UsageError
+from isonomia.errors import UsageError, nearest
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
 from isonomia.models.wrappers import spread
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.finite import Census, Sample
+from isonomia.populations.profile import signs_of_repeats
 from isonomia.populations.protocol import clusters_of
-from isonomia.populations.table import check_known
-from isonomia.records.group_table import GroupTable
+from isonomia.populations.table import Table, check_known
+from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, ScoreBin, word_of
 from isonomia.version import __version__
+from isonomia.wording import first_few, listed, plural
+
+Floats = NDArray[np.float64]
+
+LOOKS_UNKNOWN = frozenset(
+    {"?", "-", "n/a", "na", "nan", "none", "null", "unknown", "not known", "missing", "unspecified"}
+)
+"""Values that probably mean *unknown*: the table says so, and leaves the decision to the reader."""
+
+HIGHEST = "highest"
+
+
+def rows_of(work: OnePass, limits: GroupLimits, reference: Any, small: float) -> list[GroupRow]:
+    """A row for everybody and for each group."""
+    wanted = _References(reference)
+    rows: list[GroupRow] = []
+    for counts in work.groups:
+        rows += _grouping(work, counts, limits, wanted, small)
+    wanted.close([row.name for row in rows if row.by and not row.unknown])
+    return rows
+
+
+class _References:
+    """The groups that were named as references, and which of them occurred."""
+
+    def __init__(self, given: Any) -> None:
+        several = isinstance(given, list)
+        items = given if several else [given]
+        self.named = [item for item in items if item != HIGHEST]
+        self.met: set[int] = set()
+        if any(item is None or isinstance(item, dict | set) for item in self.named):
+            raise UsageError(
+                f"expected reference as 'highest', a group such as 'M', or a list of groups, not {given!r}"
+            )
+
+    def among(self, groups: Sequence[tuple[Any, ...]]) -> int | None:
+        """The position of the named group among these; ``None`` where none is."""
+        found = None
+        for number, item in enumerate(self.named):
+            for place, values in enumerate(groups):
+                if None not in values and _same(values, item):
+                    self.met.add(number)
+                    found = place
+        return found
+
+    def close(self, names: Sequence[str]) -> None:
+        """Refuse a group that does not occur."""
+        for number, item in enumerate(self.named):
+            if number not in self.met:
+                shown = ", ".join(map(str, item)) if isinstance(item, tuple) else str(item)
+                raise UsageError(
+                    f"there is no group {shown!r} to compare with; there are {first_few(list(names), 20)}."
+                    f"{nearest(shown, names)} A combination is written with a comma, such as 'F,Black'",
+                    name="reference",
+                )
+
+
+def _same(values: tuple[Any, ...], item: Any) -> bool:
+    """Whether a group is the one that is named: by its values, or as text, as on the command line."""
+    if isinstance(item, tuple):
+        return values == item
+    if len(values) == 1 and values[0] == item:
+        return True
+    if not isinstance(item, str):
+        return False
+    words = [word_of(value) for value in values]
+    return item == ",".join(words) or [part.strip() for part in item.split(",")] == words
+
+
+# ---------------------------------------------------------------------------------------------------------- a grouping
+
+
+def _grouping(
+    work: OnePass, counts: GroupCounts, limits: GroupLimits, references: _References, small: float
+) -> list[GroupRow]:
+    """The rows of one attribute or combination."""
+    values = [
+        tuple(work.attributes.value(name, code) for name, code in zip(counts.by, codes, strict=True))
+        for codes in counts.groups
+    ]
+    people = counts.cells.sum(axis=(1, 2))
+    shares = people / max(work.rows.rows, 1)
+    order = _order(work, counts.by, values)
+    shown = [place for place in order if people[place] or not counts.by]
+    able = [place for place in shown if None not in values[place]] if counts.by else []
+    large = [place for place in able if shares[place] >= small] or able
+    reference = references.among(values) if counts.by else None
+    # Where rows belong together these intervals are replaced, so the quickest ones do.
+    replaced = limits if work.kept is None else replace(limits, looks="any")
+    estimates = _estimates(work, counts, replaced)
+    references_of = _add_ratios(work, counts, replaced, estimates, (able, large, reference))
+    if work.kept is not None:
+        cluster_intervals(
+            work.kept, counts, limits, estimates, lambda cells: _shares(work, cells), (able, large, reference)
+        )
+    return [
+        GroupRow(
+            by=counts.by,
+            values=values[place],
+            n=int(people[place]),
+            share=float(shares[place]),
+            estimates={name: estimates[place][name] for name in MEASURES if name in estimates[place]},
+            counts=_counts(work, counts.cells[place]),
+            missing=_missing(work, counts, place, int(people[place])),
+            small=bool(counts.by and None not in values[place] and shares[place] < small),
+            reference_for=tuple(name for name, chosen in references_of.items() if chosen == place),
+            reliability=() if work.kept is not None else _reliability(work, counts, limits, place),
+        )
+        for place in shown
+    ]
+
+
+def _order(work: OnePass, by: Sequence[str], values: Sequence[tuple[Any, ...]]) -> list[int]:
+    """The groups as people read them: in the order declared for their values, or ascending; the unknown one last."""
+    declared = {name: {value: place for place, value in enumerate(work.rows.order(name))} for name in by}
+
+    def key(place: int) -> tuple[Any, ...]:
+        parts: list[Any] = [by != () and None in values[place]]
+        for name, value in zip(by, values[place], strict=True):
+            ranks = declared[name]
+            rank = ranks.get(value, len(ranks))
+            parts += [rank, isinstance(value, str), str(value) if value is None or isinstance(value, str) else value]
+        return tuple(parts)
+
+    known = [place for place in range(len(values)) if None not in values[place] or not by]
+    return [*sorted(known, key=key), *(place for place in range(len(values)) if place not in set(known))]
+
+
+def _counts(work: OnePass, cells: NDArray[np.int64]) -> dict[str, int]:
+    if work.decision is None or work.is_number:
+        return {}
+    found = {"selected": int(cells[YES].sum())}
+    if work.outcome is not None:
+        found |= {
+            "true_positives": int(cells[YES, YES]),
+            "false_positives": int(cells[YES, NO]),
+            "false_negatives": int(cells[NO, YES]),
+            "true_negatives": int(cells[NO, NO]),
+        }
+    return found
+
+
+def _missing(work: OnePass, counts: GroupCounts, place: int, people: int) -> dict[str, int]:
+    """How many have no decision, outcome or score."""
+    found: dict[str, int] = {}
+    cells = counts.cells[place]
+    if work.decision is not None:
+        numbers = counts.means.get("mean_decision")
+        there = people - cells[MISSING].sum() if numbers is None else numbers.n[place]
+        found["decision"] = people - int(there)
+    if work.outcome is not None:
+        numbers = counts.means.get("mean_outcome")
+        there = people - cells[:, MISSING].sum() if numbers is None else numbers.n[place]
+        found["outcome"] = people - int(there)
+    if work.columns.score is not None:
+        found["score"] = people - int(counts.scored[place])
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------- estimates
+
+
+def _estimates(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> list[dict[str, Estimate]]:
+    """The measures of each group, except ratios."""
+    found: list[dict[str, Estimate]] = [{} for _ in range(counts.size)]
+    for name, (yes, n) in _shares(work, counts.cells).items():
+        low, high = limits.rates(yes, n)
+        for place in range(counts.size):
+            found[place][name] = _rate(yes[place], n[place], low[place], high[place])
+    for name, means in counts.means.items():
+        for place in range(counts.size):
+            found[place][name] = _mean(means, limits, place)
+    if work.median is not None:
+        least, above, greatest, n = _above(work, counts, limits)
+        share = above / np.maximum(n, 1.0)
+        low, high = (share, share) if limits.exact else limits.scoring(least, greatest, n)
+        for place in range(counts.size):
+            found[place]["scoring_rate"] = _rate(above[place], n[place], low[place], high[place])
+    return found
+
+
+def _mean(means: MeanCounts, limits: GroupLimits, place: int) -> Estimate:
+    n = int(means.n[place]) if place < len(means.n) else 0
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    low, high = limits.mean(means, place) or (None, None)
+    return Estimate(float(means.sums[place]) / n, low, high, n)
+
+
+def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
+    """A share; nothing is said about nobody."""
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    return Estimate(float(yes) / float(n), float(low), float(high), int(n))
+
+
+def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
+    """For each rate, its numerators and denominators by group."""
+    found: dict[str, tuple[Any, Any]] = {}
+    decided = work.decision is not None and not work.is_number
+    if decided:
+        found["selection_rate"] = cells[:, YES].sum(axis=1), cells[:, (YES, NO)].sum(axis=(1, 2))
+    if work.outcome is not None and not work.is_number:
+        found["outcome_rate"] = cells[:, :, YES].sum(axis=1), cells[:, :, (YES, NO)].sum(axis=(1, 2))
+    if decided and work.outcome is not None:
+        tp, fp, fn, tn = (cells[:, d, o] for d, o in ((YES, YES), (YES, NO), (NO, YES), (NO, NO)))
+        found |= {
+            "true_positive_rate": (tp, tp + fn),
+            "false_positive_rate": (fp, fp + tn),
+            "false_negative_rate": (fn, tp + fn),
+            "positive_predictive_value": (tp, tp + fp),
+            "accuracy": (tp + tn, tp + fp + fn + tn),
+        }
+    return {name: (yes.astype(float), n.astype(float)) for name, (yes, n) in found.items()}
+
+
+def _above(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> tuple[Floats, Floats, Floats, Floats]:
+    """By group: how many scores lie above the median's upper limit, the median, and its lower limit; and the total."""
+    (scores,), (groups,) = work.scores, counts.held
+    assert work.median is not None, "there are scores"
+    below, above = (work.median, work.median) if limits.exact else work.around_median(limits)
+    found = [
+        np.bincount(groups[scores > cut], minlength=counts.size).astype(float) for cut in (above, work.median, below)
+    ]
+    return found[0], found[1], found[2], counts.scored.astype(float)
+
+
+def _add_ratios(
+    work: OnePass,
+    counts: GroupCounts,
+    limits: GroupLimits,
+    estimates: list[dict[str, Estimate]],
+    who: tuple[Sequence[int], Sequence[int], int | None],
+) -> dict[str, int | None]:
+    """Add the ratios to the reference group; returns the position of that group for each ratio."""
+    able, large, reference = who
+    chosen: dict[str, int | None] = {}
+    shares = _shares(work, counts.cells)
+    if "selection_rate" in shares:
+        yes, n = shares["selection_rate"]
+        measured = n * np.isin(np.arange(len(n)), able)
+        _put(estimates, "impact_ratio", limits.ratios(yes, measured, large, reference), able, n)
+        chosen["impact_ratio"] = _highest(estimates, "selection_rate", large) if reference is None else reference
+    if work.median is not None:
+        least, above, greatest, n = _above(work, counts, limits)
+        ratios = limits.scoring_ratios((least, above, greatest), n, large, reference)
+        _put(estimates, "scoring_ratio", ratios, able, n)
+        chosen["scoring_ratio"] = _highest(estimates, "scoring_rate", large) if reference is None else reference
+    return chosen
+
+
+def _put(
+    estimates: list[dict[str, Estimate]], name: str, ratios: Sequence[RatioEnds], able: Sequence[int], n: Floats
+) -> None:
+    for place, row in enumerate(estimates):
+        row[name] = Estimate(*(ratios[place] if place in able else (None, None, None)), int(n[place]))
+
+
+def _highest(estimates: Sequence[Mapping[str, Estimate]], name: str, among: Sequence[int]) -> int | None:
+    rates = {place: estimates[place][name].value for place in among}
+    known = {place: rate for place, rate in rates.items() if rate is not None}
+    return max(known, key=lambda place: known[place], default=None)
+
+
+def _reliability(work: OnePass, counts: GroupCounts, limits: GroupLimits, place: int) -> tuple[ScoreBin, ...]:
+    if not work.probable or work.outcome is None or work.columns.score is None or not counts.binned[place].any():
+        return ()
+    n, yes, total = counts.binned[place].T
+    low, high = limits.rates(yes, n)
+    return tuple(
+        ScoreBin(
+            bin_ / BINS,
+            (bin_ + 1) / BINS,
+            float(total[bin_] / n[bin_]) if n[bin_] else None,
+            _rate(yes[bin_], n[bin_], low[bin_], high[bin_]),
+        )
+        for bin_ in range(BINS)
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- words
+
+
+def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
+    """What the intervals rest on."""
+    rows = f"{work.rows.rows:,} rows"
+    if limits.exact:
+        return (f"the {rows} are the whole population",)
+    told = [f"the {rows} are independent draws from the population"]
+    if work.kept is not None:
+        told = list(work.kept.clustering.facts.assumptions())
+    match limits.looks:
+        case "once":
+            told.append("their number was fixed beforehand, and there is one look at them")
+        case "any":
+            told.append("there may be any number of looks while more come")
+        case int(number):
+            told.append(f"there are {plural(number, 'look')} at them, as planned")
+        case report:
+            told.append(f"this is look {report} rows" if " after " in report else f"this is look {report}")
+    ends = {name: means.ends for name, means in work.groups[0].means.items() if means.ends is not None}
+    told += [
+        f"{name.replace('_', ' ').removeprefix('mean ')} lies between {low:g} and {high:g}"
+        for name, (low, high) in ends.items()
+        if name in {"mean_decision", "mean_outcome"}
+    ]
+    return tuple(told)
+
+
+def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Iterator[str]:
+    """What else a reader should know."""
+    yield from work.rows.remarks
+    if work.kept is None and not limits.exact and isinstance(work.rows, Table):
+        yield from signs_of_repeats(work.rows)
+    if work.kept is not None and work.median is not None:
+        yield "scoring rates and score bins have no intervals where rows belong together"
+    everybody = rows[0]
+    for name, number in everybody.missing.items():
+        if number:
+            yield f"{plural(number, 'row')} without {name}: counted in n, and left out of what needs it"
+    for counts in work.groups[1:]:
+        number = int(counts.cells[0].sum())
+        if number:
+            group = ",".join(counts.by)
+            yield f"{plural(number, 'person', 'people')} with unknown {group} are shown separately and not compared"
+    for name in work.attributes.names:
+        doubtful = [value for value in work.attributes.known[name] if str(value).strip().lower() in LOOKS_UNKNOWN]
+        blank = [value for value in work.attributes.known[name] if isinstance(value, str) and value != value.strip()]
+        if blank:
+            yield (
+                f"{name} has values with blanks around them, such as {blank[0]!r}: write them so, or take the blanks "
+                "out of the data"
+            )
+        if doubtful:
+            yield f"{name} has the value {doubtful[0]!r}: count it as unknown with unknown=[{doubtful[0]!r}]"
+    for by in work.by:
+        small = [row.name for row in rows if row.small and row.by == by]
+        if small:
+            named = "; ".join(small[:8]) + (f" and {len(small) - 8} more" if len(small) > 8 else "")
+            yield f"small groups by {' and '.join(by)}, never taken as the highest: {named}"
+    open_means = [name for name, means in work.groups[0].means.items() if means.ends is None and not limits.exact]
+    if open_means:
+        yield (
+            f"{first_few([name.replace('_', ' ') for name in open_means])} without intervals: say between which values "
+            "the numbers lie with ranges="
+        )
+    if work.columns.score is not None and not work.probable:
+        yield "scores outside 0 to 1 are not probabilities: calibration is not measured"
+    if work.sent_blindly:
+        kept = [name for name in work.rows.names if name not in work.sent]
+        without = f", and not {listed(kept)}, which is measured" if kept else ""
+        yield (
+            f"the model does not say what it reads: it was given {first_few(work.sent, 12)}{without}. Name the columns "
+            "that it takes if it should be given others: features=[...], or --features COLUMN,... at the command line"
+        )
+
 
 SMALL = 0.02
 """Groups below this share of all are flagged: United States employment rules allow leaving them out."""

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.measure.clusters import KeptRows
 from isonomia.audits.measure.counts import MISSING, PARTS, YES, Attributes, Event, GroupCounts, MeanCounts, numbers_in
-from isonomia.audits.measure.limits import GroupLimits
+from isonomia.audits.measure.limits import GroupLimits, KeptRows
 from isonomia.audits.rates.question import read_by
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import Pool, Shared, Tasks

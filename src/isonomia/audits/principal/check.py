@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.principal.census import PrincipalCensus, count_census
+from isonomia.audits.principal.census import PrincipalCensus, ProvedTables, count_census, prove_tables
 from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
-from isonomia.audits.principal.programs import ProvedTables, prove_tables
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
-from isonomia.audits.principal.remarks import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState, check_table
+from isonomia.audits.principal.view import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, proof_entry, proved_by, sampled_since
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import census_of
@@ -27,7 +26,7 @@ from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
 from isonomia.errors import NumericalError
 from isonomia.evidence.fair_worlds import fair_worlds
-from isonomia.populations.abducted import Abducted
+from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample, WithReplacement
 from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.streaming import LongTable

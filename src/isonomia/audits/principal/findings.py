@@ -17,20 +17,19 @@ from numpy.typing import NDArray
 from isonomia.audits.principal.question import Key, PrincipalQuestion
 from isonomia.audits.verdicts import ANSWERS
 from isonomia.evidence.fair_worlds import effect_interval
-from isonomia.evidence.identified.region import CellRegion, Refuted
-from isonomia.evidence.strata.assumptions import LinearAssumption
+from isonomia.evidence.identified.bets import CellRegion, Refuted
 from isonomia.evidence.strata.bounds import (
+    TOLERANCE,
     Bounds,
     Contradiction,
     EmptyStratum,
     FairWorld,
+    Farkas,
     effect_bounds,
     fair_world,
     normalised_bounds,
 )
-from isonomia.evidence.strata.effects import PrincipalEffect, effect_row, stratum_row
-from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas
-from isonomia.evidence.strata.worlds import Observed
+from isonomia.evidence.strata.worlds import LinearAssumption, Observed, PrincipalEffect, effect_row, stratum_row
 from isonomia.records.verdict import Expression
 
 Floats = NDArray[np.float64]

@@ -13,18 +13,15 @@ from numpy.typing import NDArray
 from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest, no_names
-from isonomia.evidence.strata.assumptions import LinearAssumption, assume
-from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects
-from isonomia.evidence.strata.worlds import TableShape
+from isonomia.evidence.strata.worlds import LinearAssumption, PrincipalEffect, TableShape, assume, definition_effects
 from isonomia.models.protocol import Model
-from isonomia.populations.columns import distinct, plain_value
+from isonomia.populations.frames import distinct, plain_value
 from isonomia.populations.protocol import Population, Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.columns import missing, plain
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Row, Value
-from isonomia.spec.walk import columns_of
+from isonomia.spec.tree import Row, Value, columns_of
 
 
 @dataclass(frozen=True, slots=True)

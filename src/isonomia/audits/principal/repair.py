@@ -1,8 +1,15 @@
-"""The repair of each subgroup of a table: the least random change of decisions that a fair world can explain."""
+"""The repair of each subgroup of a table: the least random change of decisions that a fair world can explain.
+
+A scikit-learn compatible classifier that repairs another one's decisions.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from hashlib import blake2b
+from math import nan
+from struct import pack
 from typing import Any
 
 import numpy as np
@@ -10,18 +17,302 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.principal.findings import subgroup
-from isonomia.audits.principal.question import PrincipalQuestion, ask_about
+from isonomia.audits.principal.question import (
+    Coding,
+    Key,
+    PrincipalQuestion,
+    ask_about,
+    coding_of,
+    labels_for,
+    sorted_into,
+)
 from isonomia.audits.principal.sampling import count
-from isonomia.errors import DataError, NumericalError, UsageError
-from isonomia.evidence.strata.assumptions import LinearAssumption
+from isonomia.errors import DataError, NumericalError, UsageError, nearest
 from isonomia.evidence.strata.bounds import Contradiction
-from isonomia.evidence.strata.effects import Definition
 from isonomia.evidence.strata.repair import Objective, Repair, adjust_outcomes, outcome_deviation, repair
-from isonomia.evidence.strata.worlds import Observed
+from isonomia.evidence.strata.worlds import Definition, LinearAssumption, Observed, TableShape, assume, tally
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
+from isonomia.populations.frames import column_from
 from isonomia.populations.protocol import refuse_clusters
+from isonomia.populations.table import Table
 from isonomia.spec.principal import PrincipalFairness
+from isonomia.spec.tree import Value
+
+_PARAMETERS = (
+    "estimator",
+    "attribute",
+    "given",
+    "definition",
+    "assumptions",
+    "objective",
+    "never_lower",
+    "order",
+    "cv",
+    "random_state",
+)
+
+
+class PrincipalRepair:
+    """Change a classifier's decisions at random, as little as possible, until a fair world can explain them.
+
+    ``fit`` learns, for each subgroup, the table of decisions and outcomes by attribute value, and the least repair
+    after which some world that is fair by the definition produces it. ``predict`` calls the classifier and applies the
+    repair.
+
+    What this does *not* promise: that decisions are fair. The repaired table is one that a fair world can produce, and
+    unfair worlds may produce it too. The table is a sample's, so the true one misses fairness by the order of
+    ``1 / sqrt(n)``. And all of it assumes that the attribute is as good as random within each subgroup.
+
+    Parameters
+    ----------
+    estimator
+        A classifier with ``fit`` and ``predict``.
+    attribute
+        The protected attribute: a column's name, or its number. Where the classifier must not see the column, let it be
+        a pipeline that drops it first.
+    given
+        Columns within whose values the attribute is as good as random: each combination is a subgroup of its own.
+    definition
+        Which definition of fairness, 1 to 4.
+    assumptions
+        What is taken for granted about the fair world, as in :class:`isonomia.PrincipalFairness`. Where the outcomes of
+        a subgroup contradict them by chance, as those of a sample contradict ``"outcome never changes"``, the nearest
+        outcomes that do not are used.
+    objective
+        What to keep small: ``"total"``, ``"changes"`` or ``"accuracy"``.
+    never_lower
+        Never change a decision to a less favourable one.
+    order
+        All decisions and outcomes from the least to the most favourable; ascending where none is given.
+    cv
+        How ``fit`` gets decisions to learn the repair from: a number of folds (or anything that scikit-learn takes) for
+        decisions about people the classifier was not fitted on, ``None`` for decisions about those it was, ``"prefit"``
+        where the classifier is already fitted and is left as it is.
+    random_state
+        The seed of the changes. With a number, a person's decision depends on the seed and on the person's values in
+        the columns of ``fit`` alone, however people are put together in a call: those with equal values are decided
+        alike, so some column should tell people apart. With ``None``, or with a classifier that answers at random,
+        decisions differ from call to call, and a check needs ``random_model=True``.
+
+    Attributes
+    ----------
+    estimator_
+        The fitted classifier.
+    classes_
+        The decisions, in order.
+    attribute_values_
+        The attribute's values, in the order of the repairs' first axis.
+    repairs_
+        The repair of each subgroup, by its values of ``given``; the key is ``()`` where there is none.
+    moved_outcomes_
+        How far the outcomes of each subgroup had to be moved to agree with the assumptions: 0 where they did already.
+    feature_names_in_
+        The columns of ``fit``, where they have names.
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        attribute: str | int,
+        given: Sequence[str | int] = (),
+        definition: Definition = 2,
+        assumptions: Sequence[str] = (),
+        objective: Objective = "total",
+        never_lower: bool = False,
+        order: Sequence[Value] | None = None,
+        cv: Any = 5,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.attribute = attribute
+        self.given = given
+        self.definition = definition
+        self.assumptions = assumptions
+        self.objective = objective
+        self.never_lower = never_lower
+        self.order = order
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> PrincipalRepair:
+        """Fit the classifier, and learn the repair.
+
+        Parameters
+        ----------
+        X
+            A data frame, a mapping of columns, or an array; it holds the attribute and the columns of ``given``.
+        y
+            The outcomes.
+
+        Raises
+        ------
+        DataError
+            Where the attribute has one value, a value is missing, a subgroup lacks an attribute value, or its outcomes
+            refute the assumptions.
+        """
+        table, outcomes = Table.of(X), column_from(y, "y")
+        if len(outcomes) != table.rows:
+            raise DataError(f"expected one outcome a row, but got {len(outcomes)} outcomes for {table.rows} rows")
+        name = _name(table, self.attribute)
+        attribute = coding_of(name, [table.column(name)])
+        self.estimator_, decisions = decisions_by(self.estimator, X, y, self.cv)
+        decided = column_from(decisions, "decisions")
+        coding = coding_of("decisions and outcomes", [decided, outcomes], self.order)
+        a, s, t = attribute.codes(table.column(name)), coding.codes(decided), coding.codes(outcomes)
+        shape = TableShape(len(attribute.values), len(coding.values), len(coding.values))
+        assumed = [row for words in self.assumptions for row in assume(shape, words, labels_for(words, coding, coding))]
+        found = {
+            key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key, assumed)
+            for key, rows in _rows_of(table, self.given)
+        }
+        self.repairs_ = {key: best for key, (best, _) in found.items()}
+        self.moved_outcomes_ = {key: moved for key, (_, moved) in found.items()}
+        self.classes_ = np.asarray(coding.values)
+        self.attribute_values_ = np.asarray(attribute.values)
+        self.n_features_in_ = len(table.names)
+        if table.kind != "array":
+            self.feature_names_in_ = np.asarray(table.names, dtype=object)
+        different = table.rows if self.random_state is None else len(set(_row_bytes(table)))
+        if different < table.rows / 2:
+            warnings.warn(
+                f"only {different:,} of {table.rows:,} rows are different: with random_state={self.random_state}, "
+                "people with equal values get the same repaired decision. Add a column that tells them apart, or leave "
+                "out random_state",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Call the classifier, and change its decisions at random as the repair says."""
+        before, values, places = self._codes(X)
+        drawn, after = self._drawn(Table.of(X)), before.copy()
+        for key, rows in places:
+            after[rows] = self.repairs_[key].apply(before[rows], values[rows], drawn[rows])
+        return np.asarray(self.classes_[after])
+
+    def _drawn(self, table: Table) -> NDArray[np.float64]:
+        """A uniform number for each row: with a seed, computed from the seed and the row's values alone."""
+        if self.random_state is None:
+            return np.random.default_rng().random(table.rows)
+        names = [name for name in getattr(self, "feature_names_in_", ()) if name in table.names]
+        key = str(self.random_state).encode()
+        hashes = (blake2b(row, digest_size=8, key=key) for row in _row_bytes(table.select(names) if names else table))
+        # 53 bits, as many as a float has between 1/2 and 1: the result is below 1.
+        return np.fromiter((int.from_bytes(each.digest(), "little") >> 11 for each in hashes), np.float64) * 2.0**-53
+
+    def decision_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """The probability with which each person gets each decision, in the order of ``classes_``."""
+        before, values, places = self._codes(X)
+        chances = np.zeros((len(before), len(self.classes_)))
+        for key, rows in places:
+            chances[rows] = self.repairs_[key].change[values[rows], before[rows]]
+        return chances
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of repaired decisions that equal the outcome."""
+        return float(np.mean(self.predict(X) == column_from(y, "y")))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, and with ``deep`` those of the classifier as ``estimator__name``."""
+        own = {name: getattr(self, name) for name in _PARAMETERS}
+        inner = self.estimator.get_params() if deep and hasattr(self.estimator, "get_params") else {}
+        return own | {f"estimator__{name}": value for name, value in inner.items()}
+
+    def set_params(self, **parameters: Any) -> PrincipalRepair:
+        """Set parameters, those of the classifier as ``estimator__name``."""
+        inner = {}
+        for name, value in parameters.items():
+            if name in _PARAMETERS:
+                setattr(self, name, value)
+            elif name.startswith("estimator__"):
+                inner[name.removeprefix("estimator__")] = value
+            else:
+                raise ValueError(f"there is no parameter {name!r}.{nearest(name, _PARAMETERS)}")
+        if inner:
+            self.estimator.set_params(**inner)
+        return self
+
+    def __repr__(self) -> str:
+        return f"PrincipalRepair({', '.join(f'{name}={getattr(self, name)!r}' for name in _PARAMETERS)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "repairs_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            non_deterministic=True,
+        )
+
+    def _repair(
+        self, counts: NDArray[np.int64], attribute: Coding, key: Key, assumed: Sequence[LinearAssumption]
+    ) -> tuple[Repair, float]:
+        people = counts.sum((1, 2))
+        where = ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"
+        if not people.all():
+            raise DataError(
+                f"expected people with every value of {attribute.name} in each subgroup, but nobody in {where} has "
+                f"{attribute.values[int(np.argmin(people))]!r}: leave a column out of `given`, or merge its values"
+            )
+        how: dict[str, Any] = {"objective": self.objective, "never_lower": self.never_lower}
+        try:
+            return repaired(counts, self.definition, assumptions=assumed, **how)
+        except DataError as error:
+            raise DataError(f"in {where}, {error}") from error
+
+    def _codes(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[Key, NDArray[np.intp]]]]:
+        """Decisions and attribute values as numbers, and the rows of each subgroup."""
+        if not hasattr(self, "repairs_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("this PrincipalRepair is not fitted yet: call fit before predict")
+        table = Table.of(X)
+        name = _name(table, self.attribute)
+        values = Coding(name, tuple(self.attribute_values_.tolist())).codes(table.column(name))
+        coding = Coding("decisions", tuple(self.classes_.tolist()))
+        places = _rows_of(table, self.given)
+        for key, _ in places:
+            if key not in self.repairs_:
+                known = ", ".join(map(repr, self.repairs_))
+                raise DataError(f"expected a subgroup that was there in fit ({known}), but got {key!r}")
+        return coding.codes(column_from(self.estimator_.predict(X), "decisions")), values, places
+
+
+def _name(table: Table, column: str | int) -> str:
+    """A column's name; a number counts columns from 0."""
+    if isinstance(column, str):
+        return column
+    if not 0 <= column < len(table.names):
+        raise UsageError(f"expected a column's name or its number below {len(table.names)}, but got {column!r}")
+    return table.names[column]
+
+
+def _row_bytes(table: Table) -> list[bytes]:
+    """The values of each row as bytes: the same for a number of any type, and for any kind of table."""
+    columns = [[_value_bytes(value) for value in table.column(name).tolist()] for name in table.names]
+    return [b"".join(row) for row in zip(*columns, strict=True)]
+
+
+def _value_bytes(value: Any) -> bytes:
+    if isinstance(value, bool | int | float):
+        return pack("<d", nan if value != value else float(value) + 0.0)
+    return blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _rows_of(table: Table, given: Sequence[str | int]) -> list[tuple[Key, NDArray[np.intp]]]:
+    """Each subgroup with its rows."""
+    keys, places = sorted_into(table, [_name(table, column) for column in given])
+    return [(key, np.flatnonzero(places == number)) for number, key in enumerate(keys)]
+
 
 REFUTED = 1e-3
 """The risk of calling true assumptions refuted."""

@@ -1,10 +1,19 @@
-"""What renderers show of a verdict on principal fairness: the bounds of every effect in every subgroup."""
+"""What renderers show of a verdict on principal fairness: the bounds of every effect in every subgroup.
+
+What a reader should know about an answer, and what it rests on, in sentences.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import floor, log10
 from typing import Any
 
+from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
+from isonomia.audits.principal.question import PrincipalQuestion
+from isonomia.audits.proofs import REAL_NUMBERS
+from isonomia.audits.protocol import Check
+from isonomia.evidence.strata.worlds import ASSUMPTIONS
 from isonomia.records.display.view import (
     NOT_A_PASS,
     Block,
@@ -12,11 +21,167 @@ from isonomia.records.display.view import (
     SubgroupBounds,
     Subgroups,
     View,
+    compared_finding,
     quantities_and_rates,
+    quantity_finding,
 )
-from isonomia.records.display.words import compared_finding, quantity_finding
 from isonomia.records.verdict import Verdict
-from isonomia.wording import plural
+from isonomia.spec.principal import PrincipalFairness
+from isonomia.wording import chance, first_few, plural
+
+MOST_TOLD = 12
+"""How many subgroups are described one by one; the record has them all."""
+
+
+def assumptions(
+    check: Check[PrincipalFairness], question: PrincipalQuestion, findings: Sequence[Finding]
+) -> tuple[str, ...]:
+    """What the guarantee rests on; for anything but a census, also that no subgroup was missed."""
+    attribute = question.attribute.name
+    where = f"within each combination of {' and '.join(question.given)}, " if question.given else ""
+    proved = any(finding.probabilities is not None for finding in findings)
+    words = [
+        *check.population.assumptions,
+        *((REAL_NUMBERS,) if proved else ()),
+        f"{where}{attribute} is independent of the predictions and outcomes that people would have under its values "
+        "(Assumption 1 of the paper: no common cause is left out of given)",
+        f"the prediction and the outcome that are seen are those under the person's own {attribute}",
+        *(() if proved else (f"there are no other values: {coded(question)}",)),
+    ]
+    if question.given and check.population.kind != "census" and not proved:
+        seen = first_few([subgroup(question, finding.key) for finding in findings], MOST_TOLD)
+        words.append(f"nobody belongs to another combination of {' and '.join(question.given)} than {seen}")
+    if check.model is not None:
+        words.append("the model answers for each person by itself")
+    return (*words, *(f"as you said: {ASSUMPTIONS.get(said, said)}" for said in question.prop.assumptions))
+
+
+def sampled_remarks(
+    question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding], delta: float, refuted: bool
+) -> tuple[str, ...]:
+    """The remarks on a check by sampling."""
+    words = [
+        *_refuted(refuted),
+        *_directions(question, answer, findings),
+        *_unnamed(answer, findings),
+    ]
+    words += _covering(answer, findings, question)
+    words += _silent(question, findings)
+    if answer is None and question.prop.within == 0.0:
+        words.append("without a margin no sample can prove fairness: give within=, the largest difference that is fair")
+    words.append(_plug_in(question, findings))
+    if len(findings) > 1:
+        words.append(
+            f"{len(findings)} subgroups: violated means in at least one of them. The bets of all are pooled, half in "
+            "their product and half in their weighted mean; subgroups are named by Holm's rule, so that any wrong name "
+            f"has probability at most {chance(delta)}; each subgroup's intervals, by themselves, miss with at most "
+            f"{chance(delta)}"
+        )
+    return tuple(words)
+
+
+def exact_remarks(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """The remarks on a census, or on a program."""
+    broken = [finding for finding in findings if finding.table and finding.table.contradicts]
+    words = [*_refuted(bool(broken)), *_directions(question, answer, findings)]
+    words += [
+        f"{subgroup(question, finding.key)}: no fair world produces this table; the proof (multipliers of a linear "
+        f"program, checked apart from the solver) shows it off by at least {finding.table.proof.violation:.3g}"
+        for finding in findings[:MOST_TOLD]
+        if finding.holds is False and finding.table is not None and finding.table.proof is not None
+    ]
+    return (*words, *_covering(answer, findings, question))
+
+
+def _refuted(refuted: bool) -> list[str]:
+    if not refuted:
+        return []
+    return ["the data contradict the assumptions that you made, so that no answer would mean anything: drop one"]
+
+
+def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> list[str]:
+    """Which way it goes in the subgroups that violate."""
+    chosen = [each for each in findings if each.holds is False] if answer is False else []
+    return [words for finding in chosen[:MOST_TOLD] for words in _ways(question, finding)]
+
+
+def _ways(question: PrincipalQuestion, finding: Finding) -> list[str]:
+    """Which way it goes in one subgroup, by the intervals that are guaranteed; never by the shares of a sample."""
+    head = f"{subgroup(question, finding.key)}: " if question.given else ""
+    known = zip(question.effects, finding.intervals, strict=True)
+    whom = "subgroup" if question.given else "population"
+    clear = [
+        f"{head}{direction(question, effect, ends)}: the gap is at least {_floored(100 * _least(ends))} percentage "
+        f"points of the {whom} ({effect_name(question, effect, normalised=False)})"
+        for effect, ends in known
+        if ends is not None and _least(ends) > question.prop.within
+    ]
+    if clear:
+        return clear
+    if finding.table is not None and finding.table.contradicts:
+        return [f"{head}no fair world that meets the assumptions produces data like these"]
+    if len(question.effects) > 1:
+        return [f"{head}the effects cannot all be fair at once; which one is unfair is not known"]
+    name = effect_name(question, question.effects[0], normalised=False)
+    return [f"{head}{name} is not fair, but at this risk its interval does not show which way it goes, or how far"]
+
+
+def _floored(points: float) -> str:
+    """A lower limit with three digits, rounded down: what is printed is guaranteed as well."""
+    unit = 10.0 ** (floor(log10(points)) - 2)
+    return f"{floor(points / unit + 1e-9) * unit:.3g}"
+
+
+def _least(ends: tuple[float, float]) -> float:
+    return max(ends[0], -ends[1])
+
+
+def _unnamed(answer: bool | None, findings: Sequence[Finding]) -> list[str]:
+    if answer is not False or any(finding.holds is False for finding in findings):
+        return []
+    return ["all subgroups together are not fair, but no single one stands out enough to be named"]
+
+
+def _covering(answer: bool | None, findings: Sequence[Finding], question: PrincipalQuestion) -> list[str]:
+    """What intervals mean that contain both fair and unfair values."""
+    within = question.prop.within
+    pairs = [pair for each in findings for pair in (each.inside if question.prop.normalised else each.intervals)]
+    known = [ends for ends in pairs if ends is not None]
+    mixed = [ends for ends in known if ends[0] <= within and ends[1] >= -within and max(-ends[0], ends[1]) > within]
+    if answer is not None or not mixed:
+        return []
+    kind = "covers zero" if within == 0.0 else "reaches both within the margin and beyond"
+    return [
+        f"an interval that {kind} proves nothing: fair and unfair worlds can produce the same data, because nobody's "
+        "stratum is seen"
+    ]
+
+
+def _silent(question: PrincipalQuestion, findings: Sequence[Finding]) -> list[str]:
+    words = []
+    for finding in [each for each in findings if each.silent][:MOST_TOLD]:
+        values = " or ".join(f"{question.attribute.name}={question.attribute.values[a]!r}" for a in finding.silent)
+        words.append(
+            f"nobody with {values} was sampled from {subgroup(question, finding.key)}: nothing can be compared there, "
+            "and only the others limit what is possible"
+        )
+    return words
+
+
+def _plug_in(question: PrincipalQuestion, findings: Sequence[Finding]) -> str:
+    """The paper's plug-in verdict, in a sentence."""
+    head = "the paper's plug-in verdict, which takes the sample's shares for the truth and has no guarantee, is"
+    bad = [finding for finding in findings if finding.table is not None and finding.table.holds is False]
+    lost = [finding for finding in findings if finding.table is not None and finding.table.contradicts]
+    why = "taken for the truth, the shares contradict the assumptions, if only by chance"
+    if not question.given:
+        return f"{head} none: {why}" if lost else f"{head}: {'violated' if bad else 'not violated'}"
+    told = "; ".join(subgroup(question, finding.key) for finding in bad[:MOST_TOLD])
+    said = f"violated in {len(bad)} of {len(findings)} subgroups ({told})" if bad else "violated in no subgroup"
+    if len(lost) == len(findings):
+        return f"{head} none: in every subgroup, {why}"
+    return f"{head}: {said}" + (f"; none in {len(lost)} of them: {why}" if lost else "")
+
 
 _MEANINGS = {
     "holds": "In every subgroup the difference in treatment is inside the margin.",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from isonomia.audits.answers import Sharing
 from isonomia.audits.audit_file.options import named_property, refuse_key
 from isonomia.audits.protocol import Check, Entries, FileKey, Permissions, PropertyTable, Recheck, RecordedCounts
-from isonomia.audits.rates.view import VIEW
+from isonomia.audits.rates.intervals import VIEW
 from isonomia.spec.property import Property, parse
-from isonomia.spec.walk import check_names, outputs_of, versions_of
+from isonomia.spec.tree import check_names, outputs_of, versions_of
 
 if TYPE_CHECKING:
     from isonomia.engine.observer import Observer

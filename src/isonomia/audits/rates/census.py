@@ -32,8 +32,7 @@ from isonomia.populations.streaming import LongTable
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version, leaves_of
 
 AT_ONCE = 2**18
 """People, or pairs, in one batch."""

@@ -50,14 +50,13 @@ from isonomia.evidence.normal_form import compared
 from isonomia.evidence.region import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
-from isonomia.populations.columns import column_from, distinct
+from isonomia.populations.frames import column_from, distinct
 from isonomia.populations.protocol import Directable, Wanted
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.spec.columns import host
 from isonomia.spec.property import Property
-from isonomia.spec.tensors import host
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Other, Rate, Value
-from isonomia.spec.walk import nodes
+from isonomia.spec.tree import Leaf, Other, Rate, Value, nodes
 from isonomia.wording import first_few
 
 AnyWork: TypeAlias = RatesSampling[Any] | ClusterSampling

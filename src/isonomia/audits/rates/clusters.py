@@ -23,16 +23,14 @@ from isonomia.evidence.cluster_claims import ClusterEvidence, ClusterState
 from isonomia.evidence.clusters import ClusterBatch
 from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.intervals import Interval, enclose
-from isonomia.evidence.normal_form import compared
-from isonomia.evidence.polynomials import Polynomial, value_at
+from isonomia.evidence.normal_form import Polynomial, compared, value_at
 from isonomia.evidence.region import LeafTally
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Clusters, Source, clusters_of, people
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Leaf, Quantity
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Leaf, Quantity, leaves_of
 
 GROWTH = 1.03
 """Each batch makes the number of clusters this many times as large. Stakes are chosen once for a batch, and each batch

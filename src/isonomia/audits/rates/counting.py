@@ -24,9 +24,8 @@ from isonomia.evidence.exact import exact_sum
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts
-from isonomia.spec.columns import kind_of
+from isonomia.spec.columns import count, first, host, is_tensor, kind_of, namespace, some, together
 from isonomia.spec.evaluate import Batch, numbers, truth
-from isonomia.spec.tensors import count, first, host, is_tensor, namespace, some, together
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import (
     Column,
@@ -44,8 +43,10 @@ from isonomia.spec.tree import (
     RowNegative,
     RowNot,
     Version,
+    columns_of,
+    outputs_of,
+    versions_of,
 )
-from isonomia.spec.walk import columns_of, outputs_of, versions_of
 from isonomia.wording import first_few
 
 Booleans = NDArray[np.bool_]

@@ -24,7 +24,7 @@ from isonomia.evidence.multiple import closed_average, e_bh, locked
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, judge_formula
-from isonomia.records.display.words import ANSWERS
+from isonomia.records.display.view import ANSWERS
 from isonomia.records.verdict import Expression, GroupRecord
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.expand import Binding, expand_parts
@@ -42,8 +42,10 @@ from isonomia.spec.tree import (
     Rate,
     Row,
     Value,
+    leaves_of,
+    links_of,
+    rebuilt,
 )
-from isonomia.spec.walk import leaves_of, links_of, rebuilt
 
 Floats = NDArray[np.float64]
 Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]

@@ -2,6 +2,8 @@
 
 Intervals come from the same bets as the answer, by inversion (:mod:`isonomia.evidence.inversion`), each end at the
 check's risk; where no bets can be made, from the confidence region that decides.
+
+What renderers show of a verdict about rates: its quantities with their thresholds, and its text explained.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from math import inf, sqrt
 
 import numpy as np
 
+from isonomia.errors import IsonomiaError
 from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.intervals import Interval, enclose
@@ -19,7 +22,8 @@ from isonomia.evidence.inversion import COARSE_SCAN, SCAN, Inversion, Paths, inv
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Tallies
 from isonomia.evidence.region import LeafTally, Region
-from isonomia.records.verdict import Expression, LeafRecord
+from isonomia.records.display.view import RATES, View
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
     Arithmetic,
@@ -35,8 +39,9 @@ from isonomia.spec.tree import (
     Quantity,
     Rate,
     Row,
+    leaves_of,
+    nodes,
 )
-from isonomia.spec.walk import leaves_of, nodes
 from isonomia.wording import number
 
 MANY = 12
@@ -264,3 +269,22 @@ def over_box(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tup
         quantity, {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
     )
     return float(value.low[0]), float(value.high[0])
+
+
+_LONGEST = 5_000
+"""The longest formula that is explained, in characters; nobody reads the explanation of a longer one."""
+
+
+def _explanation(verdict: Verdict) -> str | None:
+    """The formula in plain English, parsed from the verdict's text."""
+    from isonomia.spec import parse
+
+    if len(verdict.text) > _LONGEST:
+        return None
+    try:
+        return parse(verdict.text).explain()
+    except (IsonomiaError, RecursionError):
+        return None  # the text is from another version or program: it is shown as it is
+
+
+VIEW = View(RATES, RATES, explain=_explanation)

@@ -18,8 +18,7 @@ from isonomia.spec.expand import expand
 from isonomia.spec.parser import parse_condition, parse_formula
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Comparison, Constant, Leaf, Mean, Rate, Row, Value
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Column, Comparison, Constant, Leaf, Mean, Rate, Row, Value, leaves_of
 
 
 @dataclass(frozen=True, slots=True)

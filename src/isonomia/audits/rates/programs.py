@@ -43,8 +43,7 @@ from isonomia.populations.worlds.paths import NotExactError, ProgramPath, row_va
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Formula, Leaf, Mean, Quantity
-from isonomia.spec.walk import leaves_of, versions_of
+from isonomia.spec.tree import Formula, Leaf, Mean, Quantity, leaves_of, versions_of
 
 NARROW = 1e-7
 """A width that would take 10^14 draws to reach. Where a proof is this narrow, nobody is drawn."""

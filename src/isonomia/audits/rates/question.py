@@ -18,9 +18,9 @@ from isonomia.engine.journal import Blank, Journal
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import unwrap
-from isonomia.populations.abducted import Abducted
-from isonomia.populations.columns import distinct
+from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
+from isonomia.populations.frames import distinct
 from isonomia.populations.protocol import Population, Wanted, clusters_of
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import range_of
@@ -41,6 +41,7 @@ from isonomia.spec.tree import (
     Mean,
     Member,
     Missing,
+    Node,
     Other,
     Output,
     Rate,
@@ -49,8 +50,13 @@ from isonomia.spec.tree import (
     Value,
     Variable,
     Version,
+    check_names,
+    columns_of,
+    leaves_of,
+    nodes,
+    outputs_of,
+    versions_of,
 )
-from isonomia.spec.walk import Node, check_names, columns_of, leaves_of, nodes, outputs_of, versions_of
 
 
 class Ordered(Protocol):

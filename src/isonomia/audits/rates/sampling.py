@@ -36,21 +36,19 @@ from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.inversion import Inversion
 from isonomia.evidence.looks import LookEvidence, LookState, NoLookError
-from isonomia.evidence.normal_form import compared
+from isonomia.evidence.normal_form import Polynomial, compared, value_at
 from isonomia.evidence.planning import best_shares
-from isonomia.evidence.polynomials import Polynomial, value_at
 from isonomia.evidence.protocol import Evidence, Tallies
 from isonomia.evidence.region import LeafTally, RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
-from isonomia.populations.abducted import Abducted, AbductedSource
+from isonomia.populations.causal import Abducted, AbductedSource
 from isonomia.populations.finite import Census, WithReplacement
 from isonomia.populations.protocol import People, Population, Source, Wanted, people_in_parts
 from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity, Rate
-from isonomia.spec.walk import outputs_of
+from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity, Rate, outputs_of
 
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
 

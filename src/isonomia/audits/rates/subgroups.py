@@ -30,14 +30,24 @@ from isonomia.evidence.normal_form import compared
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters
-from isonomia.records.display.words import sent_to_model
+from isonomia.records.display.view import sent_to_model
 from isonomia.records.verdict import Expression
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.evaluate import truth
 from isonomia.spec.property import Property
 from isonomia.spec.text import name_text, to_text, value_text
-from isonomia.spec.tree import Column, Leaf, Rate, Row, RowJunction, RowNot
-from isonomia.spec.walk import columns_of, leaves_of, outputs_of, versions_of
+from isonomia.spec.tree import (
+    Column,
+    Leaf,
+    Rate,
+    Row,
+    RowJunction,
+    RowNot,
+    columns_of,
+    leaves_of,
+    outputs_of,
+    versions_of,
+)
 from isonomia.wording import number
 
 __all__ = ["FoundSubgroup", "Search", "search"]

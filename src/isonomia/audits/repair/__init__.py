@@ -5,7 +5,7 @@
 ['Augmentation', 'PrincipalRepair', 'RepairRound', 'augment']
 """
 
-from isonomia.audits.principal.wrapper import PrincipalRepair
+from isonomia.audits.principal.repair import PrincipalRepair
 from isonomia.audits.repair.augmentation import Augmentation, augment
 from isonomia.audits.repair.training import RepairRound
 

@@ -19,16 +19,16 @@ from isonomia.errors import BudgetTooSmallError, UsageError, nearest
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import current_meter
 from isonomia.models.wrappers import given_in_words
-from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census
+from isonomia.populations.frames import plain_value
+from isonomia.populations.profile import is_sure_outcome
 from isonomia.populations.table import Table, replaced
-from isonomia.populations.vocabulary import is_sure_outcome
-from isonomia.records.display.words import sent_to_model
+from isonomia.records.display.view import sent_to_model
 from isonomia.records.refusals import PrincipalReason, RefusalList, RefusedApplicant
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of
 from isonomia.spec.text import to_text
-from isonomia.spec.walk import columns_of, outputs_of
+from isonomia.spec.tree import columns_of, outputs_of
 from isonomia.wording import plural
 
 REASONS = 4

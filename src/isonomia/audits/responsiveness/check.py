@@ -1,8 +1,13 @@
-"""Checking responsiveness, from the call to the verdict."""
+"""Checking responsiveness, from the call to the verdict.
+
+What a verdict states: the findings as plain values, and what a reader should know about them, in words.
+
+The target is checked too: one that is misspelt, so that the model can never predict it, must not lead to an answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -11,30 +16,276 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.responsiveness.counterexamples import counterexamples, deciding_points
+from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counterexamples, deciding_points
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
-from isonomia.audits.responsiveness.findings import (
-    TARGET_UNKNOWN,
-    assumptions,
-    claim_of,
-    details_of,
-    refuse_hopeless,
-    remarks,
-    target_doubt,
-    why_stopped,
-)
 from isonomia.audits.responsiveness.sampling import PointSampler, sample_people
-from isonomia.audits.responsiveness.setup import ResponsivenessSetup
-from isonomia.audits.verdicts import introduce, new_verdict
+from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, table_of
+from isonomia.audits.verdicts import introduce, new_verdict, same_answers
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.loop import Outcome
 from isonomia.engine.observer import Observer
-from isonomia.models.meter import current_meter
+from isonomia.errors import ModelError, UnreliableModelError, UsageError, nearest
+from isonomia.evidence.binomial import least_draws, least_sequential_draws
+from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import RecordedModel
 from isonomia.models.wrappers import unwrap
+from isonomia.populations.frames import plain_value
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.records.violations import Columns, ViolationSet
-from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.responsiveness import Responsiveness, classes_named
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Value
+from isonomia.wording import chance, plural
+
+TARGET_UNKNOWN = "no point that was checked has the target, which may be misspelt"
+_MODEL_BATCH = 10_000
+"""How many people are put to the model together."""
+_MAX_SHOWN = 8
+"""How many of the model's own answers are shown."""
+
+
+def details_of(prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, members: Members) -> dict[str, Any]:
+    """Everything that is known, as values that JSON can hold; people as columns of equal length."""
+    low, high = counts.interval(rule)
+    answers = np.where(counts.responsive, "responsive", np.where(counts.unresponsive, "fixed", "undecided"))
+    line = {"relation": ">", "threshold": 0.0} if prop.one_is_enough and counts.exact.all() else {}
+    return {
+        **claim_of(prop),
+        **line,
+        "counts": _counts(answers, counts.exact),
+        "groups": _groups(prop, answers, counts.exact, members),
+        "people": {
+            "row": members.rows.tolist(),
+            "answer": answers.tolist(),
+            "share": [None if np.isnan(value) else value for value in counts.share.tolist()],
+            "low": low.tolist(),
+            "high": high.tolist(),
+            "n": counts.n.astype(int).tolist(),
+            "reaching": counts.successes.astype(int).tolist(),
+            "exact": counts.exact.tolist(),
+        },
+    }
+
+
+def claim_of(prop: Responsiveness) -> dict[str, Any]:
+    """The claim, in words and numbers, and the fingerprint of what people can change."""
+    return {
+        "audit": "responsiveness",
+        "interventions": prop.actions.fingerprint(),
+        "features": list(prop.actions.names),
+        "target": to_text(prop.condition),
+        "who": None if prop.members is None else to_text(prop.members),
+        "rows": None if prop.rows is None else list(np.atleast_1d(prop.rows).tolist()),
+        "relation": ">=" if prop.at_least is not None else "<=",
+        "threshold": prop.threshold,
+        "one_is_enough": prop.one_is_enough,
+        "control": prop.control,
+        "draws": prop.draws,
+        "by": list(prop.by),
+    }
+
+
+def _counts(answers: NDArray[Any], exact: NDArray[np.bool_]) -> dict[str, int]:
+    counts = {answer: int((answers == answer).sum()) for answer in ("responsive", "fixed", "undecided")}
+    return {"people": len(answers), **counts, "exact": int(exact.sum())}
+
+
+def _groups(
+    prop: Responsiveness, answers: NDArray[Any], exact: NDArray[np.bool_], members: Members
+) -> list[dict[str, Any]]:
+    keys = members.groups
+    if not keys:
+        return []
+    ordered = sorted(
+        range(len(keys)), key=lambda k: [(type(value).__name__, value) for value in keys[k] if value is not None]
+    )
+    ends = np.cumsum(np.bincount(members.group, minlength=len(keys)))
+    mine = np.split(np.argsort(members.group, kind="stable"), ends[:-1])
+    return [
+        {"group": dict(zip(prop.by, keys[k], strict=True)), **_counts(answers[mine[k]], exact[mine[k]])}
+        for k in ordered
+    ]
+
+
+def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
+    """Refuse, before anything is drawn, a number of draws with which nobody could ever be called fixed."""
+    if not sampled:
+        if prop.draws is not None:
+            raise UsageError(
+                f"draws={prop.draws:,} has no effect: every reachable point of each person is listed, at most "
+                f"{prop.most_listed:,} (most_listed), so nothing is drawn. Leave draws out, or "
+                "say most_listed=0 to draw"
+            )
+        return
+    if prop.draws is not None:
+        name, given, least = "draws", prop.draws, least_draws(delta, prop.threshold)
+    else:
+        name, given, least = "most_draws", prop.most_draws, least_sequential_draws(delta, prop.threshold)
+    if given < least:
+        raise UsageError(
+            f"with {name}={given:,} no draws could ever show that a share is below {prop.threshold:g} at "
+            f"delta={delta:g}, not even if none of them reaches the target: it takes at least {least:,}. Raise {name}, "
+            "or delta, or the share."
+        )
+
+
+def assumptions(check: Check[Responsiveness], counts: PersonCounts, approximate: bool) -> tuple[str, ...]:
+    """What the guarantee rests on, in words."""
+    same = same_answers(check, "the model always gives the same answer for the same row")
+    result = ["the interventions describe what people can really change", *same]
+    if not counts.exact.all():
+        result.append("draws are independent, and uniform over the actions open to a person")
+    if approximate:
+        result.append("for blocks of more than six coupled real features, a walk gives nearly uniform draws")
+    return tuple(result)
+
+
+def why_stopped(prop: Responsiveness, outcome: Outcome[PersonCounts], answer: bool | None) -> str:
+    """Why it stopped, in words; a violation is stated together with how many people were not decided."""
+    counts, reason = outcome.state, outcome.reason
+    left = int(counts.undecided.sum())
+    if answer is not False or not left or reason == "interrupted":
+        return _reason(prop, counts, reason)
+    bad = int((counts.unresponsive if prop.at_least is not None else counts.responsive).sum())
+    others = f"{left:,} {'other was' if left == 1 else 'others were'}"
+    violated = f"{bad:,} {'person violates' if bad == 1 else 'people violate'} it"
+    if reason == "budget":
+        return f"{violated}; the budget was spent before {others} decided"
+    draws = prop.most_draws if prop.draws is None else prop.draws
+    return f"{violated}; {others} not decided by {draws:,} draws each"
+
+
+def _reason(prop: Responsiveness, counts: PersonCounts, reason: str) -> str:
+    match reason:
+        case "budget":
+            return "the budget is spent"
+        case "decided":
+            return "every point was checked" if counts.exact.all() else "everybody is decided"
+        case "exhausted" if prop.draws is None:
+            return f"{prop.most_draws:,} draws did not decide it"
+        case "exhausted":
+            return "the draws that were fixed beforehand are used up"
+        case _:
+            return reason
+
+
+def remarks(
+    check: Check[Responsiveness],
+    counts: PersonCounts,
+    rule: DecisionRule,
+    distinct: int,
+    sampled: int,
+    shown: Sequence[Mapping[str, Any]] = (),
+    doubt: str = "",
+    cleared: int = 0,
+) -> tuple[str, ...]:
+    """What a reader should know about how the answer was reached, in words."""
+    result = [doubt] if doubt else []
+    result.append(f"the model was asked about {plural(distinct, 'different row')}")
+    if check.population.kind == "sample":
+        result.append("it is about the people in the table, and says nothing about others")
+    if sampled and len(counts.n) > 1:
+        result.append(_control(rule, sampled))
+    if sampled:
+        find = least_draws if rule.fixed else least_sequential_draws
+        few = find(rule.delta / (sampled if rule.control == "family" else 1), rule.threshold)
+        result.append(f"calling a person fixed by draws takes at least {few:,} draws")
+    if sampled and rule.one_is_enough:
+        result.append(
+            f"draws cannot show that a person has no way at all: with no way among them, a person is called fixed when "
+            f"the share is shown to be below {rule.threshold:g}"
+        )
+    if cleared:
+        result.append(
+            f"{_people(cleared)} responsive although the share is shown to be below {rule.threshold:g}: a further "
+            "search, of draws and of changes of one feature, found a way"
+        )
+    if any(not item["every"] for item in shown):
+        decide = "clear a person if they find a way" if rule.one_is_enough else "decide nothing"
+        result.append(
+            f"where points are not listed, the nearest with the target are looked for among {FURTHER_DRAWS:,} further "
+            f"draws for each person, which {decide}"
+        )
+    if not doubt and not counts.successes.any() and counts.n.any():
+        target = to_text(check.prop.condition)
+        what = "no point at all" if counts.exact.all() else "no point that was checked"
+        result.append(f"{what} has {target}: is it spelled as the model gives it?")
+    left = int(counts.undecided.sum())
+    if left and not doubt:
+        result.append(_undecided(counts, rule, left))
+    return tuple(result)
+
+
+def _undecided(counts: PersonCounts, rule: DecisionRule, left: int) -> str:
+    unseen = int((counts.undecided & (counts.n == 0)).sum())
+    if unseen == left:
+        return f"{_people(left)} undecided: none of the points that they can reach was checked"
+    why = f"{_people(left)} undecided: their shares are near {rule.threshold:g}, or draws were too few"
+    return f"{why}; no point of {unseen:,} was checked" if unseen else why
+
+
+def _people(count: int) -> str:
+    return "1 person is" if count == 1 else f"{count:,} people are"
+
+
+def _control(rule: DecisionRule, sampled: int) -> str:
+    if rule.control == "family":
+        return (
+            f"the probability that any of the {sampled:,} people decided by draws is wrongly called fixed is at most "
+            f"{chance(rule.delta)}, and so is that of wrongly calling any responsive (Holm)"
+        )
+    return (
+        f"of the {sampled:,} people decided by draws, the expected share of wrong names among those called fixed is at "
+        f"most {chance(rule.delta)}, and so it is among those called responsive (e-BH)"
+    )
+
+
+def target_doubt(setup: ResponsivenessSetup, counts: PersonCounts) -> str:
+    """Why it is unclear whether the model ever predicts the class that a target names; empty where it is clear.
+
+    There is doubt where the model does not state its classes, and neither a point that was looked at nor anybody in the
+    table has the class: then a claim about it may be about nothing. Where everybody's prediction is 0 or 1, both are
+    classes. A target that names no class, such as ``prediction < own``, cannot be misspelt.
+    """
+    reached = counts.successes.sum()
+    if not counts.n.any() or 0 < reached < counts.n.sum():
+        return ""
+    named = classes_named(setup.check.prop.condition, "==" if not reached else "!=")
+    if not named:
+        return ""
+    seen = once(setup.check.journal, "classes", lambda: _look_for_classes(setup, named))
+    return "" if seen["known"] else _doubt_in_words(named, seen["predictions"])
+
+
+def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> Entry:
+    """Whether one of the named classes is one of the model's, and the predictions looked at to find out."""
+    if setup.check.required_model.classes:
+        return {"known": True, "predictions": []}  # any other class was refused before
+    table, asker, seen = table_of(setup.check), setup.asker(), set[Any]()
+    for first in range(0, table.rows, _MODEL_BATCH):
+        some = table.slice(first, first + _MODEL_BATCH)
+        try:
+            given = asker(some, False, True).prediction
+        except UnreliableModelError:
+            raise
+        except BudgetSpentError:
+            break
+        except ModelError:
+            continue  # the model need not answer for people whom the property is not about
+        seen |= {plain_value(value) for value in (() if given is None else given)}
+        if seen & set(named):
+            return {"known": True, "predictions": []}
+    yes_or_no = bool(seen) and (seen | set(named)) <= {0, 1}
+    return {"known": yes_or_no, "predictions": [] if yes_or_no else sorted(seen, key=repr)[:_MAX_SHOWN]}
+
+
+def _doubt_in_words(named: tuple[Value, ...], predictions: list[Value]) -> str:
+    hint = nearest(str(named[0]), map(str, predictions))
+    gives = ", ".join(map(repr, predictions)) or "nothing"
+    return (
+        f"no point and nobody as they are is predicted {' or '.join(map(repr, named))}, and the model does not say its "
+        f"classes: is it misspelt? These people get {gives}.{hint} If it is right, let the model have `classes_`"
+    )
 
 
 def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Verdict:

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Recheck
 from isonomia.audits.responsiveness.counts import PersonCounts
-from isonomia.audits.responsiveness.points import TargetTest, changes_of
-from isonomia.audits.responsiveness.pruning import joined, pruned, single_changes
+from isonomia.audits.responsiveness.points import TargetTest, changes_of, joined, pruned, single_changes
 from isonomia.engine.seeds import batch_rng
 from isonomia.interventions import Points, ReachableSets
 from isonomia.interventions.features import encoded
 from isonomia.models.checked import ask
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer, Model
-from isonomia.populations.columns import plain_value
+from isonomia.populations.frames import plain_value
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.violations import Columns
 

@@ -1,24 +1,41 @@
-"""Which points have the target prediction. The model is queried about each different point once."""
+"""Which points have the target prediction. The model is queried about each different point once.
+
+Pruning: reachable points are moved back towards the person's own values, as far as they keep the target.
+
+What people can reach, listed and drawn by the workers of an executor.
+
+Each worker has the rules, the people and the model once. It lists the moves of some starts, or draws and looks at the
+points of a portion of people, and sends back counts. Both come out as they would in one process: the order of moves
+does not depend on who else is in the batch, and every portion has randomness of its own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError
-from isonomia.interventions import Points
+from isonomia.engine.seeds import batch_rng
+from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError, UsageError
+from isonomia.executors import Pool, Shared
+from isonomia.interventions import Points, ReachableSets
+from isonomia.interventions.blocks import Boxes, Enumerated, FeatureBlock, blocks_of, enumerate_moves
 from isonomia.interventions.features import decoded
-from isonomia.models.protocol import Answer
-from isonomia.populations.columns import plain_value
+from isonomia.models.meter import metering
+from isonomia.models.parallel import borders
+from isonomia.models.protocol import Answer, Model
+from isonomia.models.steady import MAX_AGAIN, Handed, Steady
+from isonomia.models.wrappers import watch_on
+from isonomia.populations.frames import plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE
-from isonomia.spec.tree import Row
-from isonomia.spec.walk import columns_of, outputs_of
+from isonomia.spec.tree import Row, columns_of, outputs_of
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -200,3 +217,264 @@ def _distinct_rows(values: Floats, code: Indices) -> tuple[Indices, Indices]:
         return first, kind
     everything = np.arange(len(code))
     return everything, everything
+
+
+_VALUES = 16
+"""How many values of a single feature are tried, evenly over what the person can reach."""
+_HALVINGS = 12
+"""How often the distance to a person's own value is halved."""
+
+
+def joined(parts: Sequence[Points]) -> Points:
+    """Points of the same people together."""
+    owner, values = (np.concatenate([getattr(part, name) for part in parts]) for name in ("owner", "values"))
+    return Points(parts[0].features, parts[0].people, owner, values)
+
+
+def single_changes(sets: ReachableSets, drawn: Points, who: NDArray[np.intp]) -> Points:
+    """Points in which one feature is changed, or one block of coupled features as in a draw.
+
+    A feature takes every value in the person's reach, or some evenly spaced ones.
+    """
+    start = sets.start[who]
+    owners, values = [np.zeros(0, dtype=np.intp)], [np.zeros((0, start.shape[1]))]
+    each = len(drawn) // len(who)
+    for block in _blocks(sets):
+        boxes = Boxes.of(block, start[:, list(block.columns)])
+        if not _pushes(block):
+            for j in block.free:
+                most = (boxes.high[:, j] - boxes.low[:, j]).max() + 1.0 if block.features[j].whole else np.inf
+                for at in np.linspace(0.0, 1.0, int(min(most, _VALUES))):
+                    value = boxes.low[:, j] + at * (boxes.high[:, j] - boxes.low[:, j])
+                    point = start.copy()
+                    point[:, block.columns[j]] = np.round(value) if block.features[j].whole else value
+                    owners.append(who)
+                    values.append(point)
+        if not block.alone:
+            columns = [*block.columns, *block.pushed]
+            for number in range(min(_VALUES, each)):
+                rows = np.arange(len(who)) * each + number
+                point = start.copy()
+                point[:, columns] = drawn.values[rows][:, columns]
+                owners.append(who)
+                values.append(point)
+    owner, points = np.concatenate(owners), np.concatenate(values)
+    moved = (points != sets.start[owner]).any(axis=1)
+    moved &= np.logical_and.reduce([np.ones(len(owner), dtype=bool), *_allowed_in_each(sets, owner, points)])
+    return Points(drawn.features, drawn.people, owner[moved], points[moved])
+
+
+def pruned(sets: ReachableSets, points: Points, target: TargetTest) -> Points:
+    """The same points with every change undone, or made smaller, that the target does not need.
+
+    First each feature, and each block of coupled features, is set back to the person's own value, until no more can be.
+    Then numbers that are still changed move back as far as bisection finds. Every point stays in reach and has the
+    target.
+    """
+    values, start = points.values.copy(), sets.start[points.owner]
+    blocks = _blocks(sets)
+    steps = [(block, columns) for block in blocks for columns in _put_back_together(block)]
+    stale = np.zeros((len(steps), len(values)), dtype=bool)  # tried without success, and not changed since
+    changed = True
+    while changed:
+        changed = False
+        for (block, columns), in_vain in zip(steps, stale, strict=True):
+            trial = values.copy()
+            trial[:, columns] = np.where(in_vain[:, None], values[:, columns], start[:, columns])
+            better = _keep_better(sets, block, points, values, trial, target)
+            in_vain[:] = True
+            stale[:, better] = False
+            changed |= bool(len(better))
+    for block in blocks:
+        for j in block.free if not _pushes(block) else ():
+            if block.features[j].kind in ("integer", "real"):
+                _go_back(sets, block, j, points, values, target)
+    return Points(points.features, points.people, points.owner, values)
+
+
+def _put_back_together(block: FeatureBlock) -> list[list[int]]:
+    """The columns that are set back at once: those of the whole block, then each by itself where that is allowed."""
+    whole = [*block.columns, *block.pushed]
+    return [whole] if block.alone or _pushes(block) else [whole, *([block.columns[j]] for j in block.free)]
+
+
+def _go_back(
+    sets: ReachableSets, block: FeatureBlock, j: int, points: Points, values: Floats, target: TargetTest
+) -> None:
+    """Bring one number of each point nearer to the person's own."""
+    column = block.columns[j]
+    near = sets.start[points.owner, column].copy()
+    for _ in range(_HALVINGS):
+        middle = (near + values[:, column]) / 2.0
+        if block.features[j].whole:  # towards the person's own value, but never that value, which was tried
+            middle = np.where(middle > near, np.floor(middle), np.ceil(middle))
+        trial = values.copy()
+        trial[:, column] = np.where(middle == near, values[:, column], middle)
+        if not (trial != values).any():
+            return
+        before = values[:, column].copy()
+        _keep_better(sets, block, points, values, trial, target)
+        near = np.where(values[:, column] == before, middle, near)
+
+
+def _keep_better(
+    sets: ReachableSets, block: FeatureBlock, points: Points, values: Floats, trial: Floats, target: TargetTest
+) -> NDArray[np.intp]:
+    """Keep the rows of a trial that differ, are in reach and have the target; returns which these are."""
+    rows = np.flatnonzero((trial != values).any(axis=1))
+    rows = rows[_allowed(sets, block, points.owner[rows], trial[rows])]
+    if len(rows):
+        rows = rows[target(Points(points.features, points.people, points.owner[rows], trial[rows]))]
+    values[rows] = trial[rows]
+    return rows
+
+
+def _allowed_in_each(sets: ReachableSets, owner: NDArray[np.intp], values: Floats) -> Iterator[NDArray[np.bool_]]:
+    for block in _blocks(sets):
+        yield _allowed(sets, block, owner, values)
+
+
+def _allowed(sets: ReachableSets, block: FeatureBlock, owner: NDArray[np.intp], values: Floats) -> NDArray[np.bool_]:
+    """Whether each point is in reach, as far as a block is concerned.
+
+    Where actions push other features, the whole block is as in a reachable point, or as the person is.
+    """
+    if block.alone or _pushes(block) or not len(owner):
+        return np.ones(len(owner), dtype=bool)
+    columns = list(block.columns)
+    return Boxes.of(block, sets.start[owner][:, columns]).allowed(block, values[:, columns])
+
+
+def _blocks(sets: ReachableSets) -> tuple[FeatureBlock, ...]:
+    return blocks_of(sets.interventions.features, sets.interventions.coded())
+
+
+def _pushes(block: FeatureBlock) -> bool:
+    return bool(block.push.any() or block.onto.any())
+
+
+FEW_MOVES = 10_000.0
+"""Fewer moves than this are listed here in less time than it takes to ask a worker."""
+
+
+def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, most: int) -> Enumerated:
+    """The moves of each start, as :func:`enumerate_moves` lists them.
+
+    Whose moves are too many may depend on the order in which features are decided, and that on who else is in the
+    batch. So workers get starts only where that cannot happen: where nobody's box has more than ``most`` points.
+    """
+    boxes = Boxes.of(block, starts)
+    sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
+    if len(starts) < 2 or sizes.max(initial=0.0) > most or sizes.sum() < FEW_MOVES:
+        return enumerate_moves(block, starts, most)
+    edges = list(pairwise(borders(len(starts))))
+    try:
+        tasks = pool.begin(
+            _list_moves,
+            Shared((block, most), "the interventions"),
+            [starts[first:last] for first, last in edges],
+            [int(sizes[first:last].sum()) for first, last in edges],
+        )
+        parts: list[Enumerated] = list(tasks.results())
+    except UsageError as error:
+        pool.stay_here("what people can reach is listed", error)
+        return enumerate_moves(block, starts, most)
+    except UnreliableModelError:
+        raise
+    except IsonomiaError:
+        return enumerate_moves(block, starts, most)  # unless it is a problem of the worker, it happens again here
+    return Enumerated(np.concatenate([part.acted for part in parts]), np.concatenate([part.counts for part in parts]))
+
+
+def _list_moves(told: tuple[FeatureBlock, int], starts: Floats) -> Enumerated:
+    """What a worker does with some starts."""
+    block, most = told
+    return enumerate_moves(block, starts, most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnPortion:
+    """The counts of a portion's points, where duplicates are looked for.
+
+    Attributes
+    ----------
+    successes
+        How many points of each person have the target prediction.
+    distinct, alike
+        How many different points there were, and whether looking for duplicates is worth it in the next portion.
+    queries
+        How many rows were sent to the model, and how many of them were second questions.
+    handed
+        What the watch on the model gets; ``None`` where it is not watched.
+    """
+
+    successes: Floats
+    distinct: int
+    alike: bool
+    queries: tuple[int, int]
+    handed: Handed | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ToldPoints:
+    """What is sent to every worker once; the target comes without its asker."""
+
+    sets: ReachableSets
+    target: TargetTest
+    model: Model
+    watched: bool
+    seed: int
+
+
+@dataclass(slots=True, eq=False)
+class PointWorkers:
+    """Lets workers draw points and look at them.
+
+    Attributes
+    ----------
+    pool, shared
+        The workers, and what is sent to them once.
+    """
+
+    pool: Pool
+    shared: Shared
+
+    @classmethod
+    def of(
+        cls, pool: Pool | None, asker: Asker, sets: ReachableSets, target: TargetTest, seed: int
+    ) -> PointWorkers | None:
+        """Workers; ``None`` where there are none, where they share this process, and where there is a cache."""
+        spread = asker.workers
+        if pool is None or pool.executing.here or spread is None:
+            return None
+        if (watched := watch_on(asker.model)) is not None:
+            watched.settle()  # the workers' own watches know nothing of an earlier run
+        nobody: Any = None
+        told = _ToldPoints(sets, replace(target, asker=nobody), spread.model, asker.model is not spread, seed)
+        return cls(pool, Shared(told, spread.model.name))
+
+    def drawn(self, portions: Sequence[tuple[Indices, int]], size: int, number: int) -> Iterator[DrawnPortion] | None:
+        """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
+        hands_over = -(-MAX_AGAIN // len(portions)) if self.shared.value.watched else 0
+        items = [(who, size, number, part, hands_over) for who, part in portions]
+        try:
+            return self.pool.begin(
+                _draw_portion, self.shared, items, [len(who) * size for who, _ in portions]
+            ).results()
+        except UsageError as error:
+            self.pool.stay_here("points are drawn", error)
+            return None
+
+
+def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int, int]) -> DrawnPortion:
+    """What a worker does with one portion."""
+    who, size, number, part, hands_over = item
+    watched = Steady(told.model, hands_over=hands_over) if hands_over else None
+    asker = Asker(watched or told.model)
+    target = replace(told.target, asker=asker, distinct=0, alike=told.watched)  # one at random may change its mind
+    points = told.sets.sample(size, batch_rng(told.seed, number, part), who.tolist())
+    with metering(None) as meter:
+        hits = target(points)
+    successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)
+    handed = None if watched is None else watched.handed()
+    return DrawnPortion(successes, target.distinct, target.alike, meter.sent, handed)

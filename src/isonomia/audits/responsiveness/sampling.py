@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
+from isonomia.audits.responsiveness.points import DrawnPortion
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, unpacked
-from isonomia.audits.responsiveness.workers import DrawnPortion
 from isonomia.engine.journal import Clock, Entry, once
 from isonomia.engine.loop import AGAIN, REPEATED, Outcome, Steps, changed_since, run_steps
 from isonomia.engine.observer import Observer

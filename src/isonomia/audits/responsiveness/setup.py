@@ -21,22 +21,20 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import refuse_absent_values, refuse_class
-from isonomia.audits.responsiveness.points import TargetTest, own_answers, profiles
-from isonomia.audits.responsiveness.workers import PointWorkers, enumerate_by_workers
+from isonomia.audits.responsiveness.points import PointWorkers, TargetTest, enumerate_by_workers, own_answers, profiles
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.interventions import Memory, ReachableSets
-from isonomia.interventions.enumeration import Enumerated
+from isonomia.interventions.blocks import Enumerated
 from isonomia.interventions.features import PersonError, encoded
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer
-from isonomia.populations.columns import plain_value
 from isonomia.populations.finite import Census, Sample
+from isonomia.populations.frames import plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
-from isonomia.spec.tree import Row
-from isonomia.spec.walk import columns_of, nodes, outputs_of
+from isonomia.spec.tree import Row, columns_of, nodes, outputs_of
 
 Value = TypeVar("Value")
 

@@ -15,9 +15,9 @@ from isonomia.records.display.view import (
     Quantities,
     RecordView,
     View,
+    compared_finding,
     plain_counterexample,
 )
-from isonomia.records.display.words import compared_finding
 from isonomia.records.verdict import Verdict
 from isonomia.wording import brief, change, excerpt, plural, value_text, visible
 

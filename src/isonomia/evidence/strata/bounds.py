@@ -1,26 +1,242 @@
-"""Sharp bounds on effects over all worlds that produce an observed table, by linear programming."""
+"""Sharp bounds on effects over all worlds that produce an observed table, by linear programming.
+
+Linear programs by HiGHS, every answer with a certificate that is checked independently of the solver.
+
+A program is ``min cost @ x`` over ``x >= 0`` with ``equal @ x == right`` and ``below @ x <= bound``. For any
+multipliers ``y`` and ``z <= 0``,
+
+    cost @ x  =  (cost - equal' y - below' z) @ x  +  y @ equal @ x  +  z @ below @ x
+              >= (cost - equal' y - below' z) @ x  +  right @ y  +  bound @ z
+
+for every feasible ``x``. So where the reduced costs in the brackets are not negative, ``right @ y + bound @ z`` is a
+lower bound on the optimum; a feasible ``x`` that attains it is optimal. With ``cost = 0`` and a positive bound, no
+feasible ``x`` exists (Farkas). All sums here are correctly rounded (``math.fsum``), so only the residuals of the
+solver's numbers remain, and they are measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
-from isonomia.evidence.strata.effects import (
+from isonomia.errors import NumericalError
+from isonomia.evidence.strata.worlds import (
     Definition,
+    LinearAssumption,
+    Observed,
     PrincipalEffect,
+    assumption_rows,
     definition_effects,
     effect_row,
     effect_rows,
+    observation,
     stratum_row,
 )
-from isonomia.evidence.strata.linear_programs import TOLERANCE, Farkas, LinearProgram, Optimal, Solution, solve
-from isonomia.evidence.strata.worlds import Observed, observation
 
 Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""How far residuals may be from zero, relative to 1 + the largest number of the solution: ten times the tolerance asked
+of the solver, and far below any probability that a sample could show. It *can* change an answer: a program that misses
+feasibility by less than about twice as much counts as feasible, and a value is exact only to about this much times the
+largest variable, which is 1 for probabilities and ``1 / P(stratum)`` for normalised effects."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearProgram:
+    """``min cost @ x`` over ``x >= 0`` with ``equal @ x == right`` and ``below @ x <= bound``."""
+
+    cost: Floats
+    equal: Floats
+    right: Floats
+    below: Floats
+    bound: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optimal:
+    """A checked proof that a solution is optimal.
+
+    Attributes
+    ----------
+    solution
+        The variables.
+    equal_multipliers, below_multipliers
+        The dual variables; those of the inequalities are not positive.
+    primal_residual
+        How far the solution is from feasible: the largest violation of a constraint.
+    dual_residual
+        How far the multipliers are from feasible: the most negative reduced cost, as a positive number.
+    gap
+        How far the value is from the bound that the multipliers prove, as a positive number.
+
+    Notes
+    -----
+    Where the variables sum to at most 1, as probabilities do, no feasible point has a cost below the value by more
+    than ``gap + dual_residual``.
+    """
+
+    solution: Floats
+    equal_multipliers: Floats
+    below_multipliers: Floats
+    primal_residual: float
+    dual_residual: float
+    gap: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Farkas:
+    """A checked proof that no solution exists.
+
+    Attributes
+    ----------
+    equal_multipliers, below_multipliers
+        ``y`` and ``z <= 0``, none larger than 1 in size.
+    violation
+        ``right @ y + bound @ z > 0``: every ``x >= 0`` misses the constraints by at least this amount in total.
+    dual_residual
+        The largest entry of ``equal' y + below' z``, which should not be positive; 0 where it is not.
+    """
+
+    equal_multipliers: Floats
+    below_multipliers: Floats
+    violation: float
+    dual_residual: float
+
+
+def certify_optimal(program: LinearProgram, solution: Floats, y: Floats, z: Floats) -> Optimal:
+    """Check a solution and its multipliers; a residual or gap above the tolerance raises ``NumericalError``."""
+    missed = [
+        *np.abs(_residuals(program.equal, solution, program.right)),
+        *_residuals(program.below, solution, program.bound),
+        *-solution,
+    ]
+    reduced = _residuals(np.vstack([program.equal, program.below]).T, np.concatenate([y, z]), program.cost)
+    value = fsum(program.cost * solution)
+    proven = fsum([*(program.right * y), *(program.bound * z)])
+    primal, dual = _worst(missed), _worst([*reduced, *z])
+    _accept("primal residual", primal, solution)
+    _accept("dual residual", dual, np.concatenate([y, z]))
+    _accept("gap", abs(value - proven), solution)
+    return Optimal(solution, y, z, primal, dual, abs(value - proven))
+
+
+def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> Farkas:
+    """Check multipliers that prove that a program has no feasible point.
+
+    Raises ``NumericalError`` unless they show a violation clearly larger than the residual could explain.
+    """
+    sums = _residuals(np.vstack([program.equal, program.below]).T, np.concatenate([y, z]), np.zeros_like(program.cost))
+    residual = _worst([*sums, *z])
+    violation = fsum([*(program.right * y), *(program.bound * z)])
+    _accept("dual residual", residual, np.concatenate([y, z]))
+    # Multipliers are at most 1 in size, so an accepted residual is at most twice the tolerance. Where the variables sum
+    # to at most 1, as probabilities do, a feasible point could not explain a larger violation. The variables of a
+    # normalised effect sum to 1 / P(stratum) and more, so this does not cover strata rarer than about 1e-6.
+    if not violation > 2.0 * TOLERANCE:
+        raise NumericalError(
+            f"expected multipliers that prove the program infeasible, but they show a violation of only {violation:g}"
+        )
+    return Farkas(y, z, violation, residual)
+
+
+def _residuals(rows: Floats, x: Floats, right: Floats) -> Floats:
+    """``rows @ x - right``, each entry correctly rounded where the products are exact."""
+    return np.asarray(
+        [fsum([*(row[row != 0.0] * x[row != 0.0]), -goal]) for row, goal in zip(rows, right, strict=True)]
+    )
+
+
+def _worst(violations: list[float]) -> float:
+    return max(0.0, *map(float, violations))
+
+
+def _accept(name: str, residual: float, numbers: Floats) -> None:
+    allowed = TOLERANCE * (1.0 + float(np.max(np.abs(numbers), initial=0.0)))
+    if not residual <= allowed:
+        raise NumericalError(
+            f"the solution of a linear program did not pass its check: expected a {name} of at most {allowed:g}, but "
+            f"it is {residual:g}. The table may have probabilities too small to tell from 0; merge categories"
+        )
+
+
+_TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_ATTEMPTS: tuple[Mapping[str, Any], ...] = (_TIGHT, {**_TIGHT, "presolve": False}, {}, {"presolve": False})
+"""The solver's settings, in the order in which they are tried: first the tightest that HiGHS accepts. On badly scaled
+programs the tightest can make it give up where the usual ones lead to a solution that passes the same check. They
+cannot make an answer wrong, since the check is the same."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The least cost of a program, with its proof."""
+
+    value: float
+    certificate: Optimal
+
+
+def solve(program: LinearProgram) -> Solution | Farkas:
+    """Solve a program whose cost is bounded below.
+
+    Guarantee: the solution passed ``certify_optimal``, or the proof that there is none passed ``certify_infeasible``,
+    whatever the solver reported; where neither passes, ``NumericalError`` is raised. A program that misses feasibility
+    by less than about ``2 * TOLERANCE`` counts as feasible.
+    """
+    errors: list[NumericalError] = []
+    for options in _ATTEMPTS:
+        try:
+            return _attempt(program, options)
+        except NumericalError as error:
+            errors.append(error)
+    raise NumericalError(str(errors[0]))
+
+
+def _attempt(program: LinearProgram, options: Mapping[str, Any]) -> Solution | Farkas:
+    result = _highs(program, options)
+    if result.status == 0:
+        solution = np.maximum(result.x, 0.0)
+        certificate = certify_optimal(program, solution, result.eqlin.marginals, result.ineqlin.marginals)
+        return Solution(float(program.cost @ solution), certificate)
+    return _infeasible(program, options, result.message)
+
+
+def _infeasible(program: LinearProgram, options: Mapping[str, Any], message: str) -> Farkas:
+    """Prove infeasibility: minimise the total violation; the multipliers of that program are a Farkas proof."""
+    equal, below, variables = len(program.right), len(program.bound), len(program.cost)
+    relaxed = LinearProgram(
+        np.concatenate([np.zeros(variables), np.ones(2 * equal + below)]),
+        np.hstack([program.equal, np.eye(equal), -np.eye(equal), np.zeros((equal, below))]),
+        program.right,
+        np.hstack([program.below, np.zeros((below, 2 * equal)), -np.eye(below)]),
+        program.bound,
+    )
+    result = _highs(relaxed, options)
+    if result.status != 0 or result.fun <= 2.0 * TOLERANCE:
+        raise NumericalError(
+            "expected a solution of a linear program or a proof that there is none, but the solver says: "
+            f"{message} The table may have probabilities too small to tell from 0; merge categories"
+        )
+    return certify_infeasible(program, result.eqlin.marginals, result.ineqlin.marginals)
+
+
+def _highs(program: LinearProgram, options: Mapping[str, Any]) -> Any:
+    from scipy.optimize import linprog
+
+    return linprog(
+        program.cost,
+        A_ub=program.below,
+        b_ub=program.bound,
+        A_eq=program.equal,
+        b_eq=program.right,
+        method="highs-ds",
+        options=dict(options),
+    )
+
 
 NEGLIGIBLE = 1e-9
 """A stratum whose probability cannot exceed this counts as empty; a table that misses fairness by no more counts as

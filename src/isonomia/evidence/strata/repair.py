@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.evidence.strata.assumptions import LinearAssumption, assumption_rows
-from isonomia.evidence.strata.bounds import Contradiction
-from isonomia.evidence.strata.effects import Definition, fairness_rows
-from isonomia.evidence.strata.linear_programs import Farkas, LinearProgram, Optimal, Solution, solve
-from isonomia.evidence.strata.worlds import Observed, TableShape, observation
+from isonomia.evidence.strata.bounds import Contradiction, Farkas, LinearProgram, Optimal, Solution, solve
+from isonomia.evidence.strata.worlds import (
+    Definition,
+    LinearAssumption,
+    Observed,
+    TableShape,
+    assumption_rows,
+    fairness_rows,
+    observation,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]

@@ -1,15 +1,34 @@
-"""Worlds (the joint values of the potential predictions and outcomes) and the tables that can be observed of them."""
+"""Worlds (the joint values of the potential predictions and outcomes) and the tables that can be observed of them.
+
+Strata, effects within them, and the four definitions of fairness as linear equations over worlds.
+
+Assumptions about worlds that narrow the bounds: by name, or as an expression over strata.
+
+No table can confirm an assumption; a table may contradict one, and then no bounds exist.
+
+An expression speaks of a person's potential values as columns: ``S0``, ``S1``, ... are the predictions and ``Y0``,
+``Y1``, ... the outcomes under the attribute values 0, 1, ... The language is that of properties, restricted to what is
+linear: ``P[S0 > S1 and Y0 > Y1] >= P[S0 < S1 and Y0 > Y1]``, ``P[Y0 > Y1] <= 0.05``, ``P[S1 == 1 | Y0 == 1] >= 0.3``.
+Conditions are allowed where all probabilities of a comparison have the same one, since it can be multiplied out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from itertools import product
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isonomia.errors import DataError, UsageError
+from isonomia.errors import DataError, SpecError, UsageError, nearest
+from isonomia.evidence.normal_form import Atom, Every, Normal, Some, as_fraction, is_linear, normal_form
+from isonomia.spec.evaluate import Batch, numbers, truth
+from isonomia.spec.parser import parse_formula
+from isonomia.spec.text import to_text
+from isonomia.spec.tree import Leaf, Mean, Quantity, Rate, Row, check_names, leaves_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -211,3 +230,288 @@ def _numbers(values: ArrayLike) -> Floats:
             f"expected finite numbers, but got {numbers[index]!r} at index {index}: drop missing values first"
         )
     return numbers
+
+
+Definition: TypeAlias = Literal[1, 2, 3, 4]
+
+DEFINITIONS: dict[int, str] = {
+    1: "principal fairness, in each stratum of equal outcomes",
+    2: "principal fairness, over all whose outcome the attribute does not affect",
+    3: "counterfactual fairness",
+    4: "counterfactual equalized odds",
+}
+"""The names of the paper's definitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """The people whose potential outcomes ``(Y(0), Y(1), ...)`` form one of these patterns."""
+
+    patterns: frozenset[tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalEffect:
+    """What the attribute does to a prediction within a stratum.
+
+    Unnormalised it is ``tau' = P(S(attribute) = prediction, stratum) - P(S(reference) = prediction, stratum)``;
+    normalised, ``tau``, it is divided by ``P(stratum)``.
+    """
+
+    stratum: Stratum
+    attribute: int = 1
+    reference: int = 0
+    prediction: int = 1
+
+
+def unaffected(shape: TableShape, outcome: int | None = None) -> Stratum:
+    """The people whose outcome is the same under every attribute value: this outcome, or any if none is given."""
+    kept = range(shape.outcomes) if outcome is None else (_known(outcome, shape.outcomes, "outcome"),)
+    return Stratum(frozenset((y,) * shape.attributes for y in kept))
+
+
+def everyone(shape: TableShape) -> Stratum:
+    """All people."""
+    return _where(shape, lambda _: True)
+
+
+def outcome_under(shape: TableShape, outcome: int, attribute: int = 0) -> Stratum:
+    """The people whose outcome would be this one under this attribute value."""
+    _known(outcome, shape.outcomes, "outcome")
+    _known(attribute, shape.attributes, "attribute")
+    return _where(shape, lambda pattern: pattern[attribute] == outcome)
+
+
+def stratum_row(shape: TableShape, stratum: Stratum) -> Floats:
+    """1 in the worlds of the stratum, else 0: the row that gives the stratum's probability."""
+    for pattern in stratum.patterns:
+        if len(pattern) != shape.attributes or not all(0 <= y < shape.outcomes for y in pattern):
+            raise UsageError(
+                f"expected patterns of {shape.attributes} outcomes between 0 and {shape.outcomes - 1}, "
+                f"but got {pattern}"
+            )
+    inside = {pattern: float(pattern in stratum.patterns) for pattern in _patterns(shape)}
+    return np.asarray([inside[tuple(int(y) for y in outcomes)] for outcomes in worlds(shape)[:, 1]])
+
+
+def effect_row(shape: TableShape, effect: PrincipalEffect) -> Floats:
+    """The row over worlds whose product with their probabilities is ``tau'``."""
+    _known(effect.prediction, shape.predictions, "prediction")
+    for value in (effect.attribute, effect.reference):
+        _known(value, shape.attributes, "attribute")
+    here = world_predictions(shape, effect.prediction, effect.attribute)
+    there = world_predictions(shape, effect.prediction, effect.reference)
+    return np.asarray((here - there) * stratum_row(shape, effect.stratum))
+
+
+def definition_effects(shape: TableShape, definition: Definition) -> tuple[PrincipalEffect, ...]:
+    """The effects that are all zero exactly where a world distribution is fair by one of the paper's definitions.
+
+    Definition 1 asks that ``S(a)`` has the same distribution for every ``a`` within each stratum of people whose
+    outcome is ``y`` whatever the attribute; 2 within their union; 3 over everyone; 4 within each stratum
+    ``Y(0) = y``, ``y >= 1``, which for two outcomes is the paper's single stratum ``Y(0) = 1``.
+
+    With more than two values, each distribution is compared with that under attribute value 0, for every prediction but
+    0, whose probability follows from the others.
+    """
+    match definition:
+        case 1:
+            strata = [unaffected(shape, y) for y in range(shape.outcomes)]
+        case 2:
+            strata = [unaffected(shape)]
+        case 3:
+            strata = [everyone(shape)]
+        case 4:
+            strata = [outcome_under(shape, y) for y in range(1, shape.outcomes)]
+        case _:
+            raise UsageError(f"expected definition 1, 2, 3 or 4, but got {definition!r}")
+    contrasts = product(strata, range(1, shape.attributes), range(1, shape.predictions))
+    return tuple(PrincipalEffect(stratum, attribute, 0, prediction) for stratum, attribute, prediction in contrasts)
+
+
+def fairness_rows(shape: TableShape, definition: Definition) -> Floats:
+    """The equations of a definition: ``w`` is fair where ``fairness_rows(shape, definition) @ w == 0``."""
+    return effect_rows(shape, definition_effects(shape, definition))
+
+
+def effect_rows(shape: TableShape, effects: Sequence[PrincipalEffect]) -> Floats:
+    """One row per effect; shape ``(effects, worlds)``, even if there are no effects."""
+    return np.asarray([effect_row(shape, effect) for effect in effects]).reshape(len(effects), shape.worlds)
+
+
+def _patterns(shape: TableShape) -> Iterable[tuple[int, ...]]:
+    return product(range(shape.outcomes), repeat=shape.attributes)
+
+
+def _where(shape: TableShape, belongs: Callable[[tuple[int, ...]], bool]) -> Stratum:
+    return Stratum(frozenset(pattern for pattern in _patterns(shape) if belongs(pattern)))
+
+
+def _known(value: int, count: int, name: str) -> int:
+    if not 0 <= value < count:
+        raise UsageError(f"expected {name} between 0 and {count - 1}, but got {value!r}")
+    return value
+
+
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearAssumption:
+    """An assumption as an inequality: ``row @ w <= bound`` for the probabilities ``w`` of the worlds."""
+
+    row: Floats
+    bound: float
+
+
+def assume(
+    shape: TableShape, words: str, labels: tuple[Sequence[Any], Sequence[Any]] | None = None
+) -> tuple[LinearAssumption, ...]:
+    """Make the inequalities of an assumption.
+
+    Parameters
+    ----------
+    shape
+        How many values attribute, prediction and outcome have.
+    words
+        A name in ``ASSUMPTIONS``, or an expression over ``S0``, ``S1``, ..., ``Y0``, ``Y1``, ...
+    labels
+        The values of the predictions and of the outcomes in an expression; by default, numbers from 0. Order
+        comparisons such as ``S0 > S1`` need labels that are numbers.
+    """
+    if words in _NAMED:
+        return tuple(LinearAssumption(row, 0.0) for row in _NAMED[words][1](worlds(shape)))
+    columns = _columns(shape, labels)
+    try:
+        formula = parse_formula(words)
+        check_names(formula, list(columns), has_model=False)
+        form = normal_form(formula, {leaf: _range(leaf) for leaf in leaves_of(formula)})
+    except SpecError as error:
+        known = ", ".join(map(repr, ASSUMPTIONS))
+        raise SpecError(
+            f"{error}\nAn assumption is an expression over strata, or one of {known}.{nearest(words, ASSUMPTIONS)}"
+        ) from error
+    except TypeError as error:
+        raise SpecError("an assumption has no `for`: write it out for each value") from error
+    batch = Batch(shape.worlds, columns)
+    return tuple(_linear(atom.quantity, batch) for atom in _atoms(form))
+
+
+def assumption_rows(shape: TableShape, assumptions: Sequence[LinearAssumption]) -> tuple[Floats, Floats]:
+    """All inequalities at once: a matrix of shape ``(assumptions, worlds)`` and its right-hand sides."""
+    matrix = np.asarray([each.row for each in assumptions]).reshape(len(assumptions), shape.worlds)
+    return matrix, np.asarray([each.bound for each in assumptions], dtype=float)
+
+
+def _columns(shape: TableShape, labels: tuple[Sequence[Any], Sequence[Any]] | None) -> Mapping[str, NDArray[Any]]:
+    predictions, outcomes = labels or (range(shape.predictions), range(shape.outcomes))
+    for name, given, count in (("predictions", predictions, shape.predictions), ("outcomes", outcomes, shape.outcomes)):
+        if len(given) != count:
+            raise UsageError(f"expected labels of {count} {name}, but got {list(given)!r}")
+    every = worlds(shape)
+    columns = {f"S{a}": np.asarray(predictions)[every[:, 0, a]] for a in range(shape.attributes)}
+    return columns | {f"Y{a}": np.asarray(outcomes)[every[:, 1, a]] for a in range(shape.attributes)}
+
+
+def _range(leaf: Leaf) -> tuple[float, float]:
+    match leaf:
+        case Rate():
+            return (0.0, 1.0)
+        case Mean(low=low, high=high):
+            return (-np.inf if low is None else low, np.inf if high is None else high)
+
+
+def _atoms(form: Normal) -> Iterable[Atom]:
+    match form:
+        case Atom():
+            yield form
+        case Every(parts=parts):
+            for part in parts:
+                yield from _atoms(part)
+        case Some():
+            raise SpecError(
+                "an assumption is one comparison or several joined by `and`: with `or` the possible worlds are not "
+                "convex, and bounds over them are not a linear program. Take the union of the bounds of each case."
+            )
+
+
+def _linear(quantity: Quantity, batch: Batch) -> LinearAssumption:
+    """``quantity >= 0``, multiplied by the probability of the common condition."""
+    polynomial = as_fraction(quantity)
+    if polynomial.factors or not is_linear(polynomial.numerator):
+        raise SpecError(
+            f"expected a sum of multiples of probabilities, but `{to_text(quantity)}` multiplies or divides them"
+        )
+    terms = polynomial.numerator
+    conditions = {leaf.given for monomial in terms for leaf in monomial}
+    if len(conditions) > 1:
+        raise SpecError(
+            f"the probabilities of `{to_text(quantity)}` have different conditions, so that it is not linear in the "
+            "worlds: give all of them the same condition, or write P[event and condition] without one"
+        )
+    given = _condition(next(iter(conditions), None), batch)
+    row = sum((weight * (_term(key[0], batch) if key else 1.0) * given for key, weight in terms.items()), 0.0 * given)
+    return LinearAssumption(-row, 0.0)
+
+
+def _condition(given: Row | None, batch: Batch) -> Floats:
+    return np.ones(batch.rows) if given is None else truth(given, batch).astype(np.float64)
+
+
+def _term(leaf: Leaf, batch: Batch) -> Floats:
+    match leaf:
+        case Rate(event=event):
+            return truth(event, batch).astype(np.float64)
+        case Mean(term=term):
+            return numbers(term, batch)
+
+
+def _never(excluded: Booleans) -> list[Floats]:
+    """Worlds that are excluded at any of the attribute values have probability zero."""
+    return [np.asarray(excluded.any(axis=-1), dtype=np.float64)]
+
+
+def _protected(every: NDArray[np.intp], sign: int) -> list[Floats]:
+    """Among those whose outcome is better on one side, that side's prediction is, on balance, no worse."""
+    rows = []
+    for a in range(1, every.shape[2]):
+        lead = np.sign(every[:, :, 0] - every[:, :, a]) * sign
+        rows.append(-np.where(lead[:, 1] > 0, lead[:, 0], 0).astype(np.float64))
+    return rows
+
+
+_NAMED: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[Floats]]]] = {
+    "outcome never falls": (
+        "monotonicity: nobody's outcome is lower under a later attribute value, Y(0) <= Y(1) <= ...",
+        lambda every: _never(np.diff(every[:, 1]) < 0),
+    ),
+    "outcome never rises": (
+        "monotonicity: nobody's outcome is higher under a later attribute value, Y(0) >= Y(1) >= ...",
+        lambda every: _never(np.diff(every[:, 1]) > 0),
+    ),
+    "outcome never changes": (
+        "the attribute affects nobody's outcome",
+        lambda every: _never(np.diff(every[:, 1]) != 0),
+    ),
+    "no one is harmed": (
+        "nobody's prediction is lower under another attribute value than under 0: S(a) >= S(0)",
+        lambda every: _never(every[:, 0, 1:] < every[:, 0, :1]),
+    ),
+    "no one is favoured": (
+        "nobody's prediction is higher under another attribute value than under 0: S(a) <= S(0)",
+        lambda every: _never(every[:, 0, 1:] > every[:, 0, :1]),
+    ),
+    "protect the reference": (
+        "of the people whose outcome is higher under 0 than under a, at least as many have the higher prediction under "
+        "0 as under a; for two values each w_1010 >= w_0110 in the order s0 s1 y0 y1",
+        lambda every: _protected(every, 1),
+    ),
+    "protect the others": (
+        "of the people whose outcome is higher under a than under 0, at least as many have the higher prediction under "
+        "a as under 0",
+        lambda every: _protected(every, -1),
+    ),
+}
+
+ASSUMPTIONS: dict[str, str] = {name: words for name, (words, _) in _NAMED.items()}
+"""The named assumptions, each with its meaning. Values are ordered by their numbers."""

@@ -2,19 +2,10 @@
 
 from typing import Final
 
-from isonomia.interventions.constraints.additive import AdditiveLinkage
-from isonomia.interventions.constraints.base import Constraint
-from isonomia.interventions.constraints.conditions import Condition
-from isonomia.interventions.constraints.if_changed import IfChanged
-from isonomia.interventions.constraints.if_then import IfThen
-from isonomia.interventions.constraints.linear import Linear
-from isonomia.interventions.constraints.linkage import Linkage
-from isonomia.interventions.constraints.one_hot import OneHot
-from isonomia.interventions.constraints.ordinal import Ordinal
-from isonomia.interventions.constraints.predicate import Predicate
-from isonomia.interventions.constraints.reachability import Reachability
-from isonomia.interventions.constraints.switch import MutabilitySwitch
-from isonomia.interventions.constraints.thermometer import Thermometer
+from isonomia.interventions.constraints.base import Condition, Constraint
+from isonomia.interventions.constraints.encoded import OneHot, Ordinal, Reachability, Thermometer
+from isonomia.interventions.constraints.linear import AdditiveLinkage, Linear, Linkage
+from isonomia.interventions.constraints.logical import IfChanged, IfThen, MutabilitySwitch, Predicate
 
 CONSTRAINTS: Final[dict[str, type[Constraint]]] = {
     OneHot.kind: OneHot,

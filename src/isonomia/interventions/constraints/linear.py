@@ -1,4 +1,9 @@
-"""A linear inequality, or equation, over where several features end up."""
+"""A linear inequality, or equation, over where several features end up.
+
+An action on one feature is made up of changes of others.
+
+An action on one feature has an effect on others.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
+    TOLERANCE,
     ActionScope,
     Bools,
     Box,
@@ -20,6 +27,7 @@ from isonomia.interventions.constraints.base import (
     attainable,
     check_number,
     check_one_of,
+    check_truth,
     limits,
     names_of,
     numbers_of,
@@ -88,3 +96,232 @@ class Linear:
 
     def _weights(self) -> Floats:
         return np.asarray(self.coefficients)
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveLinkage:
+    """``weight`` times the action on ``source`` equals, or is at least or at most, the weighted changes of the targets.
+
+    The source counts by the person's own action, the targets by their whole changes, effects of linkages included.
+
+    Attributes
+    ----------
+    source, targets
+        The feature on one side, and those on the other.
+    coefficients
+        The weight of each target; 1 each unless given.
+    sense
+        ``"=="``, ``">="`` or ``"<="``, with the source on the left and the targets on the right.
+    weight
+        The weight of the source.
+    """
+
+    kind: ClassVar[str] = "additive-linkage"
+    takes_categories: ClassVar[bool] = False
+
+    source: str
+    targets: tuple[str, ...]
+    coefficients: tuple[float, ...] = ()
+    sense: Sense = "=="
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        names_of(self.kind, (self.source,), "source")
+        object.__setattr__(self, "targets", names_of(self.kind, self.targets, "targets"))
+        count = len(self.targets)
+        given = numbers_of(self.kind, "coefficients", self.coefficients or (1.0,) * count, count)
+        object.__setattr__(self, "coefficients", given)
+        check_one_of(self.kind, "sense", self.sense, ("==", ">=", "<="))
+        check_number(self.kind, "weight", self.weight)
+        if self.source in self.targets:
+            raise UsageError(f"the source of the {self.kind} constraint, {self.source!r}, is also one of its targets")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The source, then the targets."""
+        return (self.source, *self.targets)
+
+    def words(self) -> str:
+        """The constraint as a sentence."""
+        parts = zip(self.coefficients, self.targets, strict=True)
+        total = " + ".join(f"{weight:g} * change of {name}" for weight, name in parts)
+        return f"{self.weight:g} * action on {self.source} {self.sense} {total}"
+
+    def coded(self, levels: Levels) -> AdditiveLinkage:  # noqa: ARG002
+        """The constraint itself: it has no categories."""
+        return self
+
+    def accepts(self, start: Floats) -> Bools:
+        """Every start: the rule is about changes."""
+        return np.ones(len(start), dtype=bool)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether the changes add up."""
+        source = self.weight * (moves.acted[:, 0] - moves.start[:, 0])
+        return satisfied(source, self.sense, (moves.ended - moves.start)[:, 1:] @ np.asarray(self.coefficients))
+
+    def possible(self, box: Box) -> Bools:
+        """Whether the changes can add up."""
+        low = np.column_stack([box.low[:, 0] - box.start[:, 0], (box.end_low - box.start)[:, 1:]])
+        high = np.column_stack([box.high[:, 0] - box.start[:, 0], (box.end_high - box.start)[:, 1:]])
+        return attainable(self._signed(), low, high, self.sense, 0.0)
+
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
+        """None: the constraint is about changes."""
+        return None
+
+    def form(self, scope: ActionScope) -> Form:
+        """One row."""
+        signed = self._signed()
+        low, high = limits(self.sense, float(signed @ scope.start))
+        targets = {j: float(signed[j]) for j in range(1, len(signed))}
+        return Form((FormRow({0: self.weight}, targets, low=low, high=high),))
+
+    def _signed(self) -> Floats:
+        return np.concatenate([[self.weight], -np.asarray(self.coefficients)])
+
+
+@dataclass(frozen=True, slots=True)
+class Linkage:
+    """Each unit of a person's action on ``source`` changes each target by its scale, or by at least or at most that.
+
+    Effects do not chain: a target's change by linkage has no effect on targets of its own. With sense ``"=="`` the
+    effect is added to the target's own action, and may take it out of its bounds; with ``keep_bounds`` its whole change
+    must stay in the range of its own action.
+
+    With ``">="`` and ``"<="`` the target must not be actionable. Its effect is then any change in the direction of the
+    scale times the action, at least or at most that large, within the target's bounds; without an action there is none.
+
+    Attributes
+    ----------
+    source, targets
+        The feature that is acted on, and those that follow.
+    scales
+        How much each target changes for one unit; 1 each unless given.
+    sense
+        ``"=="``, ``">="`` or ``"<="``.
+    keep_bounds
+        Whether the whole change of a target stays in the range of its own action.
+    """
+
+    kind: ClassVar[str] = "linkage"
+    takes_categories: ClassVar[bool] = False
+
+    source: str
+    targets: tuple[str, ...]
+    scales: tuple[float, ...] = ()
+    sense: Sense = "=="
+    keep_bounds: bool = False
+
+    def __post_init__(self) -> None:
+        names_of(self.kind, (self.source,), "source")
+        object.__setattr__(self, "targets", names_of(self.kind, self.targets, "targets"))
+        scales = numbers_of(self.kind, "scales", self.scales or (1.0,) * len(self.targets), len(self.targets))
+        object.__setattr__(self, "scales", scales)
+        check_one_of(self.kind, "sense", self.sense, ("==", ">=", "<="))
+        check_truth(self.kind, "keep_bounds", self.keep_bounds)
+        if self.source in self.targets:
+            raise UsageError(f"the source of the {self.kind} constraint, {self.source!r}, is also one of its targets")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The source, then the targets."""
+        return (self.source, *self.targets)
+
+    @property
+    def pushes(self) -> dict[str, float]:
+        """The exact effect of one unit of the source's action on each target; empty for the other senses."""
+        return dict(zip(self.targets, self.scales, strict=True)) if self.sense == "==" else {}
+
+    @property
+    def frees(self) -> tuple[str, ...]:
+        """The targets whose effect has a size of its own, limited from below or from above."""
+        return () if self.sense == "==" else self.targets
+
+    def effects(self, start: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """How far effects of their own size can take the targets, given the ranges of the source and of the targets.
+
+        Guarantee: every move that the constraint allows lies within. One row per person; column 0 is the source.
+        """
+        pushes = [(end[:, :1] - start[:, :1]) * np.asarray(self.scales) for end in (least, most)]
+        down, up = np.minimum(np.minimum(*pushes), 0.0), np.maximum(np.maximum(*pushes), 0.0)
+        if self.sense == ">=":
+            down, up = np.where(down < 0.0, -np.inf, 0.0), np.where(up > 0.0, np.inf, 0.0)
+        return np.maximum(least[:, 1:], start[:, 1:] + down), np.minimum(most[:, 1:], start[:, 1:] + up)
+
+    def words(self) -> str:
+        """The constraint as a sentence."""
+        much = {"==": "", ">=": "at least ", "<=": "at most "}[self.sense]
+        parts = ", ".join(f"{name} by {much}{scale:g}" for name, scale in zip(self.targets, self.scales, strict=True))
+        kept = ", within its own range" if self.keep_bounds else ""
+        return f"each unit of action on {self.source} changes {parts}{kept}"
+
+    def coded(self, levels: Levels) -> Linkage:  # noqa: ARG002
+        """The constraint itself: it has no categories."""
+        return self
+
+    def accepts(self, start: Floats) -> Bools:
+        """Every start: the rule is about changes."""
+        return np.ones(len(start), dtype=bool)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether targets stay within the bounds to keep, and effects are large or small enough."""
+        if self.sense == "==":
+            inside = (moves.least - TOLERANCE <= moves.ended) & (moves.ended <= moves.most + TOLERANCE)
+            return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
+        action = moves.acted - moves.start
+        push = action[:, :1] * np.asarray(self.scales)
+        return np.asarray(self._sized(push, action[:, 1:]).all(-1))
+
+    def possible(self, box: Box) -> Bools:
+        """Whether bounds can be kept; effects of their own size are checked once they are known."""
+        if self.sense == "==":
+            inside = (box.end_low <= box.most + TOLERANCE) & (box.least - TOLERANCE <= box.end_high)
+            return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
+        return np.ones(len(box.start), dtype=bool)
+
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
+        """None: the constraint is about changes."""
+        return None
+
+    def form(self, scope: ActionScope) -> Form:
+        """The kept bounds; or, for effects of their own size, one binary for the sign of each."""
+        count = len(self.targets)
+        if self.sense == "==":
+            kept = range(1, count + 1) if self.keep_bounds else ()
+            return Form(tuple(FormRow(ended={j: 1.0}, low=scope.least[j], high=scope.most[j]) for j in kept))
+        rows = [row for j in range(count) for row in self._sign_rows(scope, j)]
+        return Form(tuple(rows), count, exact=self.sense == "<=")
+
+    def _sized(self, push: Floats, effect: Floats) -> Bools:
+        sign = np.sign(push)
+        size, needed = effect * sign, np.abs(push)
+        if self.sense == ">=":
+            return np.where(sign == 0, effect == 0, size >= needed - TOLERANCE)
+        return np.where(sign == 0, effect == 0, (size >= 0) & (size <= needed + TOLERANCE))
+
+    def _sign_rows(self, scope: ActionScope, target: int) -> list[FormRow]:
+        """With the binary on, push and effect are upwards; with it off, downwards."""
+        scale, j = self.scales[target], target + 1
+        if scope.least[0] == scope.most[0]:
+            stays = FormRow({j: 1.0}, low=float(scope.start[j]), high=float(scope.start[j]))
+            return [stays, FormRow(binaries={target: 1.0}, low=1.0, high=1.0)]
+        most = abs(scale) * float(np.abs([scope.least[0] - scope.start[0], scope.most[0] - scope.start[0]]).max())
+        size = float(np.abs([scope.least[j] - scope.start[j], scope.most[j] - scope.start[j]]).max())
+        push, effect, gap = {0: scale}, {j: 1.0}, {j: 1.0, 0: -scale}
+        zero, own = scale * float(scope.start[0]), float(scope.start[j])
+        up, down = {target: most + size}, {target: -(most + size)}
+        upper = FormRow(gap, binaries=up, high=own - zero + most + size)
+        lower = FormRow(gap, binaries=up, low=own - zero)
+        if self.sense == ">=":
+            upper = FormRow(gap, binaries=down, high=own - zero)
+            lower = FormRow(gap, binaries=down, low=own - zero - most - size)
+        # A source that moves in whole steps pushes down by at least one step, so that a push of 0 has only one binary.
+        step = abs(scale) if scope.whole[0] else 0.0
+        return [
+            FormRow(push, binaries={target: -most}, low=zero - most),
+            FormRow(push, binaries={target: -most - step}, high=zero - step),
+            FormRow(effect, binaries={target: -size}, low=own - size, high=own),
+            upper,
+            lower,
+        ]

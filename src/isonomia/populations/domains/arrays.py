@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.columns import column_from, distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
+from isonomia.populations.frames import column_from, distinct, plain_value
 from isonomia.populations.table import Table, batch_table
 
 Values: TypeAlias = "NDArray[Any] | list[NDArray[Any]]"

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.columns import column_from
 from isonomia.populations.domains.protocol import Ask, Function, as_function
 from isonomia.populations.domains.tables import TableDomain, TableRecords
+from isonomia.populations.frames import column_from
 from isonomia.populations.table import Table, batch_table
 
 if TYPE_CHECKING:

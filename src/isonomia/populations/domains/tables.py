@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, nearest
-from isonomia.populations.columns import distinct, plain_value
 from isonomia.populations.domains.protocol import Function, Kind, Marked
+from isonomia.populations.frames import distinct, plain_value
 from isonomia.populations.table import Table, replaced
 
 Booleans = NDArray[np.bool_]

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from isonomia.errors import DataError, SpecError
-from isonomia.populations.columns import plain_value
+from isonomia.populations.frames import plain_value
 from isonomia.populations.table import Table
 from isonomia.populations.worlds.compile import compile_condition, compile_expression, in_double_precision
-from isonomia.populations.worlds.equations import settings_for
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import Frame, Run, StepTable, StoredNoise
-from isonomia.populations.worlds.world import Columns, World, check_version
+from isonomia.populations.worlds.world import Columns, World, check_version, settings_for
 from isonomia.spec.fairsquare.tree import (
     Assign,
     BinaryOperation,

@@ -52,8 +52,8 @@ from isonomia.spec.tree import (
     RowNot,
     Value,
     Version,
+    columns_of,
 )
-from isonomia.spec.walk import columns_of
 
 RARE = 0.1
 """Below this probability a group is drawn directly. Above it, one draw that serves every group is cheaper."""

@@ -6,11 +6,11 @@ from html import escape
 from math import isfinite
 
 from isonomia.records.display.text import counterexample_lines
-from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import (
+from isonomia.records.display.view import (
     ANSWERS,
     ASSUMPTIONS,
     SIGNS,
+    TableBlock,
     answer_line,
     compared,
     draws,
@@ -21,6 +21,7 @@ from isonomia.records.display.words import (
     scale_of,
     seed_note,
     unit,
+    view_of,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import capitalised, excerpt, number, visible

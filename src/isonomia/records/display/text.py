@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from isonomia.records.display.view import CounterexampleView, Rates, RecordView, TableBlock, view_of
-from isonomia.records.display.words import (
+from isonomia.records.display.view import (
     ASSUMPTIONS,
+    CounterexampleView,
+    Rates,
+    RecordView,
+    TableBlock,
     answer_line,
     draws,
     guarantee,
@@ -18,6 +21,7 @@ from isonomia.records.display.words import (
     rows,
     seed_note,
     unit,
+    view_of,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.wording import (

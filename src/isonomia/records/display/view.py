@@ -3,17 +3,251 @@
 An audit registers its :class:`View` once, and no renderer needs to know which audit it is. A view is made of plain
 values and of small pure functions of a verdict: its finding in one line, its facts, its blocks (tables and charts as
 values), and its counterexamples as records side by side. A kind that is not registered shows what every verdict has.
+
+The sentences of a verdict that every renderer shares: its answer, its cost, its guarantee, its intervals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, TypeAlias
+from typing import Literal as OneOf
 
-from isonomia.records.display.words import compared_finding, quantities
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
-from isonomia.wording import value_text
+from isonomia.wording import chance, number, plural, value_text
+
+SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
+
+ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
+    True: "holds",
+    False: "violated",
+    None: "undecided",
+}
+"""What an interval says about its claim, as an answer."""
+
+ASSUMPTIONS = "what checks each assumption: theory/assumptions in the documentation"
+"""Where the assumptions of a verdict are explained."""
+
+_SINGULAR = {"people": "person", "pairs": "pair", "cases": "case", "points": "point", "clusters": "cluster"}
+"""What one of a verdict's samples is called."""
+
+
+def answer_line(verdict: Verdict) -> str:
+    """The answer and what it cost, and for a claim for every group the worst group, in one line."""
+    spent = cost(verdict) if verdict.counted == "clusters" else plural(verdict.samples, "sample")
+    how = "by proof" if verdict.proved else f"after {spent}"
+    line = f"{verdict.answer} {how} ({verdict.stopped})"
+    return f"{line}; {worst_group(verdict)}" if verdict.worst else line
+
+
+def worst_group(verdict: Verdict) -> str:
+    """Which group is worst off, and what is known about it; empty if no group has an estimate."""
+    worst = verdict.worst
+    if worst is None:
+        return ""
+    which = "the only group" if len(verdict.groups) == 1 else f"the worst of {len(verdict.groups):,} groups"
+    known = "" if worst.answer == verdict.answer else f" ({worst.answer})"
+    if verdict.answer == "violated" and worst.answer == "undecided":
+        known = ", and no single group is decided yet"
+    return f"{which} is {worst.group}{known}"
+
+
+def quantities(verdict: Verdict) -> tuple[Expression, ...]:
+    """The compared quantities to show: for a claim for every group, one for each group, the worst first."""
+    order = ("violated", "undecided", "holds")
+    groups = sorted(verdict.groups, key=lambda item: (order.index(item.answer), item.expression.margin))
+    return tuple(item.expression for item in groups) or verdict.expressions
+
+
+def cost(verdict: Verdict) -> str:
+    """How many people, pairs, cases or points it took."""
+    if verdict.proved:
+        return "proved"
+    return plural(verdict.samples, _SINGULAR[verdict.counted], verdict.counted)
+
+
+def queries(verdict: Verdict) -> str:
+    """How many rows were sent to the model, and how many of them a second time; empty where there was none."""
+    if verdict.queries is None:
+        return ""
+    again = f" ({verdict.repeated:,} a second time, no answer changed)" if verdict.repeated else ""
+    return f"{sent_to_model(verdict.queries)}{again}"
+
+
+def sent_to_model(rows: int) -> str:
+    """What was asked of a model, in words."""
+    return f"{plural(rows, 'row')} sent to the model"
+
+
+def early(verdict: Verdict) -> str:
+    """Which part of a table the estimates are from, if it was enough to decide; otherwise empty."""
+    size = verdict.population.get("size")
+    if verdict.stopped != "decided" or verdict.counted != "people" or not isinstance(size, int):
+        return ""
+    if not verdict.leaves or verdict.samples >= size:
+        return ""
+    return f"{verdict.samples:,} of the {size:,} rows"
+
+
+def risk(verdict: Verdict) -> str:
+    """The risk of the answer, for a cell of a table."""
+    return "-" if verdict.answer == "undecided" else "0 (exact)" if verdict.risk == 0 else chance(verdict.risk)
+
+
+def guarantee(verdict: Verdict) -> str:
+    """What the answer is worth, in one sentence."""
+    if verdict.answer == "undecided" and verdict.method == "exact":
+        return "Nothing is claimed: what is known about everybody allows both answers."
+    if verdict.answer == "undecided":
+        return "Nothing is claimed."
+    if verdict.risk == 0:
+        return "Exact: there is no risk of error."
+    return f"This answer is wrong with probability at most {chance(verdict.risk)}, {looks(verdict)}."
+
+
+def level(verdict: Verdict) -> str:
+    """The level of every interval that is shown, in one sentence; empty where there is none, or all are exact."""
+    known: tuple[Expression | LeafRecord, ...] = (*verdict.expressions, *verdict.leaves)
+    if verdict.method == "exact" or not any(item.low < item.high for item in known):
+        return ""
+    both = f", both limits with at most {chance(2.0 * verdict.delta)}" if 2.0 * verdict.delta < 1.0 else ""
+    groups = "; the intervals of the groups hold for all groups at once" if verdict.groups else ""
+    one = f"Each limit of an interval is wrong with probability at most {chance(verdict.delta)}"
+    return f"{one}{both}, {looks(verdict)}{groups}."
+
+
+def levels(verdicts: Iterable[Verdict]) -> str:
+    """The level of the intervals in a table of verdicts, in one sentence; empty where it has none."""
+    if not any(map(level, verdicts)):
+        return ""
+    return "Each limit of an interval is wrong with probability at most the risk chosen for its property."
+
+
+def seed_note(verdict: Verdict) -> str:
+    """That the seed was chosen by hand, in words; empty where it was derived from property, data and model."""
+    if not verdict.seed_chosen or verdict.exact:
+        return ""
+    return f"the seed, {verdict.seed}, was chosen by hand; the guarantee is for a seed chosen before any answer is seen"
+
+
+def looks(verdict: Verdict) -> str:
+    """The looks for which the risk is valid, in words."""
+    match verdict.looks:
+        case "any":
+            return "at every look"
+        case "once" | 1:
+            return "for one look at a number of samples that was fixed beforehand"
+        case str(which):
+            return f"for look {which.partition(' after ')[0]}, all of them together"
+        case count:
+            return f"for {count} looks planned beforehand"
+
+
+def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
+    """What is known: a row for each compared quantity and each leaf, as text, estimate, interval and draws."""
+    first = [
+        (
+            f"{ANSWERS[item.settled]}: {compared(item)}" if verdict.groups else compared(item),
+            number(item.estimate),
+            interval(item),
+            "",
+        )
+        for item in quantities(verdict)
+    ]
+    leaves = [(item.text, number(item.estimate), interval(item), draws(item)) for item in verdict.leaves]
+    return first + leaves
+
+
+def unit(verdict: Verdict) -> str:
+    """What the draws of a rate are: where rows belong together, a rate is of the rows of its clusters."""
+    return "rows" if verdict.counted == "clusters" else "samples"
+
+
+def draws(item: LeafRecord) -> str:
+    """How many draws informed a rate; empty if its value was proved."""
+    return "" if not item.n and item.estimate is not None else f"{item.n:,}"
+
+
+def compared(item: Expression) -> str:
+    """What is compared with what, such as ``P[hired] >= 0.5``."""
+    return f"{item.text} {item.relation} {number(item.threshold)}"
+
+
+def interval(item: Expression | LeafRecord) -> str:
+    """The interval that the draws do not refute; a round bracket at an end that is the threshold and is refuted."""
+    edge = item.threshold if isinstance(item, Expression) else None
+    low, high = _beside(item.low, edge), _beside(item.high, edge)
+    first = "(" if edge is not None and item.low > edge and low == number(edge) else "["
+    last = ")" if edge is not None and item.high < edge and high == number(edge) else "]"
+    return f"{first}{low}, {high}{last}"
+
+
+def _beside(end: float, edge: float | None) -> str:
+    """An end of an interval, with enough digits, up to eight, to tell it from a threshold close by."""
+    if edge is None or end == edge:
+        return number(end)
+    apart = (text for digits in range(4, 9) if (text := number(end, digits)) != number(edge, digits))
+    return next(apart, number(end))
+
+
+def must_be(item: Expression) -> str:
+    """What is claimed about a quantity: ``must be >= 0.8``, or ``must be 0``."""
+    sign = "" if item.relation == "==" else f"{item.relation} "
+    return f"must be {sign}{number(item.threshold)}"
+
+
+def telling(verdict: Verdict) -> Expression | None:
+    """The compared quantity that says most about the answer: one that settles it, if there is one, else the first.
+
+    For a claim for every group it is that of the worst group. If all groups together are refuted, but no single one is,
+    it is the worst value of all, without an estimate: it is not known yet which group has it.
+    """
+    worst = verdict.worst
+    if worst is not None and worst.answer == verdict.answer:
+        return worst.expression
+    if worst is not None and verdict.headline is not None:
+        return replace(verdict.headline, estimate=None)
+    if verdict.groups or not verdict.expressions:
+        return verdict.headline
+    wanted = {"violated": False, "undecided": None, "holds": True}[verdict.answer]
+    settling = (item for item in verdict.expressions if item.settled is wanted)
+    return next(settling, verdict.expressions[0])
+
+
+def compared_finding(verdict: Verdict, compact: bool = False) -> str:
+    """The most telling interval, against its threshold; why the check stopped if nothing is compared."""
+    item, worst = telling(verdict), verdict.worst
+    if item is None:
+        return verdict.stopped
+    known = quantity_finding(item, compact)
+    if worst is None:
+        return known
+    return (
+        f"{worst.group if worst.answer == verdict.answer else f'the worst of {len(verdict.groups):,} groups'}: {known}"
+    )
+
+
+def quantity_finding(item: Expression, compact: bool) -> str:
+    """What is known about one quantity; a compact line has a sign instead of words for what it must be."""
+    estimate = "" if item.estimate is None else f"{number(item.estimate)} "
+    claim = f" {item.relation} {number(item.threshold)}" if compact else f", {must_be(item)}"
+    return f"{estimate}in {interval(item)}{claim}"
+
+
+def scale_of(item: Expression) -> tuple[float, float]:
+    """The ends of an axis for a quantity: a quarter of the spread beyond what must be visible, on either side."""
+    return stretch((item.low, item.high, item.threshold, item.estimate), 0.25)
+
+
+def stretch(values: Iterable[float | None], beyond: float) -> tuple[float, float]:
+    """The ends of an axis that shows all the finite values, and a part of their spread beyond them on either side."""
+    finite = [value for value in values if value is not None and isfinite(value)] or [0.0]
+    least, largest = min(finite), max(finite)
+    reach = beyond * (largest - least) or beyond * abs(largest) or 1.0
+    return least - reach, largest + reach
+
 
 RATES = "rates"
 """The kind of a verdict whose details name no audit."""

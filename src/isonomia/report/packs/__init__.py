@@ -15,8 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from isonomia.errors import UsageError, nearest
-from isonomia.report.packs.document import Document, render
-from isonomia.report.packs.protocol import Fact, Pack, PackTable
+from isonomia.report.packs.protocol import Document, Fact, Pack, PackTable, render
 
 __all__ = ["PACKS", "Document", "Fact", "Pack", "PackTable", "check_facts", "fill", "pack_named"]
 
@@ -28,7 +27,7 @@ def pack_named(name: str) -> Pack:
     """The pack of this name."""
     if name not in PACKS:
         raise UsageError(f"expected a pack, one of {', '.join(PACKS)}, but got {name!r}.{nearest(name, PACKS)}")
-    pack: Pack = import_module(f"isonomia.report.packs.{name.replace('-', '_')}.pack").PACK
+    pack: Pack = import_module(f"isonomia.report.packs.{name.replace('-', '_')}").PACK
     return pack
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from isonomia.errors import SpecError, UsageError
-from isonomia.records.display.view import view_of
-from isonomia.records.display.words import early, level, looks, risk
+from isonomia.records.display.view import early, level, looks, risk, view_of
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
 from isonomia.report.packs.protocol import PackTable
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Arithmetic, Column, Compare, Mean, Output, Rate, Row, RowArithmetic
-from isonomia.spec.walk import nodes
+from isonomia.spec.tree import Arithmetic, Column, Compare, Mean, Output, Rate, Row, RowArithmetic, nodes
 from isonomia.wording import chance
 
 

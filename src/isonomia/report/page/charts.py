@@ -18,18 +18,21 @@ from isonomia.records.display.view import (
     Rates,
     SubgroupBounds,
     Subgroups,
+    draws,
+    interval,
+    scale_of,
+    stretch,
+    unit,
     view_of,
 )
-from isonomia.records.display.words import draws, interval, scale_of, stretch, unit
-from isonomia.records.display.words import must_be as claimed
+from isonomia.records.display.view import must_be as claimed
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
 from isonomia.report.page.limits import PageLimits
-from isonomia.report.principal import bounds
+from isonomia.report.terminal import bounds
 from isonomia.spec.property import parse
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Compare, Literal, Rate, Row, RowJunction, Value
-from isonomia.spec.walk import leaves_of
+from isonomia.spec.tree import Column, Compare, Literal, Rate, Row, RowJunction, Value, leaves_of
 from isonomia.wording import excerpt, number, visible
 
 Kind = OneOf[

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from isonomia.records.display.words import stretch
+from isonomia.records.display.view import stretch
 from isonomia.records.group_table import FRACTIONS, MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.group_table import SECTIONS, cell, facts, interval_words, name_of, words_of
 from isonomia.report.page.charts import Drawing, short

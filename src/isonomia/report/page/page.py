@@ -12,9 +12,9 @@ from typing import Any
 
 from isonomia.records.database import run_command, with_records
 from isonomia.records.display.html import gauge_picture
-from isonomia.records.display.view import TableBlock, view_of
-from isonomia.records.display.words import (
+from isonomia.records.display.view import (
     SIGNS,
+    TableBlock,
     cost,
     early,
     guarantee,
@@ -23,6 +23,7 @@ from isonomia.records.display.words import (
     queries,
     seed_note,
     telling,
+    view_of,
     worst_group,
 )
 from isonomia.records.verdict import Verdict

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from isonomia.records.display.words import interval, must_be, stretch
+from isonomia.records.display.view import interval, must_be, stretch
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.report.page.charts import Drawing, short
 from isonomia.report.page.page import environment, odds

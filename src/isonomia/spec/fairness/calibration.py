@@ -25,8 +25,7 @@ from isonomia.spec.fairness.comparison import (
 )
 from isonomia.spec.operators import E
 from isonomia.spec.operators import score as model_score
-from isonomia.spec.property import Property
-from isonomia.spec.terms import Term
+from isonomia.spec.property import Property, Term
 from isonomia.spec.tree import Mean, Value
 
 

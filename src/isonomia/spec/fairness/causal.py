@@ -24,8 +24,7 @@ from isonomia.spec.fairness.comparison import (
     who_of,
 )
 from isonomia.spec.operators import P, as_if, do, prediction
-from isonomia.spec.property import Property
-from isonomia.spec.terms import Term
+from isonomia.spec.property import Property, Term
 from isonomia.spec.tree import Value
 
 

@@ -20,11 +20,22 @@ import numpy as np
 from isonomia.errors import UsageError
 from isonomia.spec.operators import PersonVersion, col, prediction
 from isonomia.spec.parser import parse_condition
-from isonomia.spec.property import Property
-from isonomia.spec.terms import Measure, Term, value_of
+from isonomia.spec.property import Measure, Property, Term, value_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Each, Formula, Junction, Literal, Output, PairCall, Row, Value, Variable
-from isonomia.spec.walk import columns_of, rebuilt
+from isonomia.spec.tree import (
+    Column,
+    Each,
+    Formula,
+    Junction,
+    Literal,
+    Output,
+    PairCall,
+    Row,
+    Value,
+    Variable,
+    columns_of,
+    rebuilt,
+)
 
 _Arguments = ParamSpec("_Arguments")
 

@@ -12,11 +12,9 @@ from isonomia.errors import UsageError, with_known_options
 from isonomia.spec.fairness.comparison import condition_of, number_within, shown, term_of, under
 from isonomia.spec.operators import P, col, other, pair_function, score
 from isonomia.spec.parser import parse_condition
-from isonomia.spec.property import Property
-from isonomia.spec.terms import Term
+from isonomia.spec.property import Property, Term
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Other
-from isonomia.spec.walk import versions_of
+from isonomia.spec.tree import Other, versions_of
 
 Distance: TypeAlias = Mapping[str, float | str] | str | Term | Callable[[Any, Any], Any]
 """Scales of columns; a row expression that refers to ``other``, as text or as a term; or a function of two people."""

@@ -35,8 +35,7 @@ from isonomia.spec.fairsquare.tree import (
     UnaryMinus,
 )
 from isonomia.spec.syntax_errors import TOO_DEEP
-from isonomia.spec.tree import OPERATIONS
-from isonomia.spec.walk import children
+from isonomia.spec.tree import OPERATIONS, children
 
 DRAWS = ("gaussian", "step")
 

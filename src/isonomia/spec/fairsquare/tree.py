@@ -15,7 +15,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from isonomia.errors import Place
-from isonomia.spec.walk import children
+from isonomia.spec.tree import children
 
 Kind: TypeAlias = OneOf["number", "truth", "text"]
 Site: TypeAlias = tuple[str, int]

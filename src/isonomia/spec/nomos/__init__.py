@@ -6,7 +6,6 @@
 
 from isonomia.spec.nomos.block import CodeBlock, PlainBlock, read_block
 from isonomia.spec.nomos.parser import parse_nomos
-from isonomia.spec.nomos.text import expression_text, spec_text, step_text
-from isonomia.spec.nomos.tree import Spec
+from isonomia.spec.nomos.tree import Spec, expression_text, spec_text, step_text
 
 __all__ = ["CodeBlock", "PlainBlock", "Spec", "expression_text", "parse_nomos", "read_block", "spec_text", "step_text"]

@@ -4,8 +4,20 @@
 :func:`stability`, :func:`affordability`, :func:`monotonicity` and, one feature at a time, :func:`by_feature`.
 """
 
-from isonomia.spec.responsiveness.named import affordability, by_feature, gaming, monotonicity, preclusion, stability
-from isonomia.spec.responsiveness.property import OWN, OWN_SCORE, Actions, Responsiveness, classes_named, target_of
+from isonomia.spec.responsiveness.property import (
+    OWN,
+    OWN_SCORE,
+    Actions,
+    Responsiveness,
+    affordability,
+    by_feature,
+    classes_named,
+    gaming,
+    monotonicity,
+    preclusion,
+    stability,
+    target_of,
+)
 
 __all__ = [
     "OWN",

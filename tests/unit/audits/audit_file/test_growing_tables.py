@@ -17,8 +17,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import EarlierLooks, begin_run, resume_run, run_checks
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replaying.recompute import rebuilt, recomputed
-from isonomia.audits.replaying.rerun import rerun
+from isonomia.audits.replay import rebuilt, recomputed, rerun
 from isonomia.engine.observer import Silent
 from isonomia.errors import SpecError
 from isonomia.records.evidence import evidence_of

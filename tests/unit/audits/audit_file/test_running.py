@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.execution import Failed, Outcome
 from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
-from isonomia.audits.audit_file.runner import begin_run, resume_run, run_checks, unfinished
+from isonomia.audits.audit_file.runner import Failed, Outcome, begin_run, resume_run, run_checks, unfinished
 from isonomia.audits.protocol import Permissions
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError, SpecError

@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.execution import Failed, Outcome, lanes
 from isonomia.audits.audit_file.planner import PlannedCheck, Wrapping, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
-from isonomia.audits.audit_file.runner import begin_run, cut_off, resume_run, run_checks, unfinished
+from isonomia.audits.audit_file.runner import (
+    Failed,
+    Outcome,
+    begin_run,
+    cut_off,
+    lanes,
+    resume_run,
+    run_checks,
+    unfinished,
+)
 from isonomia.audits.protocol import Permissions
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError, SpecError

@@ -13,7 +13,7 @@ from simulated_worlds import FAIR, UNFAIR, drawing, mixture
 import isonomia as iso
 from isonomia.audits.principal.findings import SubgroupWealth, find
 from isonomia.audits.principal.question import ask_about
-from isonomia.audits.principal.remarks import sampled_remarks
+from isonomia.audits.principal.view import sampled_remarks
 from isonomia.errors import DataError, ModelError, SpecError, UsageError
 
 

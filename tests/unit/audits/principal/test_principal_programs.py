@@ -12,8 +12,7 @@ from scipy.stats import norm
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.strata.bounds import EmptyStratum, effect_bounds, fair_world, normalised_bounds
-from isonomia.evidence.strata.effects import definition_effects
-from isonomia.evidence.strata.worlds import Observed, TableShape
+from isonomia.evidence.strata.worlds import Observed, TableShape, definition_effects
 from isonomia.models.adapt import adapt
 
 HIRING = """

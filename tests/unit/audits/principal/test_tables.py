@@ -12,8 +12,7 @@ from scipy.optimize import linprog
 import isonomia as iso
 from isonomia.audits.principal.findings import answer_of
 from isonomia.audits.principal.question import PrincipalQuestion, ask_about
-from isonomia.evidence.strata.effects import effect_row, stratum_row
-from isonomia.evidence.strata.worlds import Observed, observation
+from isonomia.evidence.strata.worlds import Observed, effect_row, observation, stratum_row
 
 ROWS = {"sex": ["F", "M"], "passed": [0, 1], "prediction": [0, 1]}
 

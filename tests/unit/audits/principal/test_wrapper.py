@@ -19,12 +19,11 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 
 import isonomia as iso
-from isonomia.audits.principal.wrapper import PrincipalRepair
+from isonomia.audits.principal.repair import PrincipalRepair
 from isonomia.errors import DataError, SpecError, UsageError
-from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import FairWorld, fair_world
 from isonomia.evidence.strata.repair import AdjustedTable, adjust_outcomes
-from isonomia.evidence.strata.worlds import Observed, TableShape, tally
+from isonomia.evidence.strata.worlds import Observed, TableShape, assume, tally
 
 
 class Said:

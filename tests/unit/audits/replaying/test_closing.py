@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isonomia.audits.replaying import recompute as closing
-from isonomia.audits.replaying.recompute import closings
+from isonomia.audits import replay as closing
+from isonomia.audits.replay import closings
 from isonomia.records.evidence import CheckEvidence
 
 

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from isonomia.audits.check import run_check
-from isonomia.audits.replaying.recompute import Recomputed, compared, rebuilt, recomputed, stand_in
+from isonomia.audits.replay import Recomputed, compared, rebuilt, recomputed, stand_in
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.errors import RecordError

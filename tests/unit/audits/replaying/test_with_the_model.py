@@ -17,8 +17,7 @@ from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replaying.recompute import rebuilt
-from isonomia.audits.replaying.rerun import CounterexampleRecheck, Rerun, opened_models, recheck, rerun
+from isonomia.audits.replay import CounterexampleRecheck, Rerun, opened_models, rebuilt, recheck, rerun
 from isonomia.engine.observer import Silent
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.models.loader import load_model

@@ -13,7 +13,7 @@ import isonomia as iso
 from isonomia.errors import SpecError, UsageError
 from isonomia.interventions import Feature, Interventions, Linkage, Memory, Noise
 from isonomia.records import Verdict
-from isonomia.report.responsiveness import people_table, points_table
+from isonomia.report.terminal import people_table, points_table
 
 STEPS = Interventions((Feature("income", "integer", 0, 9), Feature("age", "integer", 0, 99, actionable=False)))
 PEOPLE = {"income": [0, 5, 9], "age": [20, 40, 60]}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.evidence.fair_worlds import assumed_set, fair_set
-from isonomia.evidence.identified import projection as interior
+from isonomia.evidence.identified import identified_set as interior
 from isonomia.evidence.identified.bets import (
     CellBet,
     begin,
@@ -16,11 +16,8 @@ from isonomia.evidence.identified.bets import (
     payoff_bound,
     step,
 )
-from isonomia.evidence.identified.identified_set import IdentifiedSet
-from isonomia.evidence.identified.projection import _solve_linear
-from isonomia.evidence.strata.assumptions import assume
-from isonomia.evidence.strata.effects import definition_effects
-from isonomia.evidence.strata.worlds import TableShape
+from isonomia.evidence.identified.identified_set import IdentifiedSet, _solve_linear
+from isonomia.evidence.strata.worlds import TableShape, assume, definition_effects
 
 BINARY = TableShape()
 FAIR = fair_set(BINARY, definition_effects(BINARY, 2))

@@ -8,10 +8,8 @@ from scipy.special import gammaln
 
 from isonomia.errors import UsageError
 from isonomia.evidence.fair_worlds import assumed_set, effect_interval, fair_set, unfair_sets
-from isonomia.evidence.identified.region import CellRegion, Refuted, functional_interval
-from isonomia.evidence.strata.assumptions import assume
-from isonomia.evidence.strata.effects import PrincipalEffect, definition_effects, unaffected
-from isonomia.evidence.strata.worlds import TableShape
+from isonomia.evidence.identified.bets import CellRegion, Refuted, functional_interval
+from isonomia.evidence.strata.worlds import PrincipalEffect, TableShape, assume, definition_effects, unaffected
 
 BINARY = TableShape()
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])

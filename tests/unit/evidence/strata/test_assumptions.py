@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError, UsageError
-from isonomia.evidence.strata.assumptions import ASSUMPTIONS, LinearAssumption, assume
-from isonomia.evidence.strata.worlds import TableShape, worlds
+from isonomia.evidence.strata.worlds import ASSUMPTIONS, LinearAssumption, TableShape, assume, worlds
 
 BINARY = TableShape()
 

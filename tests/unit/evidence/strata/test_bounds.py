@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence.strata.assumptions import LinearAssumption, assume
 from isonomia.evidence.strata.bounds import (
     Bounds,
     Contradiction,
@@ -16,18 +15,23 @@ from isonomia.evidence.strata.bounds import (
     normalised_bounds,
     stratum_bounds,
 )
-from isonomia.evidence.strata.effects import (
+from isonomia.evidence.strata.worlds import (
     Definition,
+    LinearAssumption,
+    Observed,
     PrincipalEffect,
+    TableShape,
+    assume,
     definition_effects,
     effect_row,
     everyone,
     fairness_rows,
+    observation,
     outcome_under,
     stratum_row,
     unaffected,
+    worlds,
 )
-from isonomia.evidence.strata.worlds import Observed, TableShape, observation, worlds
 
 BINARY = TableShape()
 ONE, ZERO, BOTH = (PrincipalEffect(unaffected(BINARY, y)) for y in (1, 0, None))

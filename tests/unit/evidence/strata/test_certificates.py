@@ -10,7 +10,7 @@ import pytest
 import scipy.optimize
 
 from isonomia.errors import NumericalError
-from isonomia.evidence.strata.linear_programs import (
+from isonomia.evidence.strata.bounds import (
     Farkas,
     LinearProgram,
     Solution,

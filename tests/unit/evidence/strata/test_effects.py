@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from isonomia.errors import UsageError
-from isonomia.evidence.strata.effects import (
+from isonomia.evidence.strata.worlds import (
     PrincipalEffect,
     Stratum,
+    TableShape,
     definition_effects,
     effect_row,
     everyone,
@@ -16,8 +17,8 @@ from isonomia.evidence.strata.effects import (
     outcome_under,
     stratum_row,
     unaffected,
+    worlds,
 )
-from isonomia.evidence.strata.worlds import TableShape, worlds
 
 BINARY = TableShape()
 

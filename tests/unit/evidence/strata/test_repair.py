@@ -10,11 +10,9 @@ from benchmarks.closed_form import closed_bounds
 from scipy.stats import binomtest
 
 from isonomia.errors import DataError, UsageError
-from isonomia.evidence.strata.assumptions import assume
 from isonomia.evidence.strata.bounds import Contradiction, FairWorld, fair_world
-from isonomia.evidence.strata.effects import Definition
 from isonomia.evidence.strata.repair import OBJECTIVES, AdjustedTable, Objective, Repair, adjust_outcomes, repair
-from isonomia.evidence.strata.worlds import Observed, TableShape
+from isonomia.evidence.strata.worlds import Definition, Observed, TableShape, assume
 
 TABLE_4 = Observed.of([[[0.53, 0.04], [0.11, 0.32]], [[0.90, 0.02], [0.03, 0.05]]])
 # Value 0 almost never gets decision 1 and value 1 almost always does, whatever the outcome, which is mostly 1.

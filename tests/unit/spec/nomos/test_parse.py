@@ -7,7 +7,6 @@ from figure_one import BLUR, FELONIES, LANDER, REVIEWS
 
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec.nomos import parse_nomos, spec_text
-from isonomia.spec.nomos.text import expression_text
 from isonomia.spec.nomos.tree import (
     Binary,
     Ensures,
@@ -19,6 +18,7 @@ from isonomia.spec.nomos.tree import (
     Unary,
     Update,
     Var,
+    expression_text,
 )
 
 

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.checked import ask
 from isonomia.models.protocol import Answer, Model
-from isonomia.populations.columns import plain_value
-from isonomia.populations.profile import ColumnProfile
-from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import (
+from isonomia.populations.frames import plain_value
+from isonomia.populations.profile import (
     BAD_VALUES,
     BENEFITS,
     CHARGES,
     GOOD_VALUES,
     HARMS,
+    ColumnProfile,
     has_word,
     plain_text,
     words_in,
 )
+from isonomia.populations.table import Table
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.tree import Value
 

@@ -15,21 +15,22 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import UsageError, nearest, no_names
-from isonomia.populations.profile import ColumnProfile, profile_of
-from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import (
+from isonomia.populations.profile import (
     AGE,
     CHARGES,
     DECISIONS,
     OUTCOMES,
     PREDICTIONS,
     SCORES,
+    ColumnProfile,
     has_word,
     is_model_answer,
     is_sure_outcome,
+    profile_of,
     protected_attribute,
     protected_by_values,
 )
+from isonomia.populations.table import Table
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.tree import Value
 

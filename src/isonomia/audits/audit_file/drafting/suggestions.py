@@ -18,13 +18,12 @@ import numpy as np
 from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
 from isonomia.audits.audit_file.drafting.roles import RULES, THRESHOLDS, Attribute, DraftGroup
 from isonomia.models.protocol import Answer
-from isonomia.populations.profile import ColumnProfile
+from isonomia.populations.profile import HELPS, HURTS, LEARNING, PURPOSES, ColumnProfile, has_word, likely_use
 from isonomia.populations.table import Table
-from isonomia.populations.vocabulary import HELPS, HURTS, LEARNING, PURPOSES, has_word, likely_use
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, value_text
-from isonomia.spec.walk import columns_of
+from isonomia.spec.tree import columns_of
 from isonomia.toml import toml_value
 from isonomia.wording import first_few, printable, shortened
 
