@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.audit_file.options import of_callable, refuse_options
+from isonomia.audits.file_options import of_callable, refuse_options
 from isonomia.audits.protocol import (
     Audit,
     Check,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from isonomia.audits.rates.question import narrowed, read_by
+from isonomia.audits.people import narrowed, read_by
 from isonomia.models import Answer, adapt
 from isonomia.models.parallel import Guarded
 from isonomia.models.steady import Steady

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isonomia.audits.audit_file.options import named_property, of_callable, refuse_options
+from isonomia.audits.file_options import named_property, of_callable, refuse_options
 from isonomia.audits.ksafety.verdict import VIEW
 from isonomia.audits.protocol import (
     Check,

@@ -26,7 +26,7 @@ from isonomia.audits.ksafety.shrinking import shrink_all
 from isonomia.audits.ksafety.verdict import SafetyOutcome
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases, CaseWorkers, JudgedCases
-from isonomia.audits.rates.sampling import UNLIMITED
+from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.measure.counts import MISSING, PARTS, YES, Attributes, Event, GroupCounts, MeanCounts, numbers_in
 from isonomia.audits.measure.limits import GroupLimits, KeptRows
-from isonomia.audits.rates.question import read_by
+from isonomia.audits.people import read_by
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isonomia.audits.audit_file.options import of_callable, refuse_options
+from isonomia.audits.file_options import of_callable, refuse_options
 from isonomia.audits.principal.view import VIEW
 from isonomia.audits.protocol import (
     Check,
@@ -54,8 +54,8 @@ class PrincipalAudit:
 
     def check_names(self, check: Check[PrincipalFairness]) -> None:
         """Refuse columns that the population does not have."""
+        from isonomia.audits.people import need_people
         from isonomia.audits.principal.question import need_columns
-        from isonomia.audits.rates.question import need_people
 
         need_people(check.population)
         if check.population.kind != "generator":

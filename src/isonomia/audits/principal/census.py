@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.people import batch_size, narrowed
 from isonomia.audits.pieces import Counter, by_workers
 from isonomia.audits.principal.findings import Finding, from_table, subgroup
 from isonomia.audits.principal.question import Coding, Key, PrincipalQuestion, refuse_many
@@ -37,8 +38,6 @@ from isonomia.audits.proofs import (
     unpacked_number,
 )
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.census import batch_size
-from isonomia.audits.rates.question import narrowed
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root

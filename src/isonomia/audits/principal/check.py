@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.people import UNLIMITED, census_of
 from isonomia.audits.principal.census import PrincipalCensus, ProvedTables, count_census, prove_tables
 from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
@@ -16,8 +17,6 @@ from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState
 from isonomia.audits.principal.view import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, proof_entry, proved_by, sampled_since
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import census_of
-from isonomia.audits.rates.sampling import UNLIMITED
 from isonomia.audits.verdicts import earlier_looks, introduce, keeping_of, new_verdict, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once

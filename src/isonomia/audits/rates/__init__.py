@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isonomia.audits.answers import Sharing
-from isonomia.audits.audit_file.options import named_property, refuse_key
+from isonomia.audits.file_options import named_property, refuse_key
 from isonomia.audits.protocol import Check, Entries, FileKey, Permissions, PropertyTable, Recheck, RecordedCounts
 from isonomia.audits.rates.intervals import VIEW
 from isonomia.spec.property import Property, parse
@@ -48,7 +48,8 @@ class RatesAudit:
 
     def check_names(self, check: Check[Property]) -> None:
         """Refuse columns that the population does not have and classes that the model never predicts."""
-        from isonomia.audits.rates.question import need_people, refuse_classes, refuse_kinds
+        from isonomia.audits.people import need_people
+        from isonomia.audits.rates.question import refuse_classes, refuse_kinds
 
         need_people(check.population)
         if check.population.kind == "generator":  # says its columns only when it draws

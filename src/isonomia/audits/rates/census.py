@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker, Asks
+from isonomia.audits.people import AT_ONCE, batch_size, narrowed
 from isonomia.audits.pieces import Counter, by_workers
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.groups import group_records
-from isonomia.audits.rates.question import Asked, Question, census_of, in_all, narrowed
+from isonomia.audits.rates.question import Asked, Question, in_all
 from isonomia.engine.journal import Blank, Entry, Journal, exact_fraction
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
@@ -27,21 +28,10 @@ from isonomia.evidence.normal_form import compared
 from isonomia.executors import Pool
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, people
-from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
-from isonomia.populations.streaming import LongTable
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version, leaves_of
-
-AT_ONCE = 2**18
-"""People, or pairs, in one batch."""
-
-
-def batch_size(population: Population) -> int:
-    """How many people form one batch: fewer for a table that is read from files as needed, to save memory."""
-    census = census_of(population)
-    return LONG_AT_ONCE if census is not None and isinstance(census.rows, LongTable) else AT_ONCE
 
 
 def census_batches(question: Question, asker: Asks | None, whole: Population) -> Iterator[tuple[int, Batch]]:

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, TypeAlias
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.people import census_of, predicted_values, refuse_absent_values
 from isonomia.audits.proofs import (
     EITHER,
     EVERY_WAY,
@@ -27,15 +28,7 @@ from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing
 from isonomia.audits.rates.looks import next_table, rows_each
 from isonomia.audits.rates.programs import Proof, prove
-from isonomia.audits.rates.question import (
-    Question,
-    ask_about,
-    census_of,
-    countable,
-    predicted_values,
-    refuse_absent_values,
-    refuse_never_given,
-)
+from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
 from isonomia.audits.verdicts import introduce, keeping_of, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.journal import Entry, NothingMoreError, once

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import AskedTogether, Asker, Asks, BatchesAhead
+from isonomia.audits.people import UNLIMITED, census_of
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
 from isonomia.audits.rates.counting import (
@@ -25,7 +26,7 @@ from isonomia.audits.rates.counting import (
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, inversions_for
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark, rows_each, schedule_of
-from isonomia.audits.rates.question import Question, census_of, countable, need_ranges
+from isonomia.audits.rates.question import Question, countable, need_ranges
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Plan, Schedule
@@ -51,9 +52,6 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity, Rate, outputs_of
 
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
-
-UNLIMITED = 10_000_000
-"""The most people drawn when the population is unlimited and no budget was given."""
 
 
 @dataclass(frozen=True, slots=True)

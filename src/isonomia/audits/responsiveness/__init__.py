@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from isonomia.audits.audit_file.options import of_callable, options_of, refuse_options
+from isonomia.audits.file_options import of_callable, options_of, refuse_options
 from isonomia.audits.protocol import (
     Check,
     Entries,
@@ -63,7 +63,7 @@ class ResponsivenessAudit:
 
     def check_names(self, check: Check[Responsiveness]) -> None:
         """Refuse columns that the table does not have and classes that the model never predicts."""
-        from isonomia.audits.rates.question import need_people
+        from isonomia.audits.people import need_people
         from isonomia.audits.responsiveness.setup import check_property
 
         need_people(check.population)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.check import new_check
+from isonomia.audits.people import read_by
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import read_by
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, nearest_points
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, table_of
 from isonomia.engine.budget import Budget

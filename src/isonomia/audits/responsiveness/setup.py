@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
+from isonomia.audits.people import refuse_absent_values, refuse_class
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import refuse_absent_values, refuse_class
 from isonomia.audits.responsiveness.points import PointWorkers, TargetTest, enumerate_by_workers, own_answers, profiles
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
