@@ -7,6 +7,7 @@ import pytest
 from benchmarks.watch_streams import first_alarms
 from simulation import most_errors
 
+import isonomia as iso
 from isonomia.evidence.confidence_sequences import anytime_interval, drifting_interval
 from isonomia.evidence.detectors import Detector, Loan
 
@@ -153,3 +154,20 @@ def test_the_interval_for_changing_means_is_hardly_wider_than_that_of_one_rate()
         low, high = drifting_interval(yes, n, 0.05)
         lows, highs = anytime_interval([yes], [n], 0.05)
         assert high - low < 1.2 * (highs[0] - lows[0])
+
+
+@pytest.mark.parametrize("after", [0.5, 0.47], ids=["at the threshold", "below it"])
+def test_an_alarm_rarely_says_that_the_failure_began_later_than_it_did(after: float) -> None:
+    streams, began, length, risk = 300, 100, 1_000, 0.2
+    late = alarms = 0
+    for seed in range(streams):
+        rates = np.where(np.arange(length) < began, 0.6, after)
+        x = np.random.default_rng(seed).random(length) < rates
+        found = iso.Watch("P[x] >= 0.5", run_length=200, delta=risk).update({"x": x})
+        first = next((alarm for alarm in found if alarm.sample > began), None)
+        if first is not None:
+            assert first.onset.risk == risk
+            alarms += 1
+            late += first.onset.low > began
+    assert alarms > streams // 2
+    assert late <= most_errors(streams, risk)

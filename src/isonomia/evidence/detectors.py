@@ -104,12 +104,14 @@ class Onset:
     """When the claim began to fail: the most likely, the smallest and the largest number of draws before it.
 
     ``means`` are the mean payoffs of the groups since the most likely moment; ``None`` for a group that had no draws.
+    ``risk`` bounds the probability that it began before ``low`` and has failed without a break since.
     """
 
     estimate: int
     low: int
     high: int
     means: tuple[float | None, ...]
+    risk: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ class Crossing:
         estimate = int(self.moments[self.best])
         possible = self.moments[self._possible(risk)]
         means = tuple(float(total / count) if count else None for count, total in self.since)
-        return Onset(estimate, min(int(possible[0]) if len(possible) else estimate, estimate), self.draws, means)
+        low = min(int(possible[0]) if len(possible) else estimate, estimate)
+        return Onset(estimate, low, self.draws, means, risk)
 
 
 @dataclass(frozen=True, slots=True)

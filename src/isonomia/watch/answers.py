@@ -46,7 +46,8 @@ class Alarm:
     sample
         After how many samples of the stream the alarm came.
     onset
-        After how many samples it probably began, with the earliest and the latest that the samples allow.
+        After how many samples it probably began, with the earliest and the latest that the samples allow, and the risk
+        of the earliest.
     estimate
         The compared quantity over the samples since the estimated onset; ``None`` if a group had none since.
     relation, threshold
@@ -64,11 +65,18 @@ class Alarm:
 
     def __str__(self) -> str:
         who = f" for {self.group}" if self.group else ""
-        value = "" if self.estimate is None else f" (since then {self.estimate:.4g})"
+        value = "" if self.estimate is None else f"; estimate since then: {self.estimate:.4g}"
         return (
-            f"ALARM after {plural(self.sample, 'sample')}: {self.text} has stopped holding{who}; it probably began "
-            f"after {plural(self.onset.estimate, 'sample')}, between {self.onset.low:,} and {self.onset.high:,}{value}"
+            f"ALARM after {plural(self.sample, 'sample')}: {self.text} has stopped holding{who}; estimated onset: "
+            f"after {plural(self.onset.estimate, 'sample')}{earliest_onset(self.onset.low, self.onset.risk)}{value}"
         )
+
+
+def earliest_onset(low: int, risk: float | None) -> str:
+    """The bound on the earliest onset in words, with its risk; empty where no risk is on record."""
+    if risk is None:
+        return ""
+    return f", not before {low:,} if it has failed ever since (wrong with probability at most {risk:g})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NoReturn
 
 from isonomia.errors import DataError, UsageError
 from isonomia.models.files import needed
@@ -71,6 +71,11 @@ class SqliteTable:
     def rows(self, low: int | None, high: int | None) -> _Fetched:
         """Some rows whose keys are greater than one, and at most another."""
         return self._fetched(*_query(_quoted(self.table), _quoted(self.key), "?", low, high))
+
+    def count(self, key: int) -> int:
+        """How many rows have a key."""
+        query = f"SELECT count(*) FROM {_quoted(self.table)} WHERE {_quoted(self.key)} = ?"
+        return int(self._fetched(query, (key,))[1][0][0])
 
     def _fetched(self, query: str, given: tuple[int, ...]) -> _Fetched:
         try:
@@ -179,6 +184,11 @@ class PostgresTable:
             cursor = self._connected().execute(query.replace("%", "%%").replace("%%s", "%s"), given)
             return [column.name for column in cursor.description], cursor.fetchall()
 
+    def count(self, key: int) -> int:
+        """How many rows have a key."""
+        with self._explained():
+            return int(self._one(f"SELECT count(*) FROM {_dotted(self.table)} WHERE {_quoted(self.key)} = {key}"))
+
     def _one(self, query: str) -> Any:
         return self._connected().execute(query.replace("%", "%%"), ()).fetchone()[0]
 
@@ -228,6 +238,8 @@ def _refuse_restarted(source: SqliteTable | PostgresTable, newest: Any) -> None:
 
 def _new_rows(source: SqliteTable | PostgresTable, upto: int | None, stop: Event) -> Iterator[Part]:
     while not stop.is_set():
+        if source._key is not None and source.count(source._key) > 1:  # the others would never be read
+            _refuse_repeated(source, source._key)
         for part in (parts := _parts(source, *source.rows(source._key, upto))):
             yield part
             source._key = int((part.position or {})["key"])
@@ -258,7 +270,7 @@ def _parts(source: SqliteTable | PostgresTable, names: Sequence[str], rows: Sequ
     keys = [_whole(row[index[key]], key, table) for row in rows]
     twice = next((left for left, right in pairwise(keys) if left == right), None)
     if twice is not None:
-        raise DataError(f"expected a key of its own for every row of {table!r}, but {key} {twice} comes twice")
+        _refuse_repeated(source, twice)
     where = [f"{key} {number:,}" for number in keys]
     days = days_of([_plain(row[index[source.time]]) for row in rows], source.time) if source.time in index else None
     labels = where if days is None else [f"{day}, {each}" for day, each in zip(days, where, strict=True)]
@@ -274,6 +286,10 @@ def _parts(source: SqliteTable | PostgresTable, names: Sequence[str], rows: Sequ
         named = tuple(labels[start:end])
         parts.append(Part(content, position, named[-1], source.brings, ids=ids, names=named))
     return parts
+
+
+def _refuse_repeated(source: SqliteTable | PostgresTable, key: int) -> NoReturn:
+    raise DataError(f"expected a key of its own for every row of {source.table!r}, but {source.key} {key} comes twice")
 
 
 def _whole(value: Any, key: str, table: str) -> int:

@@ -272,6 +272,23 @@ def test_a_key_that_is_no_whole_number_or_comes_twice_is_an_error(tmp_path: Path
         _taken(SqliteTable(path, "a", "u", "k"))
 
 
+def test_a_key_that_comes_again_where_rows_are_read_in_two_steps_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("CREATE TABLE t (k INTEGER, x); INSERT INTO t VALUES (1, 1), (2, 1), (2, 0), (3, 1);")
+        monkeypatch.setattr("isonomia.watch.databases.AT_ONCE", 2)
+        with pytest.raises(DataError):
+            _taken(SqliteTable(path, "a", "t", "k"))
+        database.executescript("DELETE FROM t WHERE k > 1 AND x = 0;")
+        source = SqliteTable(path, "a", "t", "k")
+        assert sum(part.rows for part in _taken(source)) == 3
+        database.executescript("INSERT INTO t VALUES (3, 0), (4, 0);")  # the last key that was read, once more
+        with pytest.raises(DataError):
+            _taken(source)
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [

@@ -15,6 +15,7 @@ from isonomia.report.page.script import bundle, own_script, policy, style
 from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__
 from isonomia.watch import Watch, WatchStatus
+from isonomia.watch.answers import earliest_onset
 from isonomia.watch.store import HistoryPoint, KeptAlarm, WatchStore
 from isonomia.wording import capitalised, chance, listed, number, plural
 
@@ -119,7 +120,7 @@ def _alarm_row(alarm: KeptAlarm) -> dict[str, str]:
         "what": short(_whom(content), 200),
         "when": f"{_moment(alarm.raised)}, in {short(alarm.label, 80)}",
         "sample": f"{content['sample']:,}",
-        "began": f"after {onset['estimate']:,} samples ({onset['low']:,} to {onset['high']:,})"
+        "began": f"after {onset['estimate']:,} samples{earliest_onset(onset['low'], onset.get('risk'))}"
         + (f", in {short(alarm.began, 80)}" if alarm.began else ""),
         "value": f"{since}, must be {content['relation']} {number(content['threshold'])}".removeprefix(", "),
         "state": f"acknowledged {_moment(alarm.acknowledged)}" if alarm.acknowledged else "open",
