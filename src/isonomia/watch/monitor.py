@@ -129,6 +129,8 @@ class Monitor:
         self.watch.restore(state)
         try:
             log = self.store.log()
+            if not 0 <= self.watch.samples <= sum(entry.rows for entry in log if entry.brings == DECISIONS):
+                raise ValueError(f"{self.watch.samples:,} samples were judged, more than the positions account for")
             self.source.resume(_positions(log, None if self.outcomes is None else DECISIONS))
             if self.outcomes is not None:
                 self.outcomes.resume(_positions(log, OUTCOMES))

@@ -81,6 +81,8 @@ def test_a_store_with_a_trigger_is_not_opened(tmp_path: Path) -> None:
         "UPDATE log SET position = '{}'",
         "UPDATE log SET position = '[1]'",
         "UPDATE log SET position = '{'",
+        "UPDATE watch SET state = CAST(replace(CAST(state AS TEXT), '\"samples\":200', '\"samples\":-5') AS BLOB)",
+        "DELETE FROM log",
     ],
 )
 def test_a_damaged_store_is_an_error_that_says_so(tmp_path: Path, damage: str) -> None:
