@@ -15,13 +15,14 @@ import time
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from benchmarks.postgres import found_programs, postgres_server
 from warm_start import CODE, run_command
 
+from isonomia.errors import DataError
 from isonomia.watch.databases import PostgresTable
 from isonomia.watch.store import WatchStore
 from isonomia.watch.stream import DECISIONS, OUTCOMES
@@ -537,3 +538,23 @@ def test_errors_of_postgres_show_no_password(postgres: str, tmp_path: Path) -> N
     assert told.returncode == 2
     assert "hunter22" not in told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_keys_of_postgres_that_start_again_or_repeat_are_an_error(postgres: str) -> None:
+    import psycopg
+
+    def taken(source: PostgresTable) -> int:
+        return sum(part.rows for part in source.new(Event()))
+
+    with psycopg.connect(postgres, autocommit=True) as database:
+        database.execute("CREATE TABLE keyed (k bigint, x int)")
+        database.execute("INSERT INTO keyed SELECT n, 1 FROM generate_series(1, 50) n")
+        source = PostgresTable(postgres, None, "keyed", "k")
+        assert taken(source) == 50
+        database.execute("DELETE FROM keyed WHERE k > 20")
+        with pytest.raises(DataError):
+            taken(source)
+        database.execute("INSERT INTO keyed VALUES (50, 1), (50, 0), (51, 1)")
+        with pytest.raises(DataError):
+            taken(source)
+        source._connection.close()
