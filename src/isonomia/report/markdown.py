@@ -19,7 +19,7 @@ from isonomia.records.display.view import (
 )
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
-from isonomia.wording import shortened
+from isonomia.wording import printable, shortened
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _LIST = re.compile(r"^(\d+)\.(?= |$)")  # would begin a numbered list
@@ -147,15 +147,16 @@ def _row(cells: Sequence[str]) -> str:
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return _LIST.sub(r"\1\\.", _SPECIAL.sub(r"\\\1", _on_one_line(text)))
+    return _LIST.sub(r"\1\\.", _SPECIAL.sub(r"\\\1", one_line(text)))
 
 
 def _code(text: str) -> str:
-    return shortened(_on_one_line(text).replace("`", "'"), _MAX_CODE)
+    return shortened(one_line(text).replace("`", "'"), _MAX_CODE)
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+def one_line(text: str) -> str:
+    """The text on one line, without characters that cannot be printed."""
+    return " ".join((text if text.isprintable() else printable(text)).split())
 
 
 def _command(text: str, *, name: bool = False) -> str:

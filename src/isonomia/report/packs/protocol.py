@@ -10,15 +10,16 @@ A required fact that was not stated is a gap. An optional one is empty, and so i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import count, takewhile
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from typing import Literal as OneOf
 
-from isonomia.report.markdown import escaped
+from isonomia.report.markdown import escaped, one_line
 from isonomia.report.page.script import table_style
 from isonomia.version import __version__
 
@@ -92,34 +93,30 @@ class Document:
 
     Attributes
     ----------
-    pack, body
-        The name of the pack, and the document in Markdown, without the last line, which names the version.
+    pack, blocks
+        The name of the pack, and the headings, paragraphs and lists in Markdown with the tables between them.
     missing
         The required facts that were not stated.
     """
 
     pack: str
-    body: str
+    blocks: tuple[str | PackTable, ...]
     missing: tuple[Fact, ...]
 
     def to_markdown(self) -> str:
         """The document in Markdown."""
-        return f"{self.body}\n\nMade with Isonomia {__version__}.\n"
+        blocks = (_markdown_table(block) if isinstance(block, PackTable) else block for block in self.blocks)
+        return "\n\n".join([*blocks, f"Made with Isonomia {__version__}.\n"])
 
     def to_html(self) -> str:
         """The document as one self-contained HTML page that can be printed."""
         import jinja2
-        from markdown_it import MarkdownIt
+        from markupsafe import Markup
 
-        # Only what templates use is enabled: a link, an image or HTML in a value stays text, escaped or not.
-        reader = MarkdownIt("zero").enable(["heading", "list", "hr", "table", "emphasis", "escape"])
-        for name, rule in _RULES.items():
-            reader.add_render_rule(name, rule)
-        tokens = reader.parse(self.body)
-        body = reader.renderer.render(tokens, reader.options, {})
-        title = next((_text(tokens[at + 1]) for at, token in enumerate(tokens) if token.tag == "h1"), self.pack)
+        parts = list(_html_blocks(self.blocks))
+        title = next((Markup(part).striptags() for part in parts if part.startswith("<h1>")), self.pack)
         template = jinja2.Environment(autoescape=True, keep_trailing_newline=True).from_string(_file("document.html"))
-        return template.render(title=title, style=table_style(), body=body, version=__version__)
+        return template.render(title=title, style=table_style(), body="".join(parts), version=__version__)
 
 
 def render(pack: Pack, content: Mapping[str, Any], facts: Mapping[str, str]) -> Document:
@@ -127,12 +124,18 @@ def render(pack: Pack, content: Mapping[str, Any], facts: Mapping[str, str]) -> 
     import jinja2
 
     missing: dict[str, Fact] = {}
+    tables: list[PackTable] = []
 
     def shown(value: Any) -> str:
-        if isinstance(value, Fact):
-            missing[value.name] = value
-            return f"**[to be stated: {value.what}]**"
-        return _table(value) if isinstance(value, PackTable) else escaped(str(value))
+        match value:
+            case Fact():
+                missing[value.name] = value
+                return f"**[to be stated: {value.what}]**"
+            case PackTable():
+                tables.append(value)
+                return _TABLE
+            case _:
+                return escaped(str(value))
 
     templates = jinja2.Environment(
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=shown, autoescape=False
@@ -140,14 +143,20 @@ def render(pack: Pack, content: Mapping[str, Any], facts: Mapping[str, str]) -> 
     template = templates.from_string(_file(pack.name.replace("-", "_"), "template.md"))
     not_stated = {fact.name: fact if fact.needed else "" for fact in pack.facts}
     text = template.render({**not_stated, **content, **facts})
-    return Document(pack.name, re.sub(r"\n{3,}", "\n\n", text).strip(), tuple(missing.values()))
+    in_order = iter(tables)
+    blocks = (next(in_order) if block == _TABLE else block for block in re.split(r"\n{2,}", text.strip("\n")))
+    return Document(pack.name, tuple(blocks), tuple(missing.values()))
+
+
+_TABLE = "\0"
+"""Where a table is in the text of a template; no value contains this character, since values are escaped."""
 
 
 def _file(*path: str) -> str:
     return files("isonomia.report.packs").joinpath(*path).read_text("utf-8")
 
 
-def _table(table: PackTable) -> str:
+def _markdown_table(table: PackTable) -> str:
     rule = "|".join("---:" if index in table.numbers else "---" for index in range(len(table.headings)))
     head, *rows = (f"| {' | '.join(map(escaped, row))} |" for row in (table.headings, *table.rows))
     return "\n".join([head, f"|{rule}|", *rows])
@@ -157,6 +166,30 @@ def _table(table: PackTable) -> str:
 
 _NARROW, _SHORT, _WORD = 5, 40, 30
 """The most columns, the longest text and the longest word that fit side by side on a phone."""
+
+
+def _html_blocks(blocks: Sequence[str | PackTable]) -> Iterator[str]:
+    """Each block as HTML. A document may have a page for every applicant: a block that occurs again is parsed once."""
+    from markdown_it import MarkdownIt
+
+    # Only what templates use is enabled: a link, an image or HTML in a value stays text, escaped or not.
+    reader = MarkdownIt("zero").enable(["heading", "list", "emphasis", "escape"])
+    reader.add_render_rule("em_open", _cited)
+    reader.add_render_rule("strong_open", _strong_or_gap)
+    to_html = cache(reader.render)
+    caption, heading = "", "<h2>"
+    for block, following in zip_longest(blocks, blocks[1:]):
+        match block:
+            case PackTable():
+                yield _html_table(block, caption)
+                caption = ""
+            case "---":
+                heading = '<h2 class="page">'
+            case str() if isinstance(following, PackTable) and re.fullmatch(r"\*[^*]+\*", block):
+                caption = escape(block.strip("*"))
+            case _:
+                yield to_html(block).replace("<h2>", heading)
+                heading = "<h2>"
 
 
 def _cited(self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
@@ -177,66 +210,29 @@ def _strong_or_gap(self: RendererHTML, tokens: Sequence[Token], at: int, options
     return self.renderToken(tokens, at, options, env)
 
 
-def _page_break(self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG001
-    """``---`` lets the heading below it begin a page."""
-    tokens[at + 1].attrSet("class", "page")
-    return ""
-
-
-def _paragraph(self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
-    """A citation that stands alone above a table is its caption."""
-    parts = tokens[at + 1].children or []
-    if [part.type for part in parts] == ["em_open", "text", "em_close"] and tokens[at + 3].type == "table_open":
-        tokens[at + 3].meta["caption"] = parts[1].content
-        tokens[at + 1].children = []
-        tokens[at].hidden = tokens[at + 2].hidden = True
-    return self.renderToken(tokens, at, options, env)
-
-
-def _table_open(self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG001
+def _html_table(table: PackTable, caption: str) -> str:
     """A table with scopes, labels and columns of numbers; stacked on a phone where it is wide."""
-    caption = escape(tokens[at].meta.get("caption", ""))
-    headings: list[str] = []
-    wide, column = False, 0
-    for position in takewhile(lambda k: tokens[k].type != "table_close", count(at)):
-        token = tokens[position]
-        if token.type == "tr_open":
-            column = 0
-        if token.type not in ("th_open", "td_open"):
-            continue
-        text = _text(tokens[position + 1])
-        number, long = "style" in token.attrs, any(len(word) > _WORD for word in text.split())
-        if token.type == "th_open":
-            headings.append(text)
-            token.attrs = {"scope": "col"}
-        elif column == 0:
-            token.tag = tokens[position + 2].tag = "th"
-            token.attrs = {"scope": "row"}
-        else:
-            token.attrs = {"data-label": headings[column]}
-            wide = wide or len(text) > _SHORT
-        if number or (long and token.type == "td_open"):
-            token.attrs["class"] = "number" if number else "long"
-        column += 1
-    kind = ' class="stacked"' if wide or len(headings) > _NARROW else ""
+    starts = [f'td data-label="{escape(heading)}"' for heading in table.headings]
+    starts[0] = 'th scope="row"'
+    head = "".join(
+        f'<th scope="col"{_NUMBER if column in table.numbers else ""}>{escape(heading)}</th>'
+        for column, heading in enumerate(table.headings)
+    )
+    body, wide = [], len(table.headings) > _NARROW
+    for row in table.rows:
+        cells = []
+        for column, (start, value) in enumerate(zip(starts, row, strict=True)):
+            text = one_line(value)
+            long = ' class="long"' if len(text) > _WORD and max(map(len, text.split())) > _WORD else ""
+            wide = wide or (column > 0 and len(text) > _SHORT)
+            cells.append(f"<{start}{_NUMBER if column in table.numbers else long}>{escape(text)}</{start[:2]}>")
+        body.append(f"<tr>{''.join(cells)}</tr>\n")
+    kind = ' class="stacked"' if wide else ""
     title = f'<caption class="cited">{caption}</caption>' if caption else ""
-    return f'<div class="table" tabindex="0" role="group" aria-label="{caption or "table"}"><table{kind}>{title}\n'
+    return (
+        f'<div class="table" tabindex="0" role="group" aria-label="{caption or "table"}"><table{kind}>{title}\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>{''.join(body)}</tbody></table></div>\n"
+    )
 
 
-def _table_close(self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG001
-    return "</table></div>\n"
-
-
-_RULES = {
-    "em_open": _cited,
-    "strong_open": _strong_or_gap,
-    "hr": _page_break,
-    "paragraph_open": _paragraph,
-    "table_open": _table_open,
-    "table_close": _table_close,
-}
-
-
-def _text(inline: Token) -> str:
-    """The text of a heading or a cell, as readers see it."""
-    return "".join(part.content for part in inline.children or ())
+_NUMBER = ' class="number"'
