@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from benchmarks.limit_chart import chart, curve
 from isonomia.engine.loop import Schedule
 from isonomia.evidence.bets import DividedWealth, EProcess, begin, estimate_gains, step, weights_of
-from isonomia.evidence.channels import Grid
 from isonomia.evidence.confidence_sequences import mixture_regret
 from isonomia.evidence.planning import limit
+from isonomia.evidence.protocol import Grid
 from isonomia.evidence.stakes import best_stakes
 from isonomia.evidence.verifair import adaptive_error
 

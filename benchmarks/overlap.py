@@ -16,8 +16,7 @@ import numpy as np
 
 import isonomia as iso
 from isonomia.evidence.bet_evidence import bets_for
-from isonomia.evidence.channels import Channel
-from isonomia.evidence.protocol import Evidence, Tallies
+from isonomia.evidence.protocol import Channel, Evidence, Tallies
 from isonomia.evidence.region import region_for
 from isonomia.spec.tree import leaves_of
 

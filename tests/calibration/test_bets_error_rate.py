@@ -21,7 +21,7 @@ from simulation import (
 )
 
 from isonomia.evidence.bets import EProcess
-from isonomia.evidence.channels import grid_for
+from isonomia.evidence.protocol import grid_for
 
 LONG = batches(6_000)
 SHORT = batches(4_000, single=25, growth=0.12)

@@ -11,7 +11,7 @@ from scipy.stats import beta
 from simulation import REPETITIONS, Floats, assert_calibrated, batches, cells, peaks
 
 from isonomia.evidence.bets import EProcess, begin, step
-from isonomia.evidence.channels import Grid, grid_for
+from isonomia.evidence.protocol import Grid, grid_for
 
 COARSE = Grid((tuple(np.linspace(0.0, 1.0, 9).tolist()),))
 SIZES = batches(5_000, growth=0.12)

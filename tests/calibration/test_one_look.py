@@ -12,10 +12,10 @@ from scipy.stats import binom, norm
 from simulation import most_errors
 
 import isonomia as iso
-from isonomia.evidence.channels import grid_for
 from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.looks import looks_for
 from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, proves_above
+from isonomia.evidence.protocol import grid_for
 from isonomia.spec.property import parse
 from isonomia.spec.tree import leaves_of
 

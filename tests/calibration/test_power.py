@@ -14,7 +14,7 @@ from scipy.special import rel_entr
 from simulation import cells, two_streams, yes_no_process
 
 from isonomia.evidence.bets import EProcess, begin, step
-from isonomia.evidence.channels import Grid, grid_for
+from isonomia.evidence.protocol import Grid, grid_for
 
 DELTA = 1e-6
 NEEDED = (1.0 - 2.0 * DELTA) * np.log((1.0 - DELTA) / DELTA)

@@ -10,7 +10,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaln, rel_entr, xlogy
 
 from isonomia.evidence import confidence_sequences
-from isonomia.evidence.region import MARGIN, LeafTally, Region
+from isonomia.evidence.protocol import LeafTally
+from isonomia.evidence.region import MARGIN, Region
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Comparison, Quantity, leaves_of
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isonomia.evidence.bets import EProcess, begin, log_factor, paths, step
-from isonomia.evidence.channels import Grid, grid_for
+from isonomia.evidence.protocol import Grid, grid_for
 
 few = settings(derandomize=True, deadline=None, max_examples=80)
 seeds = st.integers(0, 2**32 - 1)

@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from isonomia.errors import DataError, SpecError
-from isonomia.evidence.exact import exact_truth, exact_value
+from isonomia.evidence.exact import Interval, enclose, exact_truth, exact_value, judge
 from isonomia.evidence.hypotheses import hypothesis_of
-from isonomia.evidence.intervals import Interval, enclose, judge
 from isonomia.evidence.normal_form import Atom, Every, Some, normal_form
-from isonomia.evidence.region import LeafTally, Region, decide
+from isonomia.evidence.protocol import LeafTally
+from isonomia.evidence.region import Region, decide
 from isonomia.spec.tree import (
     Arithmetic,
     Column,

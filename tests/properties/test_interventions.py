@@ -30,9 +30,17 @@ from isonomia.interventions import (
     Thermometer,
 )
 from isonomia.interventions.block_sets import solve
-from isonomia.interventions.blocks import Boxes, blocks_of, enumerate_moves
+from isonomia.interventions.blocks import (
+    Boxes,
+    Found,
+    Nothing,
+    any_move,
+    blocks_of,
+    enumerate_moves,
+    program_of,
+    tightened,
+)
 from isonomia.interventions.constraints.base import Moves
-from isonomia.interventions.milp import Found, Nothing, any_move, program_of, tightened
 from isonomia.interventions.polytopes import accepted_share, slices_of
 
 SENSES = st.sampled_from(["==", ">=", "<="])

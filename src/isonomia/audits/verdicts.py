@@ -13,9 +13,8 @@ from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import Model, RecordedModel
 from isonomia.models.wrappers import Cached, bypass_cache, given_in_words, unwatched, unwrap, watch, watch_on
 from isonomia.populations.causal import Abducted
-from isonomia.populations.devices import BatchSizes
 from isonomia.populations.finite import Sample
-from isonomia.populations.protocol import Population, clusters_of
+from isonomia.populations.protocol import BatchSizes, Population, clusters_of
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.records.violations import KeepsViolations

@@ -22,7 +22,7 @@ from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
 from isonomia.models.meter import BudgetSpentError, Meter, current_meter
-from isonomia.populations.devices import BatchSizes
+from isonomia.populations.protocol import BatchSizes
 from isonomia.records.verdict import Expression
 
 CAUTION = 3.0

@@ -2,7 +2,7 @@
 
 A :class:`PolytopeTest` is the e-process against one polytope, with the channels whose draws it bets on. The kind of
 e-process depends on the polytope's groups: disjoint groups need nothing special, overlapping ones are sliced
-(:mod:`isonomia.evidence.slices`) or kept apart by tickets (:mod:`isonomia.evidence.channels`).
+(:mod:`isonomia.evidence.slices`) or kept apart by tickets (:mod:`isonomia.evidence.protocol`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bets import DividedWealth, EProcess, begin, paths, step
-from isonomia.evidence.channels import Channel, channels_for, crossed_channel
 from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
-from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.protocol import Channel, Tallies, channels_for, crossed_channel
 from isonomia.evidence.slices import (
     FIRST_SLICES,
     MAX_SLICES,

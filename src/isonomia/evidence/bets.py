@@ -200,7 +200,7 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
         The state after the earlier batches.
     counts
         The draws of this batch in each cell: shape ``(repetitions, channels, cells)``. A number between two nodes of
-        its grid counts for both in proportion (see :mod:`isonomia.evidence.channels`).
+        its grid counts for both in proportion (see :mod:`isonomia.evidence.protocol`).
 
     Notes
     -----

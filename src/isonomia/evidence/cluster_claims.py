@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.clusters import ClusterBatch, ClusterTests, ClusterWealth
+from isonomia.evidence.exact import Interval, enclose, judge
 from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
-from isonomia.evidence.intervals import Interval, enclose, judge
 from isonomia.spec.analysis import disjoint
 from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Leaf, Quantity, Relation, leaves_of, nodes
 

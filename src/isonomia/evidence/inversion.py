@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.bet_evidence import PolytopeTest, polytope_test
 from isonomia.evidence.bets import EProcess, estimate_gains, gains, pooled_paths, remaining, steady_gains, weights_of
-from isonomia.evidence.channels import Channel, Grid, channels_for
 from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.normal_form import Polynomial, as_fraction, bounds_of, is_linear, scaled
-from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.protocol import Channel, Grid, Tallies, channels_for
 from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row, nodes
 
 Floats = NDArray[np.float64]

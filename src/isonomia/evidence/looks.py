@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.evidence.binomial import lower_limit, planned_lower_limit, planned_upper_limit, upper_limit
-from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.normal_form import (
     Polynomial,
@@ -42,7 +41,7 @@ from isonomia.evidence.normal_form import (
     scaled,
 )
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
-from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.protocol import Channel, Tallies, independent_classes, leaf_channel
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
     Comparison,

@@ -16,8 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from isonomia.errors import SpecError
-from isonomia.evidence.exact import exact_value
-from isonomia.evidence.intervals import Interval, enclose
+from isonomia.evidence.exact import Interval, enclose, exact_value
 from isonomia.spec.construct import constant_value
 from isonomia.spec.tree import (
     Arithmetic,

@@ -18,9 +18,9 @@ from scipy.special import ndtri
 
 from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest
 from isonomia.evidence.bets import EProcess, begin, step
-from isonomia.evidence.channels import Channel
 from isonomia.evidence.looks import ExtremePart, LookEvidence, MeanPart, Part, RatesPart
 from isonomia.evidence.normal_form import compared
+from isonomia.evidence.protocol import Channel
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Each, Formula, Implies, Junction, Leaf, Not, Row

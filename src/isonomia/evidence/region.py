@@ -22,7 +22,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.channels import Channel, independent_classes, leaf_channel
 from isonomia.evidence.confidence_sequences import (
     END_TOLERANCE,
     PSEUDO_COUNT,
@@ -32,9 +31,9 @@ from isonomia.evidence.confidence_sequences import (
     mean_interval,
     mixture_regret,
 )
+from isonomia.evidence.exact import Interval, KleeneTruth, enclose, judge
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, Polytope, hypothesis_of, why_no_polytopes
-from isonomia.evidence.intervals import Interval, KleeneTruth, enclose, judge
-from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.protocol import Channel, LeafTally, Tallies, independent_classes, leaf_channel
 from isonomia.evidence.stakes import best_stakes
 from isonomia.spec.tree import Comparison, Constant, Formula, Leaf, Mean, Quantity, Rate, Row, nodes
 
@@ -84,26 +83,6 @@ class Effort:
         """Spend some of it; return whether there was enough."""
         self.left -= amount
         return self.left >= 0
-
-
-@dataclass(frozen=True, slots=True)
-class LeafTally:
-    """The tally of one leaf: the weight at each node of its grid."""
-
-    nodes: tuple[float, ...]
-    weights: tuple[float, ...]
-
-    @property
-    def n(self) -> float:
-        """How many draws."""
-        return float(sum(self.weights))
-
-    @property
-    def mean(self) -> float:
-        """The sample mean; the middle of the range where nothing was drawn."""
-        if self.n == 0:
-            return 0.5 * (self.nodes[0] + self.nodes[-1])
-        return float(np.dot(self.nodes, self.weights)) / self.n
 
 
 @dataclass(frozen=True)
@@ -362,7 +341,7 @@ class _Boxes:
 def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bool | None:
     """Decide a formula for every point of a region.
 
-    Leaves that the region does not cover have no value; see :func:`isonomia.evidence.intervals.judge`.
+    Leaves that the region does not cover have no value; see :func:`isonomia.evidence.exact.judge`.
 
     Returns
     -------

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import SpecError
-from isonomia.evidence.channels import Channel, leaf_channel
-from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.protocol import Channel, Tallies, leaf_channel
 from isonomia.spec.tree import (
     Arithmetic,
     Comparison,

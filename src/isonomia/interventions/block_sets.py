@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError, UsageError
-from isonomia.interventions.blocks import MOST_MOVES, Boxes, Enumerated, FeatureBlock, enumerate_moves
+from isonomia.interventions.blocks import MOST_MOVES, Boxes, Enumerated, FeatureBlock, enumerate_moves, tightened
 from isonomia.interventions.constraints.base import Floats
-from isonomia.interventions.milp import tightened
 from isonomia.interventions.polytopes import Slices, accepted_share, draw_by_proposals, slices_of
 
 _TIGHT = 1e-3

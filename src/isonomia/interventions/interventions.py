@@ -13,15 +13,13 @@ import numpy as np
 
 from isonomia.errors import NumericalError, UsageError, nearest
 from isonomia.interventions.block_sets import Memory
-from isonomia.interventions.blocks import components, rule_identity
+from isonomia.interventions.blocks import cheapest, components, rule_identity
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Floats, Form
-from isonomia.interventions.draft import guess
+from isonomia.interventions.draft import Comments, guess, read_interventions, written
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import FIELDS, Feature, PersonError, chosen, decoded, encoded
-from isonomia.interventions.milp import cheapest
 from isonomia.interventions.reach import ReachableSets, reachable_sets
-from isonomia.interventions.toml import Comments, read_interventions, written
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 

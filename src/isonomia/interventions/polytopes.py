@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
-from isonomia.interventions.blocks import Boxes, FeatureBlock, components
+from isonomia.interventions.blocks import Boxes, FeatureBlock, MixedIntegerProgram, components, program_of
 from isonomia.interventions.constraints import Predicate
 from isonomia.interventions.constraints.base import Floats
-from isonomia.interventions.milp import MixedIntegerProgram, program_of
 
 _EXACT_DIMENSIONS = 6
 """The highest dimension in which a polytope is cut into simplices; beyond it there are too many corners."""

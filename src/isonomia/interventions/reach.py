@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 from isonomia.interventions.block_sets import ListPart, Memory, Part, PolytopePart, RangePart, RejectionPart, solve
-from isonomia.interventions.blocks import blocks_of
+from isonomia.interventions.blocks import Nothing, any_move, blocks_of
 from isonomia.interventions.constraints import Constraint
 from isonomia.interventions.constraints.base import Bools, Floats
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, decoded, encoded
-from isonomia.interventions.milp import Nothing, any_move
 from isonomia.populations.table import Table, replaced
 
 _CHUNK = 500_000

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
-from isonomia.populations.devices import BatchSizes, Device
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, table_fingerprint
 from isonomia.populations.frames import declared_values, distinct
-from isonomia.populations.protocol import Wanted, check_request
+from isonomia.populations.protocol import BatchSizes, Device, Wanted, check_request
 from isonomia.populations.table import Table, tensor_table
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value, columns_of

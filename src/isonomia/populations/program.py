@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from isonomia.errors import DataError, SpecError, UsageError, nearest, refuse_no_path
-from isonomia.populations.devices import BatchSizes, Device
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.frames import distinct
-from isonomia.populations.protocol import Source, Wanted
+from isonomia.populations.protocol import BatchSizes, Device, Source, Wanted
 from isonomia.populations.worlds.source import Direction, WorldSource, stream_remarks, streams_for
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare.reader import read_program

@@ -18,7 +18,6 @@ A property holds no data. What it says about a **batch** of people is computed b
 from isonomia.spec.analysis import conjuncts, disjoint, implies, range_of
 from isonomia.spec.english import explain
 from isonomia.spec.evaluate import Batch, evaluate, numbers, truth
-from isonomia.spec.expand import expand
 from isonomia.spec.operators import (
     E,
     P,
@@ -35,7 +34,7 @@ from isonomia.spec.operators import (
     score,
 )
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.property import Measure, Property, Term, parse
+from isonomia.spec.property import Measure, Property, Term, expand, parse
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import check_names, columns_of, leaves_of, outputs_of, versions_of
 

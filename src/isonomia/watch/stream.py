@@ -28,16 +28,15 @@ from numpy.typing import NDArray
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.groups import groups_of
 from isonomia.errors import DataError, SpecError, UsageError
-from isonomia.evidence.channels import Channel, channels_for
 from isonomia.evidence.detectors import Detector, Loan
 from isonomia.evidence.hypotheses import HalfSpace, hypothesis_of
 from isonomia.evidence.normal_form import compared
+from isonomia.evidence.protocol import Channel, channels_for
 from isonomia.populations.frames import plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import range_of
 from isonomia.spec.columns import EXACT
-from isonomia.spec.expand import expand
-from isonomia.spec.property import Property
+from isonomia.spec.property import Property, expand
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Formula, Junction, Leaf, Quantity, Rate, Value, leaves_of, links_of
 from isonomia.wording import shortened

@@ -13,9 +13,9 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, ModelError, Place, SpecError
 from isonomia.models import load_model
-from isonomia.spec.expand import MOST_COMPARISONS, expand, expand_parts
 from isonomia.spec.nomos import parse_nomos
 from isonomia.spec.parser import MOST_CHARACTERS, parse_formula
+from isonomia.spec.property import MOST_COMPARISONS, expand, expand_parts
 
 PEOPLE = {"x": np.arange(20), "word": np.array(["ab", "cd"] * 10, dtype=object)}
 

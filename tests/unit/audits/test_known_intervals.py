@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from isonomia.audits.rates.intervals import Knowledge
-from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.normal_form import compared
-from isonomia.evidence.region import LeafTally, Region
+from isonomia.evidence.protocol import LeafTally, independent_classes
+from isonomia.evidence.region import Region
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import leaves_of
 

@@ -16,7 +16,8 @@ import isonomia as iso
 from isonomia.audits.rates.intervals import Knowledge
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.normal_form import compared
-from isonomia.evidence.region import LeafTally, Region
+from isonomia.evidence.protocol import LeafTally
+from isonomia.evidence.region import Region
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import leaves_of
 

@@ -12,9 +12,9 @@ import pytest
 
 from isonomia.errors import SpecError
 from isonomia.evidence.bet_evidence import bets_for
-from isonomia.evidence.channels import channels_for, independent_classes
 from isonomia.evidence.hypotheses import denominators_of, hypothesis_of
-from isonomia.evidence.region import LeafTally, Region, decide, region_for
+from isonomia.evidence.protocol import LeafTally, channels_for, independent_classes
+from isonomia.evidence.region import Region, decide, region_for
 from isonomia.evidence.verifair import verifair_for
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Mean, Rate, nodes
@@ -241,7 +241,7 @@ def test_a_channel_that_comes_from_another_process_is_found_among_those_of_this_
     # Texts have other hashes there, and a channel keeps its own.
     (channel,) = channels_for((A,), (None,), UNIT)
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    code = "import pickle, sys; from isonomia.evidence.channels import channels_for; "
+    code = "import pickle, sys; from isonomia.evidence.protocol import channels_for; "
     code += "c, a, u = pickle.load(sys.stdin.buffer); sys.exit(0 if c in set(channels_for((a,), (None,), u)) else 1)"
     sent = pickle.dumps((channel, A, UNIT))
     assert pickle.loads(sent)[0] == channel

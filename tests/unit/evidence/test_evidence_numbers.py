@@ -10,7 +10,6 @@ from isonomia.errors import UsageError
 from isonomia.evidence import bets, plain_stakes, stakes
 from isonomia.evidence.bets import EProcess, begin, paths, step
 from isonomia.evidence.binomial import clopper_pearson, half_space_p_values, lower_limit, upper_limit
-from isonomia.evidence.channels import MAX_CELLS, PRIOR, Grid, grid_for
 from isonomia.evidence.confidence_sequences import (
     divergence,
     drifting_interval,
@@ -21,6 +20,7 @@ from isonomia.evidence.confidence_sequences import (
     mean_interval,
 )
 from isonomia.evidence.multiple import e_bh, holm
+from isonomia.evidence.protocol import MAX_CELLS, PRIOR, Grid, grid_for
 from isonomia.evidence.stakes import best_stakes, steady_stakes
 from isonomia.evidence.verifair import adaptive_error
 

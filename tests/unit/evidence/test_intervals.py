@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence.intervals import Interval, enclose, judge
+from isonomia.evidence.exact import Interval, enclose, judge
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Rate
 

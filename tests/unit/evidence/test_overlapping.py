@@ -9,8 +9,8 @@ from isonomia.engine.loop import Plan
 from isonomia.errors import SpecError
 from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest, bets_for
 from isonomia.evidence.bets import EProcess, begin
-from isonomia.evidence.channels import Channel, channels_for, crossed_channel, leaf_channel, stream_of
 from isonomia.evidence.planning import best_shares
+from isonomia.evidence.protocol import Channel, channels_for, crossed_channel, leaf_channel, stream_of
 from isonomia.evidence.slices import (
     FIRST_SLICES,
     MAX_SLICES,

@@ -9,10 +9,10 @@ from isonomia.evidence import confidence_sequences, hypotheses
 from isonomia.evidence import region as boxes
 from isonomia.evidence import region as module
 from isonomia.evidence.bet_evidence import bets_for
-from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import log_evidence, mean_interval
 from isonomia.evidence.hypotheses import HalfSpace, Polytope
-from isonomia.evidence.region import Effort, LeafTally, Region, decide, enclose_over, outside_polytope, region_for
+from isonomia.evidence.protocol import LeafTally, independent_classes
+from isonomia.evidence.region import Effort, Region, decide, enclose_over, outside_polytope, region_for
 from isonomia.spec.analysis import disjoint
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Leaf, Mean, Quantity, Rate, leaves_of

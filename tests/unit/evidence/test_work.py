@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.evidence.bet_evidence import bets_for
-from isonomia.evidence.channels import Channel, independent_classes
-from isonomia.evidence.protocol import Evidence
+from isonomia.evidence.protocol import Channel, Evidence, independent_classes
 from isonomia.evidence.region import region_for
 from isonomia.spec import analysis
 from isonomia.spec.analysis import disjoint
-from isonomia.spec.expand import expand
 from isonomia.spec.parser import parse_formula
+from isonomia.spec.property import expand
 from isonomia.spec.tree import Formula, Row, leaves_of
 
 CONDITIONS = (

@@ -33,8 +33,7 @@ from isonomia.interventions import (
     constraints,
     effects,
 )
-from isonomia.interventions.blocks import blocks_of, enumerate_moves
-from isonomia.interventions.milp import program_of
+from isonomia.interventions.blocks import blocks_of, enumerate_moves, program_of
 
 AB = (Feature("a", "integer", 0, 3), Feature("b", "integer", 0, 3))
 

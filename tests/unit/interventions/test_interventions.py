@@ -27,8 +27,8 @@ from isonomia.interventions import (
     Sampler,
     Thermometer,
 )
+from isonomia.interventions.draft import read_interventions
 from isonomia.interventions.features import PersonError
-from isonomia.interventions.toml import read_interventions
 
 TABLE = {
     "age": [30, 40, 50, 61],

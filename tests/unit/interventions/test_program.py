@@ -10,8 +10,7 @@ import pytest
 from isonomia.errors import NumericalError
 from isonomia.interventions import Constraint, Feature, Interventions, Linear, Linkage, OneHot, Predicate
 from isonomia.interventions.block_sets import RejectionPart, solve
-from isonomia.interventions.blocks import FeatureBlock, blocks_of
-from isonomia.interventions.milp import Found, Nothing, Unknown, any_move, tightened
+from isonomia.interventions.blocks import FeatureBlock, Found, Nothing, Unknown, any_move, blocks_of, tightened
 from isonomia.interventions.polytopes import slices_of
 
 REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")

@@ -13,7 +13,7 @@ import scipy.spatial
 
 from isonomia.errors import NumericalError
 from isonomia.interventions import Feature, Interventions, Linear
-from isonomia.interventions.milp import cheapest
+from isonomia.interventions.blocks import cheapest
 from isonomia.interventions.polytopes import LinearSystem, polytope_sampler
 
 ROWS = np.asarray([[1.0, 1.0]]), np.asarray([1.0]), np.asarray([1.0])

@@ -167,7 +167,7 @@ def test_a_generator_of_tensors_with_text_beside_them_is_checked() -> None:
 
 def test_a_mean_of_tensors_is_counted_as_one_of_numpy() -> None:
     from isonomia.audits.rates.counting import tally
-    from isonomia.evidence.channels import grid_for
+    from isonomia.evidence.protocol import grid_for
 
     grid = grid_for([None, (-1.0, 3.0)])
     assert grid is not None

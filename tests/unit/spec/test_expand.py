@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.expand import Binding, expand, expand_parts, put_values
 from isonomia.spec.parser import parse_formula
+from isonomia.spec.property import Binding, expand, expand_parts, put_values
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Compare, Literal, Rate, Variable
 

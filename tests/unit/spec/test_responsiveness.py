@@ -9,7 +9,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.interventions import Feature, Interventions
-from isonomia.spec.responsiveness.property import classes_named, condition_of
+from isonomia.spec.responsiveness import classes_named, condition_of
 from isonomia.spec.tree import outputs_of
 
 RULES = Interventions((Feature("a", "binary"), Feature("b", "binary")))

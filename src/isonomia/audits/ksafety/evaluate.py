@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.choices import Booleans, Choices
 from isonomia.errors import Place, SpecError
 from isonomia.populations.domains import Domain
-from isonomia.spec.nomos.block import LARGEST_BITS
 from isonomia.spec.nomos.tree import (
     CONSTANTS,
+    LARGEST_BITS,
     Binary,
     Expression,
     FeatureRead,

@@ -40,7 +40,7 @@ from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.normal_form import compared
-from isonomia.evidence.region import LeafTally
+from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
 from isonomia.populations.frames import column_from, distinct

@@ -21,10 +21,10 @@ from isonomia.engine.seeds import batch_rng, root
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.cluster_claims import ClusterEvidence, ClusterState
 from isonomia.evidence.clusters import ClusterBatch
+from isonomia.evidence.exact import Interval, enclose
 from isonomia.evidence.hypotheses import denominators_of, settled
-from isonomia.evidence.intervals import Interval, enclose
 from isonomia.evidence.normal_form import Polynomial, compared, value_at
-from isonomia.evidence.region import LeafTally
+from isonomia.evidence.protocol import LeafTally
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Clusters, Source, clusters_of, people
 from isonomia.records.verdict import Expression, LeafRecord

@@ -19,8 +19,8 @@ from isonomia.audits.answers import Asks
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
-from isonomia.evidence.channels import Channel, Grid, stream_of
 from isonomia.evidence.exact import exact_sum
+from isonomia.evidence.protocol import Channel, Grid, stream_of
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts

@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 
 from isonomia.evidence.bet_evidence import MAX_SLICED, PolytopeTest, StackedTests, e_processes_for, slices_shared_out
 from isonomia.evidence.bets import EProcess
-from isonomia.evidence.channels import Channel
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.multiple import closed_average, e_bh, locked
-from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.protocol import Channel, Tallies
 from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, judge_formula
 from isonomia.records.display.view import ANSWERS
 from isonomia.records.verdict import Expression, GroupRecord
 from isonomia.spec.analysis import conjuncts
-from isonomia.spec.expand import Binding, expand_parts
+from isonomia.spec.property import Binding, expand_parts
 from isonomia.spec.text import name_text, to_text, value_text
 from isonomia.spec.tree import (
     Arithmetic,

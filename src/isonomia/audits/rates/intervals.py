@@ -15,13 +15,12 @@ from math import inf, sqrt
 import numpy as np
 
 from isonomia.errors import IsonomiaError
-from isonomia.evidence.channels import independent_classes
 from isonomia.evidence.confidence_sequences import finite_interval
-from isonomia.evidence.intervals import Interval, enclose
+from isonomia.evidence.exact import Interval, enclose
 from isonomia.evidence.inversion import COARSE_SCAN, SCAN, Inversion, Paths, inversion_for
 from isonomia.evidence.normal_form import compared
-from isonomia.evidence.protocol import Tallies
-from isonomia.evidence.region import LeafTally, Region
+from isonomia.evidence.protocol import LeafTally, Tallies, independent_classes
+from isonomia.evidence.region import Region
 from isonomia.records.display.view import RATES, View
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.text import to_text

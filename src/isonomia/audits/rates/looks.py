@@ -15,13 +15,12 @@ from isonomia.audits.verdicts import earlier_looks
 from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
-from isonomia.evidence.intervals import Interval, enclose
+from isonomia.evidence.exact import Interval, enclose
 from isonomia.evidence.looks import Findings, LookEvidence, LookPlan, NoLookError, looks_for, planned_report
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import people_for
-from isonomia.evidence.protocol import Evidence
-from isonomia.evidence.region import LeafTally
-from isonomia.populations.devices import BatchSizes
+from isonomia.evidence.protocol import Evidence, LeafTally
+from isonomia.populations.protocol import BatchSizes
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text

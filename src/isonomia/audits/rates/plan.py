@@ -12,11 +12,10 @@ from isonomia.audits.rates.looks import people_at_once
 from isonomia.audits.verdicts import ANSWERS
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.bet_evidence import bets_for
-from isonomia.evidence.channels import Channel
 from isonomia.evidence.planning import Forecast, default_shares, forecast
-from isonomia.spec.expand import expand
+from isonomia.evidence.protocol import Channel
 from isonomia.spec.parser import parse_condition, parse_formula
-from isonomia.spec.property import Property
+from isonomia.spec.property import Property, expand
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Constant, Leaf, Mean, Rate, Row, Value, leaves_of
 

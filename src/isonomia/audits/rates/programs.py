@@ -36,8 +36,7 @@ from isonomia.engine.journal import Entry
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
-from isonomia.evidence.exact import exact_truth
-from isonomia.evidence.intervals import Interval, enclose, judge
+from isonomia.evidence.exact import Interval, enclose, exact_truth, judge
 from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.populations.worlds.paths import NotExactError, ProgramPath, row_values
 from isonomia.records.verdict import Expression, LeafRecord

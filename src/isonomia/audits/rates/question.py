@@ -21,8 +21,7 @@ from isonomia.populations.table import Table
 from isonomia.spec.analysis import range_of
 from isonomia.spec.columns import example, kind_of, plain
 from isonomia.spec.evaluate import Batch, truth
-from isonomia.spec.expand import expand
-from isonomia.spec.property import Property
+from isonomia.spec.property import Property, expand
 from isonomia.spec.text import number_text, to_text, value_text
 from isonomia.spec.tree import (
     Column,

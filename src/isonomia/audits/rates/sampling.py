@@ -33,14 +33,13 @@ from isonomia.engine.loop import Plan, Schedule
 from isonomia.engine.seeds import batch_rng, root, ticket_rng
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
-from isonomia.evidence.channels import Channel, leaf_channel
 from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.inversion import Inversion
 from isonomia.evidence.looks import LookEvidence, LookState, NoLookError
 from isonomia.evidence.normal_form import Polynomial, compared, value_at
 from isonomia.evidence.planning import best_shares
-from isonomia.evidence.protocol import Evidence, Tallies
-from isonomia.evidence.region import LeafTally, RegionEvidence, RegionState, region_for
+from isonomia.evidence.protocol import Channel, Evidence, LeafTally, Tallies, leaf_channel
+from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.causal import Abducted, AbductedSource
 from isonomia.populations.finite import Census, WithReplacement

@@ -23,8 +23,8 @@ from isonomia.audits.rates.question import Asked, Question, refuse_classes
 from isonomia.engine.budget import Budget
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.binomial import half_space_p_values, lower_limit, upper_limit
+from isonomia.evidence.exact import Interval, enclose
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, hypothesis_of
-from isonomia.evidence.intervals import Interval, enclose
 from isonomia.evidence.multiple import benjamini_yekutieli
 from isonomia.evidence.normal_form import compared
 from isonomia.models.adapt import adapt

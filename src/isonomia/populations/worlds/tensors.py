@@ -22,8 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.errors import DataError, SpecError
-from isonomia.populations.devices import Device
-from isonomia.populations.protocol import Wanted, check_request
+from isonomia.populations.protocol import Device, Wanted, check_request
 from isonomia.populations.table import Table, tensor_table
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import StepTable

@@ -1,7 +1,7 @@
 """From Python's syntax tree to an expression: by a whitelist; everything else is refused with a reason.
 
 An expression may draw: each draw is numbered (:class:`Sites`), and its constants are checked here. Names and kinds are
-checked afterwards, in :mod:`~isonomia.spec.fairsquare.scope`.
+checked afterwards, in :mod:`~isonomia.spec.fairsquare.tree`.
 """
 
 from __future__ import annotations

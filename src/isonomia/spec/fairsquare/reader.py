@@ -21,7 +21,6 @@ from isonomia.spec.fairsquare.python_source import (
     parse_module,
     program_source,
 )
-from isonomia.spec.fairsquare.scope import Variables, assignments_of, kind_of, outline_of, variables_after
 from isonomia.spec.fairsquare.tree import (
     MARKS,
     Assign,
@@ -32,6 +31,11 @@ from isonomia.spec.fairsquare.tree import (
     Reference,
     Statement,
     Text,
+    Variables,
+    assignments_of,
+    kind_of,
+    outline_of,
+    variables_after,
 )
 from isonomia.spec.syntax_errors import TOO_DEEP
 from isonomia.spec.text import plain_text

@@ -4,8 +4,7 @@
 :func:`read_block` says what the Python between the braces does.
 """
 
-from isonomia.spec.nomos.block import CodeBlock, PlainBlock, read_block
 from isonomia.spec.nomos.parser import parse_nomos
-from isonomia.spec.nomos.tree import Spec, expression_text, spec_text, step_text
+from isonomia.spec.nomos.tree import CodeBlock, PlainBlock, Spec, expression_text, read_block, spec_text, step_text
 
 __all__ = ["CodeBlock", "PlainBlock", "Spec", "expression_text", "parse_nomos", "read_block", "spec_text", "step_text"]

@@ -12,16 +12,19 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from isonomia.errors import Place, SpecError, UsageError, nearest
-from isonomia.spec.nomos.block import DEEPEST, MOST_STEPS, CodeBlock, PlainBlock, read_block
 from isonomia.spec.nomos.tree import (
     CONSTANTS,
+    DEEPEST,
     MODEL_CALLS,
+    MOST_STEPS,
     Binary,
+    CodeBlock,
     Ensures,
     Expression,
     FeatureRead,
     FunctionCall,
     Name,
+    PlainBlock,
     PythonBlock,
     Requires,
     Scalar,
@@ -30,6 +33,7 @@ from isonomia.spec.nomos.tree import (
     Unary,
     Update,
     Var,
+    read_block,
     walk,
 )
 from isonomia.spec.parser import Branch, check_depth, check_length, is_branch, load_grammar, parse_tree, place_in

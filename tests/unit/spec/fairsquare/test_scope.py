@@ -3,7 +3,6 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.fairsquare.scope import Variables, assignments_of, outline_of, variables_after
 from isonomia.spec.fairsquare.tree import (
     Assign,
     Boolean,
@@ -16,7 +15,11 @@ from isonomia.spec.fairsquare.tree import (
     Reference,
     Statement,
     UnaryMinus,
+    Variables,
+    assignments_of,
+    outline_of,
     reads_of,
+    variables_after,
 )
 
 ONE = Number(1)

@@ -1,9 +1,9 @@
-"""Responsiveness as a property: what share of the points that a person can reach has the target prediction.
+"""Responsiveness: which share of the changes open to a person reaches a target prediction.
 
 A target is a class, several classes, an interval or a condition; :func:`target_of` turns each of these into one
-condition on a reachable point.
-
-The named tests of responsiveness: each is a :class:`Responsiveness` with a named claim.
+condition on a reachable point. :class:`Responsiveness` is the property; the named tests are ready-made ones:
+:func:`preclusion`, :func:`gaming`, :func:`stability`, :func:`affordability`, :func:`monotonicity` and, one feature at a
+time, :func:`by_feature`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,21 @@ from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, to_text
 from isonomia.spec.tree import Compare, Literal, Member, Output, Row, RowJunction, Value, nodes, versions_of
+
+__all__ = [
+    "OWN",
+    "OWN_SCORE",
+    "Actions",
+    "Responsiveness",
+    "affordability",
+    "by_feature",
+    "classes_named",
+    "gaming",
+    "monotonicity",
+    "preclusion",
+    "stability",
+    "target_of",
+]
 
 OWN = "own"
 """What a target calls the prediction that the person has as they are."""
