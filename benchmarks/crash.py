@@ -61,7 +61,7 @@ class Death:
 
 def die_inside(steps: int) -> None:
     """Let this process die inside a transaction, after so many instructions of SQLite's machine inside of some."""
-    from isonomia.records.database import Database
+    from isonomia.records.sqlite import Database
 
     connect, left = Database.connect, [steps]
 

@@ -15,10 +15,11 @@ PROGRAM = """
 from pathlib import Path
 
 from benchmarks.crash import die_inside
-from isonomia.records.database import Database
+from isonomia.records.sqlite import Database
+from isonomia.records.store import RUNS
 
 die_inside({steps})
-with Database(Path("records"), reading=False).writing("count") as connection:
+with Database(Path("records") / "runs.sqlite", RUNS).writing("count") as connection:
     connection.execute("CREATE TABLE numbers (number)")
     connection.executemany("INSERT INTO numbers VALUES (?)", [(number,) for number in range(100)])
 print("it lives")

@@ -295,7 +295,7 @@ WRITTEN = (
 
 def refuse_inputs(options: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
     """Refuse to write over a file that the same command reads: named by it, or by a TOML file that it names."""
-    from isonomia.records.database import FOLDER
+    from isonomia.records.commands import FOLDER
 
     outputs = [(f"--{name}", path) for name in WRITTEN for path in _texts(options.get(name))]
     inputs = [*_texts(arguments), *_texts({name: each for name, each in options.items() if name not in WRITTEN})]
@@ -325,7 +325,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _holds(name: str, file: Path) -> bool:
     """Whether a name is that of a file, a pattern that it matches, or that of a folder of rows or records with it."""
     from isonomia.populations.files import files_in
-    from isonomia.records.database import STORE
+    from isonomia.records.commands import STORE
 
     try:
         path = Path(name)

@@ -18,7 +18,7 @@ from rich.text import Text
 from isonomia.cli.options import FLAG, Card, Json, Junit, Key, Markdown, Open, Sarif, ViolationsFile
 from isonomia.cli.outputs import OutputFiles, new_console, write_all_violations, write_outputs
 from isonomia.errors import RecordError, UsageError, nearest
-from isonomia.records.database import FOLDER, STORE
+from isonomia.records.commands import FOLDER, STORE
 from isonomia.wording import excerpt, visible
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def all_violations(
 
 def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str]:
     """Why a check has no verdict: the kind, and the message."""
-    from isonomia.records.database import resume_command
+    from isonomia.records.commands import resume_command
     from isonomia.report.entries import UNFINISHED
 
     if check.error is not None:

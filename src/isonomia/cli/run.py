@@ -114,7 +114,7 @@ def run(
     from isonomia.audits.audit_file.reader import read_audit_file
     from isonomia.audits.audit_file.runner import EarlierLooks, Started, begin_run, complete, resume_run, unfinished
     from isonomia.audits.protocol import Permissions
-    from isonomia.records.database import FOLDER
+    from isonomia.records.commands import FOLDER
     from isonomia.records.store import Store
 
     outputs = OutputFiles(junit, sarif, json, markdown, card, report, violations, mlflow)
@@ -280,7 +280,7 @@ def _finish(
 ) -> NoReturn:
     """Show and write what came of a run, and leave with its exit code."""
     from isonomia.audits.audit_file.runner import cut_off
-    from isonomia.records.database import resume_command, with_records
+    from isonomia.records.commands import resume_command, with_records
     from isonomia.records.verdict import Verdict
     from isonomia.report.entries import audit_exit_code
     from isonomia.report.overview import overview, show_trouble

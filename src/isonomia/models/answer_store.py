@@ -14,7 +14,6 @@ import sqlite3
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -27,25 +26,32 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.errors import IsonomiaError
 from isonomia.models.protocol import Answer
 from isonomia.populations.frames import column_from
 from isonomia.populations.table import RECORDS, Table
+from isonomia.records.sqlite import Database, Schema
 from isonomia.spec.tree import Value
 
 StoredValue: TypeAlias = tuple[str, bytes]
 """The kind of a value, and its bytes."""
 
-_APPLICATION = 0x150A0CAE  # marks the file as ours, so that no other program's database is written to
-
 _AT_ONCE = 900  # SQLite took at most 999 values in one statement for a long time
-_WAIT = 30.0
-_TABLES = """
+
+SCHEMA = Schema(
+    "answers of models",
+    """
     CREATE TABLE IF NOT EXISTS spaces (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE IF NOT EXISTS answers (
         space INTEGER NOT NULL, row BLOB NOT NULL, kind TEXT NOT NULL, value BLOB NOT NULL, seal BLOB NOT NULL,
         PRIMARY KEY (space, row)
     ) WITHOUT ROWID;
-"""
+    """,
+    application=0x150A0CAE,  # so that no other program's database is written to
+    max_value_bytes=2**24,  # a stranger's file could have a value of any length
+    retry="try again",
+    elsewhere="another file",
+)
 
 
 class CacheWarning(UserWarning):
@@ -64,7 +70,7 @@ class AnswerStore:
     trouble: str = ""
     _readable: bool = True
     _writable: bool = True
-    _connection: sqlite3.Connection | None = field(default=None, repr=False)
+    _database: Database | None = field(default=None, repr=False)
     _process: int = 0
     _lock: Any = field(default_factory=Lock, repr=False)
 
@@ -74,8 +80,9 @@ class AnswerStore:
             return {}
         with self._lock:
             try:
-                return self._read(self._open(), space, rows)
-            except (sqlite3.Error, OSError) as error:
+                with self._open().reading("look up answers") as connection:
+                    return _read(connection, space, rows)
+            except IsonomiaError as error:
                 self._readable = self._writable = False
                 self._warn("read", error)
                 return {}
@@ -86,54 +93,27 @@ class AnswerStore:
             return
         with self._lock:
             try:
-                self._write(self._open(), space, values)
-            except (sqlite3.Error, OSError) as error:
+                with self._open().writing("store answers") as connection:
+                    _write(connection, space, values)
+            except IsonomiaError as error:
                 self._writable = False
                 self._warn("written", error)
 
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
+            if self._database is not None and self._process == os.getpid():
+                self._database.close()
+            self._database = None
 
-    def _read(self, connection: sqlite3.Connection, space: str, rows: Sequence[bytes]) -> dict[bytes, StoredValue]:
-        number = connection.execute("SELECT id FROM spaces WHERE name = ?", (space,)).fetchone()
-        values: dict[bytes, StoredValue] = {}
-        for start in range(0, len(rows) if number else 0, _AT_ONCE):
-            some = rows[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            query = f"SELECT row, kind, value, seal FROM answers WHERE space = ? AND row IN ({marks})"
-            for row, kind, value, seal in connection.execute(query, (number[0], *some)):
-                if isinstance(kind, str) and isinstance(value, bytes) and seal == _seal(space, row, kind, value):
-                    values[row] = (kind, value)
-        return values
+    def _open(self) -> Database:
+        if self._database is None or self._process != os.getpid():  # SQLite's files do not survive a fork
+            self._database, self._process = Database(self.path, SCHEMA).held_open(), os.getpid()
+            weakref.finalize(self, self._database.close)
+        return self._database
 
-    def _write(self, connection: sqlite3.Connection, space: str, values: Mapping[bytes, StoredValue]) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            connection.execute("INSERT OR IGNORE INTO spaces (name) VALUES (?)", (space,))
-            (number,) = connection.execute("SELECT id FROM spaces WHERE name = ?", (space,)).fetchone()
-            connection.executemany(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
-                ((number, row, kind, value, _seal(space, row, kind, value)) for row, (kind, value) in values.items()),
-            )
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None or self._process != os.getpid():  # SQLite's files do not survive a fork
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection, self._process = _connected(self.path), os.getpid()
-            weakref.finalize(self, self._connection.close)
-        return self._connection
-
-    def _warn(self, what: str, error: Exception) -> None:
-        self.trouble = f"the cache {self.path} could not be {what} ({error})"
+    def _warn(self, what: str, error: IsonomiaError) -> None:
+        self.trouble = f"the cache {self.path} could not be {what} ({error.__cause__ or error})"
         advice = "Delete the file if it is damaged, or make room; answers were not affected."
         warnings.warn(f"{self.trouble}: the model is asked instead. {advice}", CacheWarning, stacklevel=2)
 
@@ -144,30 +124,26 @@ class AnswerStore:
         self.__init__(path)  # type: ignore[misc]
 
 
-_LONGEST = 2**24
-"""The most bytes of an answer: a computed column of a stranger's file could have any number."""
+def _read(connection: sqlite3.Connection, space: str, rows: Sequence[bytes]) -> dict[bytes, StoredValue]:
+    number = connection.execute("SELECT id FROM spaces WHERE name = ?", (space,)).fetchone()
+    values: dict[bytes, StoredValue] = {}
+    for start in range(0, len(rows) if number else 0, _AT_ONCE):
+        some = rows[start : start + _AT_ONCE]
+        marks = ",".join("?" * len(some))
+        query = f"SELECT row, kind, value, seal FROM answers WHERE space = ? AND row IN ({marks})"
+        for row, kind, value, seal in connection.execute(query, (number[0], *some)):
+            if isinstance(kind, str) and isinstance(value, bytes) and seal == _seal(space, row, kind, value):
+                values[row] = (kind, value)
+    return values
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False, isolation_level=None)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-    try:
-        with closing(connection.cursor()) as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
-            (mark,) = cursor.execute("PRAGMA application_id").fetchone()
-            (tables,) = cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if tables and mark != _APPLICATION:
-                raise sqlite3.DatabaseError("it is the database of another program")
-            cursor.execute(f"PRAGMA application_id = {_APPLICATION}")
-            for statement in _TABLES.split(";"):
-                cursor.execute(statement)
-            cursor.execute("COMMIT")
-            cursor.execute("PRAGMA journal_mode = WAL")  # readers and one writer do not wait for each other
-            cursor.execute("PRAGMA synchronous = NORMAL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def _write(connection: sqlite3.Connection, space: str, values: Mapping[bytes, StoredValue]) -> None:
+    connection.execute("INSERT OR IGNORE INTO spaces (name) VALUES (?)", (space,))
+    (number,) = connection.execute("SELECT id FROM spaces WHERE name = ?", (space,)).fetchone()
+    connection.executemany(
+        "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
+        ((number, row, kind, value, _seal(space, row, kind, value)) for row, (kind, value) in values.items()),
+    )
 
 
 def _seal(space: str, row: bytes, kind: str, value: bytes) -> bytes:

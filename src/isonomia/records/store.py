@@ -18,18 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isonomia.errors import RecordError, nearest
-from isonomia.records.database import (
-    FOLDER,
-    KNOWN_TABLE,
-    LOCK_TIMEOUT,
-    STORE,
-    Database,
-    error_family,
-    record_error,
-    versions,
-    with_records,
-)
+from isonomia.errors import IsonomiaError, RecordError, nearest
+from isonomia.records.commands import FOLDER, STORE, versions, with_records
+from isonomia.records.sqlite import Database, Schema
 from isonomia.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -38,6 +29,68 @@ if TYPE_CHECKING:
 
 ANSWER_PREFIX = "answer "
 """The prefix of the keys of the model's raw answers, which are kept for resuming and never replayed."""
+
+KNOWN = Schema(
+    "records",
+    """
+CREATE TABLE IF NOT EXISTS known (
+    property TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    counterexample TEXT NOT NULL,
+    PRIMARY KEY (property, place)
+) WITHOUT ROWID;
+""",
+    retry="try again",
+    elsewhere="another place",
+)
+"""Counterexamples of earlier verdicts, by the digest of their property; the latest has the highest place."""
+
+RUNS = Schema(
+    "records",
+    f"""
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY,
+    begun TEXT NOT NULL,
+    ended TEXT,
+    title TEXT NOT NULL,
+    request TEXT NOT NULL,
+    versions TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS checks (
+    run TEXT NOT NULL REFERENCES runs (id),
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    options TEXT NOT NULL,
+    verdict TEXT,
+    error TEXT,
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS entries (
+    run TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    entry TEXT NOT NULL,
+    PRIMARY KEY (run, number, place),
+    UNIQUE (run, number, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS violations (
+    run TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    more INTEGER NOT NULL,
+    chunk BLOB NOT NULL,
+    PRIMARY KEY (run, number, place)
+);
+{KNOWN.tables}""",
+    version=2,
+)
+"""Runs, their checks, and for each check its journal and its violations, in chunks of columns.
+
+``more`` is 1 if there were more violations than are stored.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +130,7 @@ class Store:
 
     def __init__(self, folder: str | Path = FOLDER, *, reading: bool = False) -> None:
         self.folder = Path(folder)
-        self._database = Database(self.folder, reading=reading)
+        self._database = Database(self.folder / STORE, RUNS, reading=reading)
 
     @property
     def path(self) -> Path:
@@ -103,22 +156,17 @@ class Store:
     @contextmanager
     def kept_open(self) -> Iterator[None]:
         """Keep the file open while much is written: closing the last connection waits for a checkpoint."""
-        with self._database.understanding("open the store"):
-            connection = self._database.connect()
-        try:
+        with closing(self._database.held_open()):
             yield
-        finally:
-            connection.close()
 
     def journal(self, run: str, number: int) -> StoredJournal:
         """The journal of a check, with everything kept so far."""
-        with self._database.understanding("read a journal"):
-            connection = self._database.connect()
-            try:
-                return StoredJournal(connection, run, number)
-            except BaseException:
-                connection.close()
-                raise
+        database = self._database.held_open()
+        try:
+            return StoredJournal(database, run, number)
+        except BaseException:
+            database.close()
+            raise
 
     def conclude(self, run: str, number: int, verdict: Verdict) -> None:
         """Record the verdict of a check, and delete the model's raw answers, which only resuming needs."""
@@ -207,17 +255,17 @@ class StoredJournal:
     Guarantee: once :meth:`keep` has returned, the entry survives the end of this process, however it ends.
     """
 
-    connection: sqlite3.Connection
+    database: Database
     run: str
     number: int
     _entries: dict[str, Mapping[str, Any]] = field(init=False)
     _place: int = field(init=False)
 
     def __post_init__(self) -> None:
-        stored = self.connection.execute(
-            "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place", (self.run, self.number)
-        ).fetchall()
-        self._entries = {key: _loaded(entry) for _, key, entry in stored}
+        query = "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place"
+        with self.database.reading("read a journal") as connection:
+            stored = connection.execute(query, (self.run, self.number)).fetchall()
+            self._entries = {key: _loaded(entry) for _, key, entry in stored}
         self._place = stored[-1][0] + 1 if stored else 0
 
     @property
@@ -233,41 +281,35 @@ class StoredJournal:
         """Keep an entry, in a separate transaction."""
         entry = make()
         row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
-        try:
-            with self.connection:
-                self.connection.execute(
-                    "INSERT INTO entries (run, number, place, key, entry) VALUES (?, ?, ?, ?, ?)", row
-                )
-        except sqlite3.IntegrityError as error:
-            raise RecordError(
-                f"expected to be alone with run {self.run}, but another process has written its {key}: let that one "
-                "end, or begin a new run"
-            ) from error
-        except sqlite3.Error as error:
-            raise record_error(f"write {key} of run {self.run}", None, error) from error
+        with self.database.writing(f"write {key} of run {self.run}") as connection:
+            try:
+                connection.execute("INSERT INTO entries (run, number, place, key, entry) VALUES (?, ?, ?, ?, ?)", row)
+            except sqlite3.IntegrityError as error:
+                raise RecordError(
+                    f"expected to be alone with run {self.run}, but another process has written its {key}: let that "
+                    "one end, or begin a new run"
+                ) from error
         self._entries[key] = entry
         self._place += 1
 
     def keep_violations(self, violations: ViolationSet) -> None:
         """Keep all violations of the check, a chunk at a time, replacing any that were kept before."""
-        try:
-            with self.connection:
-                self.connection.execute("DELETE FROM violations WHERE run = ? AND number = ?", (self.run, self.number))
-                for place, chunk in enumerate(violations.packed()):
-                    self.connection.execute(
-                        "INSERT INTO violations (run, number, place, rows, more, chunk) VALUES (?, ?, ?, ?, ?, ?)",
-                        (self.run, self.number, place, len(violations), int(violations.more), chunk),
-                    )
-        except sqlite3.Error as error:
-            raise record_error(f"write the violations of run {self.run}", None, error) from error
+        with self.database.writing(f"write the violations of run {self.run}") as connection:
+            connection.execute("DELETE FROM violations WHERE run = ? AND number = ?", (self.run, self.number))
+            for place, chunk in enumerate(violations.packed()):
+                connection.execute(
+                    "INSERT INTO violations (run, number, place, rows, more, chunk) VALUES (?, ?, ?, ?, ?, ?)",
+                    (self.run, self.number, place, len(violations), int(violations.more), chunk),
+                )
 
     def violations(self) -> ViolationSet | None:
         """The violations that were kept, copied to memory or a temporary file, so that the store may be closed."""
-        return _stored_violations(self.connection, self.run, self.number)
+        with self.database.reading("read violations") as connection:
+            return _stored_violations(connection, self.run, self.number)
 
     def close(self) -> None:
         """Close the connection."""
-        self.connection.close()
+        self.database.close()
 
 
 def _stored_violations(connection: sqlite3.Connection, run: str, number: int) -> ViolationSet | None:
@@ -353,75 +395,55 @@ class Known:
         if not self.path.exists():
             return ()
         items: list[Counterexample] = []
-        with self._noting("read known counterexamples"), closing(self._connect()) as connection:
-            query = "SELECT counterexample FROM known WHERE property = ? ORDER BY place DESC"
+        query = "SELECT counterexample FROM known WHERE property = ? ORDER BY place DESC"
+        with self._noting(), Database(self.path, KNOWN, reading=True).reading("read a counterexample") as connection:
             items = [json.loads(text) for (text,) in connection.execute(query, (key,))]
         return tuple(item for item in items if isinstance(item, dict))
 
     def add(self, key: str, counterexamples: Sequence[Counterexample]) -> None:
         """Keep counterexamples of a property, the first as the latest; beyond ``MAX_KEPT``, the oldest are dropped."""
-        with self._noting("keep a counterexample"):
+        with self._noting():
             texts = [text for text in map(_sorted_json, counterexamples[:MAX_KEPT]) if len(text) <= MAX_CHARACTERS]
             if len(texts) < len(counterexamples[:MAX_KEPT]):
                 self.trouble = (
                     f"a counterexample of more than {MAX_CHARACTERS:,} characters is not kept for the next check"
                 )
             if texts:
-                self.folder.mkdir(parents=True, exist_ok=True)
                 self._change(key, drop=texts, add=texts[::-1])
 
     def drop(self, key: str, counterexamples: Sequence[Counterexample]) -> None:
         """Forget counterexamples of a property; others that were added in the meantime stay."""
         if counterexamples and self.path.exists():
-            with self._noting("forget a counterexample"):
+            with self._noting():
                 self._change(key, drop=list(map(_sorted_json, counterexamples)), add=[])
 
     def _change(self, key: str, drop: Sequence[str], add: Sequence[str]) -> None:
         """Remove texts and put others on top, in one exclusive transaction."""
-        with closing(self._connect()) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            with connection:
-                connection.executemany(
-                    "DELETE FROM known WHERE property = ? AND counterexample = ?", [(key, text) for text in drop]
-                )
-                (top,) = connection.execute("SELECT max(place) FROM known WHERE property = ?", (key,)).fetchone()
-                first = 0 if top is None else top + 1
-                connection.executemany(
-                    "INSERT INTO known (property, place, counterexample) VALUES (?, ?, ?)",
-                    [(key, place, text) for place, text in enumerate(add, start=first)],
-                )
-                connection.execute(
-                    "DELETE FROM known WHERE property = ?1 AND place NOT IN "
-                    "(SELECT place FROM known WHERE property = ?1 ORDER BY place DESC LIMIT ?2)",
-                    (key, MAX_KEPT),
-                )
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT, isolation_level=None)
-        try:
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                # If two processes create the store at once, one changes the mode, and the other finds it locked.
-                if error_family(error) not in {"BUSY", "LOCKED"}:
-                    raise
-            connection.execute(KNOWN_TABLE)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
+        with Database(self.path, KNOWN).writing("write a counterexample") as connection:
+            connection.executemany(
+                "DELETE FROM known WHERE property = ? AND counterexample = ?", [(key, text) for text in drop]
+            )
+            (top,) = connection.execute("SELECT max(place) FROM known WHERE property = ?", (key,)).fetchone()
+            first = 0 if top is None else top + 1
+            connection.executemany(
+                "INSERT INTO known (property, place, counterexample) VALUES (?, ?, ?)",
+                [(key, place, text) for place, text in enumerate(add, start=first)],
+            )
+            connection.execute(
+                "DELETE FROM known WHERE property = ?1 AND place NOT IN "
+                "(SELECT place FROM known WHERE property = ?1 ORDER BY place DESC LIMIT ?2)",
+                (key, MAX_KEPT),
+            )
 
     @contextmanager
-    def _noting(self, what: str) -> Iterator[None]:
+    def _noting(self) -> Iterator[None]:
         """Record what goes wrong in ``trouble`` instead of raising."""
         try:
             yield
-        except sqlite3.Error as error:
-            self.trouble = f"expected to {what} in {self.path}, but: {error}"
-        except OSError as error:
-            self.trouble = f"expected to {what} in {self.folder}, but: {error.strerror or error}"
+        except IsonomiaError as error:
+            self.trouble = str(error)
         except (TypeError, ValueError) as error:
-            self.trouble = f"expected to {what} in {self.path} as JSON, but: {error}"
+            self.trouble = f"expected a counterexample that can be written as JSON, but: {error}"
 
 
 def _sorted_json(counterexample: Counterexample) -> str:

@@ -21,7 +21,7 @@ from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError, S
 from isonomia.models.client import Sender
 from isonomia.models.process import Command, ended_with, tail
 from isonomia.populations.frames import plain_value
-from isonomia.records.database import versions
+from isonomia.records.commands import versions
 from isonomia.records.evidence import EvidenceFile
 from isonomia.toml import TomlText
 from isonomia.watch.answers import Alarm

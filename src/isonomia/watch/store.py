@@ -9,29 +9,25 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from isonomia.errors import RecordError, UsageError, refuse_no_path
-from isonomia.records.database import LOCK_TIMEOUT, record_error, refuse_programs
+from isonomia.errors import RecordError
+from isonomia.records.sqlite import Database, Schema
 from isonomia.watch.answers import Alarm
 from isonomia.watch.source import Part, Position
 from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 
-FORMAT = 1
-"""The version of the tables."""
-
 MAX_POINTS = 1_000
 """The most points of the history; when there are more, every second one is deleted."""
 
-SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS format (version INTEGER PRIMARY KEY) WITHOUT ROWID;
-INSERT OR IGNORE INTO format SELECT {FORMAT} WHERE NOT EXISTS (SELECT 1 FROM format);
+SCHEMA = Schema(
+    "a watch",
+    """
 CREATE TABLE IF NOT EXISTS watch (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     id TEXT NOT NULL,
@@ -79,7 +75,12 @@ CREATE TABLE IF NOT EXISTS days (
     samples INTEGER NOT NULL,
     outcomes INTEGER NOT NULL
 );
-"""
+""",
+    version=1,
+    durable=True,
+    retry="watch again",
+    elsewhere="another file with --store FILE",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +140,8 @@ class WatchStore:
     """
 
     def __init__(self, path: Path, source: str) -> None:
-        refuse_no_path(str(path))
         self.path, self.source, self._revision = path, source, -1
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"expected a folder that can be written for the store {path}: {error.strerror}") from error
-        with self._explained("open the store"):
-            self._database = sqlite3.connect(path, timeout=LOCK_TIMEOUT, isolation_level=None)
-            self._database.execute("PRAGMA synchronous = FULL")
-            refuse_programs(self._database, path, SCHEMA)
-            self._database.executescript(SCHEMA)
-            (version,) = self._database.execute("SELECT max(version) FROM format").fetchone()
-        if version != FORMAT:
-            raise RecordError(f"expected a store of format {FORMAT} at {path}, but it has format {version}")
+        self._database = Database(path, SCHEMA).held_open()
 
     def close(self) -> None:
         """Close the file."""
@@ -162,8 +151,8 @@ class WatchStore:
 
     def state(self) -> bytes | None:
         """The state of the watch; ``None`` if nothing was counted yet."""
-        with self._explained("read the store"):
-            row = self._database.execute("SELECT source, revision, state FROM watch").fetchone()
+        with self._database.reading("read the store") as connection:
+            row = connection.execute("SELECT source, revision, state FROM watch").fetchone()
         if row is None:
             return None
         source, self._revision, state = row
@@ -185,22 +174,22 @@ class WatchStore:
         return self._about("begun")
 
     def _about(self, column: str) -> str:
-        with self._explained("read the store"):
-            row = self._database.execute(f"SELECT {column} FROM watch").fetchone()
+        with self._database.reading("read the store") as connection:
+            row = connection.execute(f"SELECT {column} FROM watch").fetchone()
         return "" if row is None else str(row[0])
 
     def log(self) -> list[LogEntry]:
         """Everything that was read, in order."""
-        with self._explained("read the store"):
-            rows = self._database.execute(
+        with self._database.reading("read the store") as connection:
+            rows = connection.execute(
                 "SELECT number, brings, position, rows, digest FROM log ORDER BY number"
             ).fetchall()
         return [LogEntry(n, brings, _loaded(position), count, digest) for n, brings, position, count, digest in rows]
 
     def begin(self, state: bytes) -> None:
         """Store a watch that has seen nothing yet."""
-        with self._transaction("begin the watch") as database:
-            database.execute(
+        with self._database.writing("begin the watch") as connection:
+            connection.execute(
                 "INSERT INTO watch VALUES (1, ?, ?, ?, 0, ?)", (uuid4().hex[:12], _now(), self.source, state)
             )
         self._revision = 0
@@ -215,35 +204,35 @@ class WatchStore:
         seen: Sequence[SeenSample] = (),
     ) -> None:
         """Store the results of a part, all or nothing. ``alarms`` come with where they were raised and began."""
-        with self._transaction("keep the watch") as database:
-            self._keep_state(database, state)
-            self._keep_part(database, part)
+        with self._database.writing("keep the watch") as connection:
+            self._keep_state(connection, state)
+            self._keep_part(connection, part)
             rows = [(each.id, each.outcome, each.decided) for each in seen]
-            database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
+            connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
             for alarm, label, began in alarms:
                 content = json.dumps(asdict(alarm))
-                database.execute(
+                connection.execute(
                     "INSERT INTO alarms (content, raised, label, began) VALUES (?, ?, ?, ?)",
                     (content, _now(), label, began),
                 )
             column = "outcomes" if part.brings == OUTCOMES else "samples"  # LEFT_OUT has no days
             for day, count in days.items():
-                database.execute("INSERT OR IGNORE INTO days VALUES (?, 0, 0)", (day,))
-                database.execute(f"UPDATE days SET {column} = {column} + ? WHERE day = ?", (count, day))
+                connection.execute("INSERT OR IGNORE INTO days VALUES (?, 0, 0)", (day,))
+                connection.execute(f"UPDATE days SET {column} = {column} + ? WHERE day = ?", (count, day))
             if point is not None:
-                _keep_point(database, point)
+                _keep_point(connection, point)
 
     def acknowledge(self, state: bytes) -> None:
         """Record that the alarms so far were acknowledged, and the state after it."""
-        with self._transaction("acknowledge alarms") as database:
-            self._keep_state(database, state)
-            database.execute(
+        with self._database.writing("acknowledge alarms") as connection:
+            self._keep_state(connection, state)
+            connection.execute(
                 "INSERT INTO log (brings, position, rows, written) VALUES (?, NULL, 0, ?)", (ACKNOWLEDGED, _now())
             )
-            database.execute("UPDATE alarms SET acknowledged = ? WHERE acknowledged IS NULL", (_now(),))
+            connection.execute("UPDATE alarms SET acknowledged = ? WHERE acknowledged IS NULL", (_now(),))
 
-    def _keep_state(self, database: sqlite3.Connection, state: bytes) -> None:
-        changed = database.execute(
+    def _keep_state(self, connection: sqlite3.Connection, state: bytes) -> None:
+        changed = connection.execute(
             "UPDATE watch SET state = ?, revision = revision + 1 WHERE revision = ?", (state, self._revision)
         )
         if changed.rowcount != 1:
@@ -254,16 +243,16 @@ class WatchStore:
         self._revision += 1
 
     @staticmethod
-    def _keep_part(database: sqlite3.Connection, part: Part) -> None:
+    def _keep_part(connection: sqlite3.Connection, part: Part) -> None:
         position = json.dumps(part.position)
-        last = database.execute("SELECT number, brings FROM log ORDER BY number DESC LIMIT 1").fetchone()
+        last = connection.execute("SELECT number, brings FROM log ORDER BY number DESC LIMIT 1").fetchone()
         if last is not None and last[1] == part.brings and not part.alone:
-            database.execute(
+            connection.execute(
                 "UPDATE log SET position = ?, rows = rows + ?, written = ? WHERE number = ?",
                 (position, part.rows, _now(), last[0]),
             )
         else:
-            database.execute(
+            connection.execute(
                 "INSERT INTO log (brings, position, rows, digest, written) VALUES (?, ?, ?, ?, ?)",
                 (part.brings, position, part.rows, part.digest, _now()),
             )
@@ -272,10 +261,10 @@ class WatchStore:
 
     def alarms(self) -> list[KeptAlarm]:
         """Every alarm, in order."""
-        with self._explained("read alarms"):
-            rows = self._database.execute("SELECT * FROM alarms ORDER BY number").fetchall()
+        with self._database.reading("read alarms") as connection:
+            rows = connection.execute("SELECT * FROM alarms ORDER BY number").fetchall()
             delivered: dict[int, list[str]] = {}
-            for alarm, channel in self._database.execute("SELECT alarm, channel FROM deliveries"):
+            for alarm, channel in connection.execute("SELECT alarm, channel FROM deliveries"):
                 delivered.setdefault(alarm, []).append(channel)
         return [
             KeptAlarm(n, _loaded(content), raised, label, began, acknowledged, tuple(delivered.get(n, ())))
@@ -284,79 +273,59 @@ class WatchStore:
 
     def delivered(self, alarm: int, channel: str) -> None:
         """Record that an alarm was delivered through a channel."""
-        with self._transaction("keep a delivery") as database:
-            database.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alarm, channel, _now()))
+        with self._database.writing("keep a delivery") as connection:
+            connection.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alarm, channel, _now()))
 
     # ------------------------------------------------------------------------------------------------- late outcomes
 
     def seen(self, ids: Sequence[str]) -> dict[str, SeenSample]:
         """Those of some ids that came before, with a sample or with an outcome."""
         found = {}
-        with self._explained("read the samples"):
+        with self._database.reading("read the samples") as connection:
             for start in range(0, len(ids), 500):
                 some = ids[start : start + 500]
                 query = f"SELECT id, outcome, decided FROM seen WHERE id IN ({', '.join('?' * len(some))})"
-                for key, outcome, decided in self._database.execute(query, tuple(some)):
+                for key, outcome, decided in connection.execute(query, tuple(some)):
                     found[key] = SeenSample(key, outcome, bool(decided))
         return found
 
     def unmatched(self) -> int:
         """How many outcomes belong to samples that have not come."""
-        with self._explained("read the samples"):
-            (count,) = self._database.execute("SELECT count(*) FROM seen WHERE NOT decided").fetchone()
+        with self._database.reading("read the samples") as connection:
+            (count,) = connection.execute("SELECT count(*) FROM seen WHERE NOT decided").fetchone()
         return int(count)
 
     # -------------------------------------------------------------------------------------------------------- history
 
     def points(self) -> list[HistoryPoint]:
         """The points of the history, in order."""
-        with self._explained("read the history"):
-            rows = self._database.execute("SELECT written, label, samples, content FROM points ORDER BY number")
+        with self._database.reading("read the history") as connection:
+            rows = connection.execute("SELECT written, label, samples, content FROM points ORDER BY number")
             return [_point(*row) for row in rows]
 
     def label_of(self, sample: int) -> str | None:
         """The part that a sample was in, as far as the history knows."""
-        with self._explained("read the history"):
-            row = self._database.execute(
+        with self._database.reading("read the history") as connection:
+            row = connection.execute(
                 "SELECT label FROM points WHERE samples >= ? ORDER BY samples LIMIT 1", (sample,)
             ).fetchone()
         return None if row is None else str(row[0])
 
     def days(self, limit: int) -> list[tuple[str, int, int]]:
         """Samples and outcomes of the last days."""
-        with self._explained("read the history"):
-            rows = self._database.execute("SELECT * FROM days ORDER BY day DESC LIMIT ?", (limit,)).fetchall()
+        with self._database.reading("read the history") as connection:
+            rows = connection.execute("SELECT * FROM days ORDER BY day DESC LIMIT ?", (limit,)).fetchall()
         return [(str(day), int(samples), int(outcomes)) for day, samples, outcomes in reversed(rows)]
 
-    # ------------------------------------------------------------------------------------------------------- the file
 
-    @contextmanager
-    def _transaction(self, what: str) -> Iterator[sqlite3.Connection]:
-        with self._explained(what):
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._database
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
-
-    @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise record_error(what, self.path, error, "watch again", "another file with --store FILE") from error
-
-
-def _keep_point(database: sqlite3.Connection, point: HistoryPoint) -> None:
+def _keep_point(connection: sqlite3.Connection, point: HistoryPoint) -> None:
     content = json.dumps({"claims": point.claims, "pending": point.pending, "missing": point.missing})
     row = (point.written, point.label, point.samples, content)
-    database.execute("INSERT INTO points (written, label, samples, content) VALUES (?, ?, ?, ?)", row)
-    (count,) = database.execute("SELECT count(*) FROM points").fetchone()
+    connection.execute("INSERT INTO points (written, label, samples, content) VALUES (?, ?, ?, ?)", row)
+    (count,) = connection.execute("SELECT count(*) FROM points").fetchone()
     if count > MAX_POINTS:
-        numbers = [number for (number,) in database.execute("SELECT number FROM points ORDER BY number")]
-        database.executemany("DELETE FROM points WHERE number = ?", [(number,) for number in numbers[1:-1:2]])
+        numbers = [number for (number,) in connection.execute("SELECT number FROM points ORDER BY number")]
+        connection.executemany("DELETE FROM points WHERE number = ?", [(number,) for number in numbers[1:-1:2]])
 
 
 def _point(written: str, label: str, samples: int, content: str) -> HistoryPoint:

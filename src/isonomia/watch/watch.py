@@ -30,7 +30,7 @@ from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.protocol import Model
 from isonomia.models.wrappers import without_outcome
 from isonomia.populations.table import Table
-from isonomia.records.database import versions
+from isonomia.records.commands import versions
 from isonomia.records.evidence import evidence_text
 from isonomia.records.verdict import Verdict
 from isonomia.spec.evaluate import Batch

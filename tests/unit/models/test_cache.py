@@ -320,9 +320,9 @@ def test_a_full_disk_is_told_and_what_is_stored_is_still_used(path):
     model = Counting()
     cached = Cached(model, path)
     ask(cached, Table.of({"x": [1.0]}), False, True)
-    connection = cached.store._open()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with cached.store._open().reading("count pages") as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
     many = Table.of({"x": np.arange(5000.0)})
     with pytest.warns(CacheWarning, match=r"could not be written \(database or disk is full\)"):
         assert ask(cached, many, False, True).prediction.sum() == 4999
@@ -521,3 +521,14 @@ def test_answers_of_another_type_or_length_are_not_found(tmp_path, damage: str) 
             database.execute("UPDATE answers SET seal = ?", (_seal("space", b"row", "kind", value),))
             database.commit()
     assert AnswerStore(tmp_path / "a.sqlite").get("space", [b"row"]) == {}
+
+
+def test_a_cache_with_a_trigger_is_not_opened(tmp_path) -> None:
+    store = AnswerStore(tmp_path / "a.sqlite")
+    store.put("space", {b"row": ("kind", b"value")})
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as database:
+        database.execute("CREATE TRIGGER turn AFTER INSERT ON answers BEGIN DELETE FROM spaces; END")
+    stranger = AnswerStore(tmp_path / "a.sqlite")
+    with pytest.warns(CacheWarning, match="the trigger 'turn'"):
+        assert stranger.get("space", [b"row"]) == {}

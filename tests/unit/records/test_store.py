@@ -101,8 +101,9 @@ def test_a_full_disk_says_so_and_loses_nothing(store: Store) -> None:
     name = _begun(store)
     journal = store.journal(name, 0)
     journal.keep("batch 0", lambda: {"k": 0})
-    (pages,) = journal.connection.execute("PRAGMA page_count").fetchone()
-    journal.connection.execute(f"PRAGMA max_page_count = {pages + 1}")  # SQLite answers as on a full disk
+    with journal.database.reading("count pages") as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + 1}")  # SQLite answers as on a full disk
 
     def fill() -> None:
         for k in range(1, 50):
@@ -119,7 +120,7 @@ def test_a_full_disk_says_so_and_loses_nothing(store: Store) -> None:
 
 def test_a_folder_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(RecordError, match="Choose another with --records"):
+    with pytest.raises(RecordError, match="Choose another folder with --records"):
         Store(tmp_path / "file" / ".isonomia")
 
 

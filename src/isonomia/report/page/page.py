@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from isonomia.records.database import run_command, with_records
+from isonomia.records.commands import run_command, with_records
 from isonomia.records.display.html import gauge_picture
 from isonomia.records.display.view import (
     SIGNS,
