@@ -71,7 +71,7 @@ def demo(
 
 def _show_briefly(entry: Entry, finding: Callable[[Verdict], str], console: Console) -> None:
     """An audit of single people in a few lines; the report has the rest."""
-    from isonomia.report.status import COLOURS, title_of
+    from isonomia.report.terminal import COLOURS, title_of
 
     verdict = entry.verdict
     violated = verdict.answer == "violated"

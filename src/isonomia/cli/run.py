@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import RunRecord, Store
     from isonomia.report.entries import Audit
-    from isonomia.report.status import Result
+    from isonomia.report.overview import Result
 
 FileSeed = Annotated[
     int | None,

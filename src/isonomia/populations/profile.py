@@ -262,17 +262,6 @@ LEARNING = _words("education educational schooling degree degrees qualification 
 PURPOSES = _words("for purpose loan required")
 """Words that turn a name with a word of learning into a purpose, such as a loan for education."""
 SURVEY_WEIGHTS = _words("fnlwgt wgt")
-HELPS = _words(
-    "experience education educational schooling degree qualification qualifications skill skills grade grades gpa "
-    "income salary wage savings saving assets tenure employment erfahrung einkommen gehalt experiencia ingresos "
-    "revenu salaire esperienza reddito"
-)
-"""More of these should not hurt."""
-HURTS = _words(
-    "debt debts priors prior convictions arrests delinquencies delinquency late defaults overdue absences failures "
-    "bankruptcies charges felonies misdemeanors schulden deudas dettes"
-)
-"""More of these should not help."""
 
 
 _MAX_CHOICES = 12

@@ -22,9 +22,11 @@ from rich.text import Text
 
 from isonomia.engine.observer import Observer, Progress, Silent
 from isonomia.records.display.view import cost
+from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, Failure
-from isonomia.report.status import COUNT_WORDS, STYLES, PropertyStatus, Result, finding_of, line_of, sign_of
-from isonomia.wording import on_one_line
+from isonomia.report.overview import Result, finding_of
+from isonomia.report.terminal import STYLES, sign_of
+from isonomia.wording import on_one_line, visible
 
 EVERY = 0.2
 """Seconds between two updates; an interval costs more than a batch."""
@@ -80,6 +82,83 @@ def _line(progress: Progress, width: int) -> Table:
         Text(remaining, style="dim"),
     )
     return grid
+
+
+INTERVAL_EVERY = 0.5
+"""Seconds between two computations of an interval; one costs more than a batch."""
+
+
+@dataclass(slots=True)
+class PropertyStatus:
+    """One property: written by the thread that checks it, read by the one that shows it.
+
+    ``began`` is by the monotonic clock; it is ``None`` before the check begins, and ``result`` before it ends.
+    """
+
+    name: str
+    began: float | None = None
+    result: Result | None = None
+    share: float = 0.0
+    samples: str = ""
+    closing_in: str = ""
+    _looked_at: float = field(default=0.0, repr=False)
+
+    def begin(self, text: str) -> None:  # noqa: ARG002
+        """Note that the check begins."""
+        self.began = time.monotonic() if self.began is None else self.began
+
+    def advance(self, progress: Progress) -> None:
+        """Note that a batch was absorbed."""
+        self.share, self.samples = progress.share, f"{progress.samples:,} {progress.counted}"
+        now = time.monotonic()
+        if now - self._looked_at >= INTERVAL_EVERY:
+            self.closing_in = visible(progress.closing_in())
+            self._looked_at = time.monotonic()
+
+    def end(self) -> None:
+        """The check is over; its result is set separately."""
+
+    @property
+    def state(self) -> str:
+        """``waiting``, ``running``, an answer, or that it could not be checked."""
+        match self.result:
+            case None:
+                return "waiting" if self.began is None else "running"
+            case Failure():
+                return FAILED
+            case Verdict() as verdict:
+                return verdict.answer
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken."""
+        match self.result:
+            case None:
+                return 0.0 if self.began is None else time.monotonic() - self.began
+            case Failure():
+                return 0.0
+            case Verdict() as verdict:
+                return verdict.seconds
+
+
+def line_of(status: PropertyStatus) -> str:
+    """The result of a property, as one line of plain text."""
+    assert status.result is not None
+    line = f"{status.state}: {status.name}: {finding_of(status.result)}"
+    if isinstance(status.result, Failure):
+        return line
+    return f"{line}; {cost(status.result)}, {status.seconds:.1f} s"
+
+
+COUNT_WORDS = {
+    FAILED: "could not be checked",
+    "violated": "violated",
+    "undecided": "undecided",
+    "running": "running",
+    "waiting": "waiting",
+    "holds": "hold",
+}
+"""The states as they are counted, those that need attention first."""
 
 
 ROOM = 4

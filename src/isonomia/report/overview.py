@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -11,9 +12,8 @@ from rich.text import Text
 from isonomia.records.display.view import ASSUMPTIONS, cost, levels, risk, view_of
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
-from isonomia.report.status import OPEN, STYLES, finding_of, sign_of
-from isonomia.report.terminal import show
-from isonomia.wording import capitalised, visible
+from isonomia.report.terminal import OPEN, STYLES, show, sign_of
+from isonomia.wording import capitalised, on_one_line, visible
 
 MAX_LINES = 60
 """The most lines; where there are more properties, those that do not hold come first."""
@@ -23,6 +23,10 @@ WIDE = 100
 
 MAX_IN_FULL = 5
 """The most verdicts that are shown in full."""
+
+
+Result: TypeAlias = Verdict | Failure
+"""The result of a property."""
 
 
 def overview(audit: Audit, console: Console) -> None:
@@ -90,3 +94,10 @@ def _cells(item: Entry | Failure, console: Console, wide: bool) -> list[Text]:
         first, spent, chance, finding = verdict.answer, cost(verdict), risk(verdict), finding_of(verdict)
     rest = [spent, chance, finding] if wide else [chance, finding]
     return [Text(sign_of(first, console), style=STYLES[first]), Text(visible(item.name)), *map(Text, rest)]
+
+
+def finding_of(result: Result, *, compact: bool = False) -> str:
+    """What is known, in one line: how many violate the claim, an interval, or why there is none."""
+    if isinstance(result, Failure):
+        return on_one_line(result.message)
+    return visible(view_of(result).finding(result, compact))

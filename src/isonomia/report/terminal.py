@@ -1,10 +1,6 @@
-"""Verdicts on the terminal, with the bounds and the people behind them.
+"""A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, what it rests on.
 
-A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, what it rests on.
-
-Bounds of effects on the terminal: every subgroup with its people, its evidence and a strip for each effect.
-
-Responsiveness on the terminal, and as tables: for how many people the claim is true, and what they can do.
+An answer has a colour, a sign and a word, so that a reader can do without any one of them.
 """
 
 from __future__ import annotations
@@ -46,8 +42,44 @@ from isonomia.records.display.view import (
     view_of,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
-from isonomia.report.status import COLOURS, is_fancy, title_of
+from isonomia.report.entries import FAILED
 from isonomia.wording import brief, capitalised, change, excerpt, number, visible
+
+OPEN = "not finished"
+"""What is said of a property whose check did not finish."""
+
+COLOURS = {"holds": "green", "violated": "red", "undecided": "yellow"}
+"""The colour of each answer."""
+
+STYLES = {
+    **COLOURS,
+    "violated": "bold red",
+    FAILED: "bold magenta",
+    OPEN: "yellow",
+    "running": "cyan",
+    "waiting": "dim",
+}
+"""The style of each state."""
+
+_SIGNS = {"holds": "✔ holds", "violated": "✘ violated", "undecided": "? undecided", FAILED: "! error"}
+
+
+def sign_of(state: str, console: Console) -> str:
+    """A state with its sign, in characters that the terminal has."""
+    signed = _SIGNS.get(state, state)
+    return signed if is_fancy(console) else signed.lstrip("✔✘? ")
+
+
+def title_of(answer: str, name: str | None, console: Console) -> Text:
+    """The title of a verdict: its answer in capitals with its sign, and its name where it has one."""
+    title = Text(sign_of(answer, console).upper(), style=f"bold {COLOURS[answer]}")
+    return title.append(f"  {name}", style="bold") if name else title
+
+
+def is_fancy(console: Console) -> bool:
+    """Whether the terminal can show more than ASCII."""
+    return console.encoding.lower().startswith("utf")
+
 
 MAX_SHOWN = 16
 """How many subgroups are shown, those that violate first; the stored verdict has all."""

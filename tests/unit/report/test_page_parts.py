@@ -8,8 +8,7 @@ import pytest
 from page_audits import NASTY, every_kind, rates, responsiveness, safety, undecided
 
 from isonomia.report.entries import Audit, Entry, Failure
-from isonomia.report.page.counterexamples import ValueCell, cases_of, cells_of
-from isonomia.report.page.limits import PageLimits, limits_for
+from isonomia.report.page.counterexamples import PageLimits, ValueCell, cases_of, cells_of, limits_for
 from isonomia.report.page.page import certainty, commands, odds, section_of
 from isonomia.report.page.script import as_data
 from isonomia.wording import value_text

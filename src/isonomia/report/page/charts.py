@@ -28,7 +28,7 @@ from isonomia.records.display.view import (
 from isonomia.records.display.view import must_be as claimed
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
-from isonomia.report.page.limits import PageLimits
+from isonomia.report.page.counterexamples import PageLimits
 from isonomia.report.terminal import bounds
 from isonomia.spec.property import parse
 from isonomia.spec.text import to_text

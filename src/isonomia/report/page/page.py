@@ -30,8 +30,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, summary_sentence
 from isonomia.report.files import write_file
 from isonomia.report.page.charts import Drawing, drawings_of, printed, short
-from isonomia.report.page.counterexamples import Case, cases_of
-from isonomia.report.page.limits import PageLimits, limits_for
+from isonomia.report.page.counterexamples import Case, PageLimits, cases_of, limits_for
 from isonomia.report.page.script import as_data, bundle, own_script, policy, style
 from isonomia.report.page.vega import chart_specs
 from isonomia.version import __version__

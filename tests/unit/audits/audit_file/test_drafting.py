@@ -221,29 +221,6 @@ def lends(table: Any) -> Any:
     return (np.asarray(table["experience"]) > 9).astype(int)
 
 
-def test_whether_more_helps_is_only_suggested() -> None:
-    draft = draft_audit(Table.of(people()), lambda _: adapt(lends), Files("m:lends", "people.csv"), Wishes())
-    found = {claim.name: claim for claim in draft.suggestions}
-    assert not found["more experience never hurts"].active
-    assert found["more experience never hurts"].options["output"] == "not lower"
-    assert found["more late_payments never helps"].options["output"] == "not higher"
-
-
-def test_at_most_six_columns_are_suggested_to_help() -> None:
-    table = people() | {f"income_{number}": np.arange(200) for number in range(8)}
-    draft = draft_audit(Table.of(table), lambda _: adapt(lends), Files("m:lends", "people.csv"), Wishes())
-    assert sum(claim.ask == ("safety", "monotone") for claim in draft.suggestions) == 6
-
-
-def test_where_the_smaller_answer_is_wanted_more_experience_must_not_raise_it() -> None:
-    table = people()
-    table["defaulted"] = table.pop("repaid")
-    draft = draft_audit(Table.of(table), lambda _: adapt(lends), Files("m:lends", "people.csv"), Wishes())
-    found = {claim.name: claim for claim in draft.suggestions}
-    assert draft.basis.decision.event == "prediction == 0"
-    assert found["more experience never hurts"].options["output"] == "not higher"
-
-
 def test_an_attribute_that_the_model_does_not_read_is_not_changed() -> None:
     opened = lambda _: adapt(lends, ["experience"])  # noqa: E731  (an opener, as the command makes one)
     draft = draft_audit(Table.of(people()), opened, Files("m:l", "p.csv"), Wishes(features=("experience",)))
@@ -275,7 +252,6 @@ def test_a_model_that_answers_at_random_is_asked_how_often_it_flips() -> None:
     found = {claim.name: claim for claim in draft.suggestions}
     assert found["flips by sex"].active
     assert found["flips by sex"].ask == ("safety", "flips")
-    assert all("noise" in claim.options for claim in draft.suggestions if claim.ask == ("safety", "monotone"))
     assert '"invariant_to"' not in draft.text
 
 
@@ -284,8 +260,6 @@ def test_scores_bring_calibration_where_there_is_an_outcome() -> None:
     draft = draft_audit(Table.of(table), None, TABLE, Wishes())
     names = [claim.name for claim in draft.suggestions if claim.active]
     assert {"calibration by sex", "equal opportunity by sex"} <= set(names)
-    (means,) = [claim for claim in draft.suggestions if claim.name == "mean score by sex"]
-    assert "0.1 is a placeholder" in means.doubt
 
 
 def drafted(table: dict[str, Any], **wishes: Any) -> dict[str, Any]:

@@ -98,8 +98,6 @@ class Decision:
         How a formula names the answer: ``prediction``, or a column.
     score
         How a formula names a score between 0 and 1; empty if the model has no score.
-    rising
-        1 where a higher score is better for people, -1 where a lower one is, 0 where it is not known.
     """
 
     event: str
@@ -109,7 +107,6 @@ class Decision:
     why: str
     spelled: str
     score: str
-    rising: int
 
 
 # Asking the model ----------------------------------------------------------------------------------------------------
@@ -299,8 +296,7 @@ def _in_order(values: Iterable[Any]) -> list[Any]:
 def _among(values: Sequence[Any], spelled: str, wanted: str | None, names: Sequence[str], score: str) -> Decision:
     value, why = favourable_of(values, names) if wanted is None else (_value_meant(wanted, values), "you said so")
     text = value_text(value)
-    rising = 0 if len(values) != 2 or not score else 1 if value == values[1] else -1
-    return Decision(f"{spelled} == {text}", f"{spelled} != {text}", value, tuple(values), why, spelled, score, rising)
+    return Decision(f"{spelled} == {text}", f"{spelled} != {text}", value, tuple(values), why, spelled, score)
 
 
 def _value_meant(text: str, values: Sequence[Any]) -> Any:
@@ -326,10 +322,8 @@ def _at_least(
     text = number_text(limit)
     if smaller:
         why = why if wanted is not None else f"by its name it is what people pay, so less is better; {why}"
-        return Decision(
-            f"{spelled} <= {text}", f"{spelled} > {text}", None, (), why, spelled, score, -1 if score else 0
-        )
-    return Decision(f"{spelled} >= {text}", f"{spelled} < {text}", None, (), why, spelled, score, 1 if score else 0)
+        return Decision(f"{spelled} <= {text}", f"{spelled} > {text}", None, (), why, spelled, score)
+    return Decision(f"{spelled} >= {text}", f"{spelled} < {text}", None, (), why, spelled, score)
 
 
 def _limit(numbers: NDArray[np.float64]) -> tuple[float, str]:

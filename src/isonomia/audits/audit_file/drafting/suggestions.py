@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, product
+from itertools import product
 from math import floor
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ import numpy as np
 from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
 from isonomia.audits.audit_file.drafting.roles import RULES, THRESHOLDS, Attribute, DraftGroup
 from isonomia.models.protocol import Answer
-from isonomia.populations.profile import HELPS, HURTS, LEARNING, PURPOSES, ColumnProfile, has_word, likely_use
+from isonomia.populations.profile import ColumnProfile, likely_use
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.parser import parse_condition
@@ -177,11 +177,10 @@ def suggestions(basis: Basis) -> Iterator[Suggestion]:
     subjects: Mapping[str, Sequence[Any]] = {
         "draft": (None,),
         "attribute": basis.attributes,
-        "column": tuple(basis.columns.values()),
     }
     for rule in RULES["rule"]:
         facts = (_FACTS[rule["facts"]](basis, subject) for subject in subjects[rule["each"]])
-        yield from islice((_suggestion(basis, rule, each) for each in facts if each is not None), rule.get("limit"))
+        yield from (_suggestion(basis, rule, each) for each in facts if each is not None)
 
 
 def preclusion(basis: Basis, free: int) -> Suggestion:
@@ -352,12 +351,6 @@ def _accuracy(basis: Basis, _: None) -> Facts | None:
     return {"share": share, "least": number_text(share)}
 
 
-def _mean_score(basis: Basis, attribute: Attribute) -> Facts | None:
-    if not basis.decision.score:
-        return None
-    return _compared(attribute, doubt="rates" if basis.decision.values else "")
-
-
 def _calibration(basis: Basis, attribute: Attribute) -> Facts | None:
     outcome, values = basis.outcome, basis.decision.values
     scored = values[1] if len(values) == 2 else None  # the score is that of the second of two classes
@@ -365,24 +358,6 @@ def _calibration(basis: Basis, attribute: Attribute) -> Facts | None:
         return None
     happened = f"{outcome.spelled} == {value_text(scored)}"
     return _compared(attribute, groups=(attribute.reference, *attribute.groups), happened=happened)
-
-
-def _mean_answer(basis: Basis, attribute: Attribute) -> Facts | None:
-    answers = basis.answers
-    if basis.decision.values or answers is None or answers.predictions is None:
-        return None
-    numbers = answers.predictions.astype(float)
-    low, high = float(f"{numbers.min():.2g}"), float(f"{numbers.max():.2g}")
-    if not low < high:
-        return None
-    return _compared(
-        attribute,
-        groups=attribute.groups[:1],
-        comparison=_against(attribute),
-        mean=f"E[prediction from {number_text(low)} to {number_text(high)}",
-        apart=number_text(float(f"{(high - low) / 10:.2g}")),
-        doubt="range",
-    )
 
 
 def _equal_errors(basis: Basis, attribute: Attribute) -> Facts | None:
@@ -416,46 +391,6 @@ def _invariance(basis: Basis, attribute: Attribute, *, at_random: bool = False) 
     return {"attribute": attribute, "options": options, "reads": reads, "rows": basis.table.rows, "doubt": doubt}
 
 
-def _monotone(basis: Basis, column: ColumnProfile) -> Facts | None:
-    """A claim that more of something helps, or hurts: people must decide that; the draft only writes it down."""
-    helps, hurts = has_word(column.name, HELPS), has_word(column.name, HURTS)
-    if has_word(column.name, LEARNING) and has_word(column.name, PURPOSES):
-        return None  # the purpose of a loan, not education
-    better, ask = _comparison(basis)
-    if not column.numeric or helps == hurts or not basis.reads(column.name) or not better or column.low == column.high:
-        return None
-    width = column.high - column.low
-    up: Any = [1, max(1, min(5, int(width / 4)))] if column.kind == "whole" else float(f"{width / 10:.2g}")
-    options = {
-        "feature": column.name,
-        "up": up,
-        "at_most": column.high,
-        "output": "not lower" if helps == (better > 0) else "not higher",
-        **({"noise": THRESHOLDS["flips"]} if basis.random else {}),
-        **ask,
-    }
-    return {
-        "column": column,
-        "effect": "never hurts" if helps else "never helps",
-        "options": options,
-        "doubt": "name",
-    }
-
-
-def _comparison(basis: Basis) -> tuple[int, dict[str, str]]:
-    """How answers compare: 1 where greater is better, -1 where smaller is, 0 where neither; and which output to use."""
-    decision, by_score = basis.decision, {"ask": "score"}
-    if basis.answers is None or (decision.score and decision.rising):
-        return decision.rising, by_score
-    if basis.answers.predictions is None:
-        return 1, by_score
-    if not decision.values:
-        return 1, {}
-    if len(decision.values) == 2 and not isinstance(decision.value, str):
-        return 1 if decision.value == max(decision.values) else -1, {}
-    return 0, {}
-
-
 def _principal(basis: Basis, _: None) -> Facts | None:
     outcome, decision = basis.outcome, basis.decision
     binary = [attribute for attribute in basis.attributes if attribute.values == 2]
@@ -473,12 +408,9 @@ _FACTS: Mapping[str, Callable[[Basis, Any], Facts | None]] = {
     "intersection": _intersection,
     "equal opportunity": _equal_opportunity,
     "accuracy": _accuracy,
-    "mean score": _mean_score,
     "calibration": _calibration,
-    "mean answer": _mean_answer,
     "equal errors": _equal_errors,
     "invariance": _invariance,
     "flips": partial(_invariance, at_random=True),
-    "monotone": _monotone,
     "principal fairness": _principal,
 }
