@@ -29,23 +29,29 @@ SECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class TableSection:
-    """Measures that are shown together, for every group."""
+    """Measures that are shown together, for every group; with ``people``, also how many people each group has."""
 
     title: str
     measures: tuple[str, ...]
     rows: tuple[GroupRow, ...]
+    people: bool = False
 
     @property
-    def explained(self) -> tuple[tuple[str, str], ...]:
-        """What each measure is."""
-        return tuple((words_of(name), MEASURES[name]) for name in self.measures)
+    def headings(self) -> tuple[str, ...]:
+        """The headings of the columns."""
+        return ("group", *(("n", "share") if self.people else ()), *map(words_of, self.measures))
+
+    def cells(self, row: GroupRow) -> tuple[str, ...]:
+        """A row of the table: the group, its size and share, and each measure with its interval."""
+        size = (f"{row.n:,}", f"{row.share:.1%}") if self.people else ()
+        return (name_of(row, self.measures), *size, *(cell(row.estimates.get(name)) for name in self.measures))
 
 
 def sections_of(table: GroupTable) -> tuple[TableSection, ...]:
     """The table in parts that fit a terminal; the first has the numbers of people."""
-    measured = table.measures
-    chosen = [(title, tuple(name for name in names if name in measured)) for title, names in SECTIONS.items()]
-    return tuple(TableSection(title, names, table.rows) for title, names in chosen if names)
+    chosen = {title: tuple(name for name in names if name in table.measures) for title, names in SECTIONS.items()}
+    measured = [(title, names) for title, names in chosen.items() if names]
+    return tuple(TableSection(*item, table.rows, people=item == measured[0]) for item in measured)
 
 
 def words_of(measure_name: str) -> str:
@@ -60,8 +66,8 @@ def cell(estimate: Estimate | None) -> str:
 
 def name_of(row: GroupRow, measures: Sequence[str]) -> str:
     """The group with its flags, as far as they matter for some measures."""
-    told = {"reference": set(row.reference_for) & set(measures), "small": row.small}
-    flags = [flag for flag, is_so in told.items() if is_so]
+    flags = ["reference"] if set(row.reference_for) & set(measures) else []
+    flags += ["small"] if row.small else []
     return f"{row.name} ({', '.join(flags)})" if flags else row.name
 
 
@@ -74,7 +80,7 @@ def interval_words(table: GroupTable) -> str:
     when = f"for look {table.looks}" if " of " in str(table.looks) else when
     return (
         f"Each interval by itself misses the truth with a probability of at most {chance(table.delta)}, {when}; "
-        "they do not all hold at once."
+        "not adjusted for multiple comparisons."
     )
 
 
@@ -96,7 +102,7 @@ def facts(table: GroupTable) -> Iterator[tuple[str, str]]:
             yield name, column if value is None else f"{column}, {kind}: {value_text(value, 80)}"
     if table.score is not None:
         yield "score", table.score if table.median is None else f"{table.score}, median {number(table.median)}"
-    references = [told for by in table.by if (told := _compared_with(table, by))]
+    references = [text for by in table.by if (text := _compared_with(table, by))]
     if references:
         yield "compared with", "; ".join(references)
 
@@ -115,13 +121,14 @@ def show_table(table: GroupTable, console: Any) -> None:
     """Print the table: the parts one below the other, then what a reader should know."""
     from rich.text import Text
 
-    for position, section in enumerate(sections_of(table)):
+    for section in sections_of(table):
         console.print(Text(section.title, style="bold"))
-        for place, measures in enumerate(_side_by_side(section, console.width, people=position == 0)):
-            if place:
+        for index, measures in enumerate(_side_by_side(section, console.width)):
+            if index:
                 console.print()
-            part = replace(section, measures=measures)
-            console.print(_grid(part, console.width, people=position == place == 0))
+            console.print(
+                _grid(replace(section, measures=measures, people=section.people and not index), console.width)
+            )
         console.print()
     for line in _notes(table):
         console.print(Text(line))
@@ -146,20 +153,20 @@ def _notes(table: GroupTable) -> Iterator[str]:
 def _counted(table: GroupTable) -> Iterator[str]:
     """Which decision counts as favourable, and which outcome as positive."""
     pairs = (("favourable", table.decision, table.favourable), ("positive", table.outcome, table.positive))
-    told = [f"as {word}: {column} = {brief(value)}" for word, column, value in pairs if value is not None]
-    if told:
-        yield f"Counted {', '.join(told)}."
+    counted = [f"as {word}: {column} = {brief(value)}" for word, column, value in pairs if value is not None]
+    if counted:
+        yield f"Counted {', '.join(counted)}."
 
 
 NAMES = 12
 """The least width for the names of groups, in columns of the terminal."""
 
 
-def _side_by_side(section: TableSection, width: int, *, people: bool) -> Iterator[tuple[str, ...]]:
+def _side_by_side(section: TableSection, width: int) -> Iterator[tuple[str, ...]]:
     """The measures, split into as many tables as needed so that no word and no number is broken."""
     words = [word for row in section.rows for word in name_of(row, section.measures).split()]
     room = width - 1 - min(max(len(INDENT) + max(map(len, words)), NAMES), width // 2)
-    left, chosen = room - (_people_width(section) if people else 0), list[str]()
+    left, chosen = room - _people_width(section), list[str]()
     for name in section.measures:
         needed = _width(section, name) + 1
         if chosen and needed > left:
@@ -173,15 +180,15 @@ def _side_by_side(section: TableSection, width: int, *, people: bool) -> Iterato
 INDENT = "  "
 
 
-def _grid(section: TableSection, width: int, *, people: bool) -> Any:
+def _grid(section: TableSection, width: int) -> Any:
     from rich.table import Table as Grid
     from rich.text import Text
 
     grid = Grid(box=None, padding=(0, 1, 0, 0), show_edge=False)
-    others = (_people_width(section) if people else 0) + sum(_width(section, name) + 1 for name in section.measures)
+    others = _people_width(section) + sum(_width(section, name) + 1 for name in section.measures)
     names = max(width - others - 1, NAMES)
     grid.add_column("group", overflow="fold", min_width=8)
-    for heading in ("n", "share") if people else ():
+    for heading in ("n", "share") if section.people else ():
         grid.add_column(heading, justify="right", no_wrap=True)
     for name in section.measures:
         heading = "\n".join(wrap(words_of(name), _width(section, name)))
@@ -191,10 +198,8 @@ def _grid(section: TableSection, width: int, *, people: bool) -> Any:
         if row.by != previous:
             previous = row.by
             grid.add_row(Text(f"by {', '.join(row.by)}", style="dim"))
-        counts = [f"{row.n:,}", f"{row.share:.1%}"] if people else []
-        cells = [cell(row.estimates.get(name)) for name in section.measures]
-        told = _hanging(visible(name_of(row, section.measures)), names, INDENT if row.by else "")
-        grid.add_row(*(Text(part) for part in (told, *counts, *cells)))
+        name, *cells = section.cells(row)
+        grid.add_row(*map(Text, (_hanging(visible(name), names, INDENT if row.by else ""), *cells)))
     return grid
 
 
@@ -206,6 +211,8 @@ def _hanging(name: str, width: int, indent: str) -> str:
 
 def _people_width(section: TableSection) -> int:
     """The width of the columns with the number of people and their share."""
+    if not section.people:
+        return 0
     return max(len(f"{row.n:,}") for row in section.rows) + len(" 100.0% ")
 
 
@@ -226,19 +233,12 @@ def as_text(table: GroupTable) -> str:
 def as_notebook(table: GroupTable) -> str:
     """The table for a notebook."""
     parts = []
-    for position, section in enumerate(sections_of(table)):
-        headings = ["group", *(("n", "share") if position == 0 else ()), *map(words_of, section.measures)]
-        head = "".join(f"<th style='text-align:left'>{escape(heading)}</th>" for heading in headings)
+    for section in sections_of(table):
+        head = "".join(f"<th style='text-align:left'>{escape(heading)}</th>" for heading in section.headings)
         body = ""
         for row in section.rows:
-            counts = [f"{row.n:,}", f"{row.share:.1%}"] if position == 0 else []
-            cells = [
-                name_of(row, section.measures),
-                *counts,
-                *(cell(row.estimates.get(name)) for name in section.measures),
-            ]
             by = f"<span style='opacity:.7'>{escape(visible(', '.join(row.by)))}</span> " if row.by else ""
-            first, *others = (escape(visible(text)) for text in cells)
+            first, *others = (escape(visible(text)) for text in section.cells(row))
             rest = "".join(f"<td style='text-align:left'>{text}</td>" for text in others)
             body += f"<tr><th style='text-align:left'>{by}{first}</th>{rest}</tr>"
         parts.append(
@@ -255,15 +255,13 @@ def as_markdown(table: GroupTable) -> str:
     """The table in Markdown: one table for each part."""
     lines = ["## Measured by group", ""]
     lines += [f"- {name}: {escaped(value)}" for name, value in facts(table)]
-    for position, section in enumerate(sections_of(table)):
-        headings = ["by", "group", *(("n", "share") if position == 0 else ()), *map(words_of, section.measures)]
+    for section in sections_of(table):
+        headings = ("by", *section.headings)
         lines += ["", f"### {section.title}", "", f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
         for row in section.rows:
-            counts = [f"{row.n:,}", f"{row.share:.1%}"] if position == 0 else []
-            cells = [escaped(", ".join(row.by)), escaped(name_of(row, section.measures)), *counts]
-            cells += [cell(row.estimates.get(name)) for name in section.measures]
-            lines.append(f"| {' | '.join(cells)} |")
-        lines += ["", *(f"- {name}: {told}" for name, told in section.explained)]
+            group, *cells = section.cells(row)
+            lines.append(f"| {' | '.join([escaped(', '.join(row.by)), escaped(group), *cells])} |")
+        lines += ["", *(f"- {words_of(name)}: {MEASURES[name]}" for name in section.measures)]
     return "\n".join([*lines, "", *(escaped(capitalised(line)) + "\n" for line in _notes(table))])
 
 

@@ -71,7 +71,7 @@ def _line(progress: Progress, width: int) -> Table:
     grid = Table.grid(padding=(0, 2 if wide else 1))
     pace = progress.samples / progress.seconds if progress.seconds > 0 else 0.0
     left = min(progress.samples_left, progress.most - progress.samples)
-    remaining = f"about {left:,.0f} more" if isfinite(left) else "no end in sight yet"
+    remaining = f"about {left:,.0f} more" if isfinite(left) else "remaining time unknown"
     if isfinite(left) and pace:
         seconds = f"{left / pace:,.0f} s"
         remaining = f"{remaining} ({seconds})" if wide else f"about {seconds} more"
@@ -318,7 +318,7 @@ class LiveTable:
         line = f"{len(self._ended):,} of {len(self.statuses):,} after {_time(time.monotonic() - self._began)}"
         line += f": {counts}" if counts else ""
         if any(each.closing_in and each.state == "running" for each in self.statuses):
-            line += "; beside a bar: not decided yet"
+            line += "; running properties are not decided yet"
         if self._stopping:
             line = f"{_STOPPING}. {line}"
         return Text(line, style="bold", no_wrap=True, overflow="ellipsis")

@@ -84,46 +84,21 @@ def is_fancy(console: Console) -> bool:
 MAX_SHOWN = 16
 """How many subgroups are shown, those that violate first; the stored verdict has all."""
 
-WIDTH = 21
 
-
-@dataclass(frozen=True, slots=True)
-class StripMarks:
-    """The characters that a strip is drawn with: the line, the interval, the sample's own bounds, the limits."""
-
-    axis: str
-    interval: str
-    sample: str
-    limit: str
-
-
-STRIP_UNICODE = StripMarks("┄", "─", "━", "┃")
-STRIP_ASCII = StripMarks(".", "-", "=", "|")
-
-
-def subgroup_strips(block: Subgroups, fancy: bool) -> RenderableType:
-    """Every subgroup with its people, its evidence and the interval of each effect.
-
-    The strips share one scale, from minus to plus the largest end, so that subgroups can be compared by eye.
-    """
-    shown, marks = block.items[:MAX_SHOWN], STRIP_UNICODE if fancy else STRIP_ASCII
-    reach = max((abs(end) for item in shown for effect in item.effects for end in effect.interval or ()), default=1)
-    parts: list[RenderableType] = [_key(block, marks), Text()]
+def _subgroups(block: Subgroups, fancy: bool) -> RenderableType:
+    """Every subgroup with its people, its evidence and the interval of each effect."""
+    shown = block.items[:MAX_SHOWN]
+    limit = f"within {block.margin:g} of 0" if block.margin else "0"
+    words = (
+        "the table allows" if block.exact else "the data do not refute, and those that the sample's own shares allow"
+    )
+    parts: list[RenderableType] = [Text(f"Effects must be {limit}; intervals: the values that {words}.", style="dim")]
     for item in shown:
-        parts += [_heading(item, fancy), _effects(item, block, reach or 1.0, marks)]
+        parts += [_heading(item, fancy), _effects(item, block)]
     more = len(block.items) - len(shown)
     if more > 0:
         parts.append(Text(f"... and {more} more subgroups, which the stored verdict has", style="dim"))
     return Group(*parts)
-
-
-def _key(block: Subgroups, marks: StripMarks) -> Text:
-    """How to read the strips."""
-    limit = f"{marks.limit} the margin" if block.margin else f"{marks.limit} zero"
-    if block.exact:
-        return Text(f"{marks.sample * 3} the values that the table allows   {limit}", style="dim")
-    words = f"{marks.interval * 3} not refuted   {marks.sample * 3} what the sample's own shares allow   {limit}"
-    return Text(words, style="dim")
 
 
 def _heading(item: SubgroupBounds, fancy: bool) -> Text:
@@ -138,36 +113,15 @@ def _heading(item: SubgroupBounds, fancy: bool) -> Text:
     return line
 
 
-def _effects(item: SubgroupBounds, block: Subgroups, reach: float, marks: StripMarks) -> RenderableType:
+def _effects(item: SubgroupBounds, block: Subgroups) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(4):
+    for _ in range(3):
         grid.add_column(no_wrap=True)
-    limits = (-block.margin, block.margin) if block.margin else (0.0,)
     for effect in item.effects:
-        if effect.interval is None:
-            grid.add_row(Text(effect.name), Text("the assumptions are refuted", style="dim"))
-            continue
-        drawn = strip(effect.interval, effect.interval if block.exact else effect.sample, limits, reach, marks)
+        known = "the assumptions are refuted" if effect.interval is None else bounds(effect.interval)
         sample = "" if block.exact or effect.sample is None else f"sample {bounds(effect.sample)}"
-        grid.add_row(Text(effect.name), drawn, Text(bounds(effect.interval)), Text(sample, style="dim"))
+        grid.add_row(Text(effect.name), Text(known), Text(sample, style="dim"))
     return Padding(grid, (0, 0, 0, 4))
-
-
-def strip(
-    interval: Sequence[float], sample: Sequence[float] | None, limits: Sequence[float], reach: float, marks: StripMarks
-) -> str:
-    """Draw an interval, the sample's bounds inside it and the limits on a line from ``-reach`` to ``reach``."""
-
-    def column(value: float) -> int:
-        return round((min(max(value, -reach), reach) + reach) / (2 * reach) * (WIDTH - 1))
-
-    line = [marks.axis] * WIDTH
-    for ends, mark in ((interval, marks.interval), (sample, marks.sample)):
-        for index in range(column(ends[0]), column(ends[1]) + 1) if ends is not None else ():
-            line[index] = mark
-    for limit in limits:
-        line[column(limit)] = marks.limit
-    return "".join(line)
 
 
 def bounds(ends: Sequence[float] | None) -> str:
@@ -176,13 +130,6 @@ def bounds(ends: Sequence[float] | None) -> str:
         return "-"
     low, high = (round(end, 3) + 0.0 for end in ends)  # no negative zero
     return f"[{low:.3f}, {high:.3f}]"
-
-
-MARKS = {"holds": "█", "violated": "▒", "undecided": "░"}
-PLAIN = {"holds": "=", "violated": "#", "undecided": "?"}
-
-BAR, NARROW, COMFORTABLE = 20, 6, 18
-"""The widest bar of the kinds, the columns below which there is none, and the width that labels get first."""
 
 
 def points_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None) -> dict[str, list[Any]]:
@@ -235,57 +182,26 @@ def people_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None)
     return {**_ids_of(people.get("row", ()), ids), **{name: list(values) for name, values in people.items()}}
 
 
-def people_bars(block: PeopleCounts, fancy: bool, width: int) -> RenderableType:
-    """How many people the claim is true of, by group, in a table of at most ``width`` columns."""
-    lines = [(block.whom, block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
-    headings = {"people": "people", **{kind.key: kind.words for kind in block.kinds}, "exact": "exact"}
-    labels = [label for label, _ in lines]
-    if width - _taken(headings, lines) < _longest(labels):
-        del headings["exact"]  # a narrow terminal has room for the answer, not for how it was found
-    bar = _room(width - _taken(headings, lines), labels)
+NARROW = 80
+"""The columns below which the table of people does not say how many were checked exactly."""
+
+
+def _people(block: PeopleCounts, width: int) -> Table:
+    """How many people the claim is true of, by group."""
+    colours = {kind.key: COLOURS[kind.answer] for kind in block.kinds}
+    headings = {"people": "people", **{kind.key: kind.words for kind in block.kinds}}
+    headings |= {"exact": "exact"} if width >= NARROW else {}
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("who", overflow="fold")
-    for heading in (*headings.values(), *[""] * bool(bar)):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for label, counts in lines:
-        row = [f"{counts[key]:,}" for key in headings]
-        table.add_row(Text(label), *row, *([_bar(counts, block, fancy, bar)] if bar else []))
+    for heading in headings.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for label, counts in [(block.whom, block.counts), *((_group_name(who), counts) for who, counts in block.groups)]:
+        table.add_row(Text(label), *(Text(f"{counts[key]:,}", style=colours.get(key, "")) for key in headings))
     return table
 
 
 def _group_name(group: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {brief(value)}" for name, value in group.items())
-
-
-def _taken(headings: Mapping[str, str], lines: Sequence[tuple[str, Mapping[str, int]]]) -> int:
-    """The width of the columns of numbers, with the space between all columns."""
-    return 2 + sum(
-        2 + max(len(heading), *(len(f"{counts[key]:,}") for _, counts in lines)) for key, heading in headings.items()
-    )
-
-
-def _longest(labels: Sequence[str]) -> int:
-    return max(len(word) for label in labels for word in label.split() or [""])
-
-
-def _room(left: int, labels: Sequence[str]) -> int:
-    """The width of a bar that breaks no word of a label; 0 where the bar would be too narrow to read."""
-    longest = _longest(labels)
-    label = min(max(3, *map(len, labels)), max(longest, COMFORTABLE, left - 2 - BAR))
-    room = left - 2 - label
-    return min(BAR, room) if room >= NARROW else 0
-
-
-def _bar(counts: Mapping[str, int], block: PeopleCounts, fancy: bool, width: int) -> Text:
-    """The kinds of people side by side, each in proportion to its count."""
-    marks = MARKS if fancy else PLAIN
-    line, drawn, total = Text(), 0, 0
-    for kind in block.kinds:
-        total += counts[kind.key]
-        end = round(width * total / max(counts["people"], 1))
-        line.append(marks[kind.answer] * (end - drawn), style=COLOURS[kind.answer])
-        drawn = end
-    return line
 
 
 MAX_LINES, MAX_GRIDS = 5, 3
@@ -346,7 +262,7 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     fancy = is_fancy(console)
     parts = _claim(verdict, explanation, why)
     parts += [Text(), Text(f"{capitalised(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
-    parts += [_drawn(block, verdict, fancy, console.width - 4) for block in view_of(verdict).blocks(verdict)]
+    parts += [_drawn(block, verdict, fancy, console.width) for block in view_of(verdict).blocks(verdict)]
     parts += [Text(level(verdict), style="dim")] if level(verdict) else []
     parts += _counterexamples(verdict)
     parts.append(_notes(verdict))
@@ -377,9 +293,9 @@ def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> Renderabl
         case TableBlock():
             return _table(block)
         case Subgroups():
-            return subgroup_strips(block, fancy)
+            return _subgroups(block, fancy)
         case PeopleCounts():
-            return people_bars(block, fancy, width)
+            return _people(block, width)
 
 
 def _gauges(items: Sequence[Expression], verdict: Verdict, fancy: bool) -> Group:

@@ -193,9 +193,10 @@ def test_words_and_colours_follow_what_is_claimed(relation: str, headings: list[
     show(_gaming(relation), console)
     printed = _output(console)
     assert printed.index(headings[0]) < printed.index(headings[1])
-    drawn = {code: printed.split(f"\x1b[{code}m", 2)[1].split("\x1b")[0] for code in ("32",)}
-    bar = 20
-    assert drawn["32"] == "█" * round(bar * green / (green + red))
+    for code, count, other in (("32", green, red), ("31", red, green)):
+        texts = {part.split("\x1b")[0].strip() for part in printed.split(f"\x1b[{code}m")[1:]}
+        assert str(count) in texts
+        assert str(other) not in texts
 
 
 def test_a_program_is_told_in_words_first_and_shown_below_them() -> None:

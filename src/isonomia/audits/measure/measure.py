@@ -370,7 +370,7 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
         small = [row.name for row in rows if row.small and row.by == by]
         if small:
             named = "; ".join(small[:8]) + (f" and {len(small) - 8} more" if len(small) > 8 else "")
-            yield f"small groups by {' and '.join(by)}, never taken as the highest: {named}"
+            yield f"groups by {' and '.join(by)} that are too small to be the reference: {named}"
     open_means = [name for name, means in work.groups[0].means.items() if means.ends is None and not limits.exact]
     if open_means:
         yield (
@@ -445,7 +445,7 @@ def measure(
     unknown
         Texts that mean that the group is not known, such as ``["?", "Unknown"]``; missing values always do.
     small
-        Groups with a smaller share of all are flagged, and are never taken as the highest.
+        Groups with a smaller share of all are flagged, and are never the reference group by default.
     delta
         Each interval misses the truth with at most this probability.
     looks

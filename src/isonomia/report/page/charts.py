@@ -41,7 +41,9 @@ Kind = OneOf[
 
 SETTLED = {True: "holds", False: "violated", None: "undecided"}
 
-TOGETHER = "The answer is about all comparisons together; one whose interval covers its threshold is open by itself."
+TOGETHER = (
+    "The answer is about all comparisons together; one whose interval covers its threshold is undecided on its own."
+)
 """Why a claim can be decided though some of its comparisons are not."""
 
 
@@ -136,8 +138,8 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
         ("quantity", "claim", "estimate", "interval"),
         tuple((short(item.text, 300), must_be(item), number(item.estimate), interval(item)) for item in items),
         {"least": ends[0], "most": ends[1]},
-        "The bar is what the data do not refute, the dot the estimate, the upright line the threshold; where the claim "
-        f"is true is shaded.{'' if ends[0] <= 0.0 else ' The axis does not begin at 0.'}{more}",
+        "Bar: interval. Dot: estimate. Line: threshold. Shaded: meets the claim."
+        f"{'' if ends[0] <= 0.0 else ' The axis does not begin at 0.'}{more}",
     )
 
 
@@ -445,7 +447,7 @@ def _kinds(block: PeopleCounts, limits: PageLimits) -> Drawing:
     rows = [row for place, (label, counts) in enumerate(shown) for row in _kind_rows(place, label, counts, words)]
     return Drawing(
         "kinds",
-        "Of whom the claim is true",
+        "Who meets the claim",
         "; ".join(f"{short(label, 80)}: {_counts_in_words(counts, words)}" for label, counts in shown[:6]),
         tuple(rows),
         ("who", "people", *words.values(), "exact"),
@@ -486,7 +488,7 @@ def _shares(block: PeopleCounts) -> list[Drawing]:
     unknown = len(block.shares) - len(known)
     drawing = Drawing(
         "shares",
-        "How much of what people can do reaches the target",
+        "Share of options that reach the target",
         "; ".join(f"{row['count']:,} {row['kind']} with {row['told']}" for row in rows[:12]),
         tuple(rows),
         ("share", "these people", "how many"),

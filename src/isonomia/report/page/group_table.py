@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.records.display.view import stretch
 from isonomia.records.group_table import FRACTIONS, MEASURES, Estimate, GroupRow, GroupTable
-from isonomia.report.group_table import SECTIONS, cell, facts, interval_words, name_of, words_of
+from isonomia.report.group_table import cell, facts, interval_words, name_of, sections_of, words_of
 from isonomia.report.page.charts import Drawing, short
 from isonomia.report.page.page import environment
 from isonomia.report.page.script import bundle, own_script, policy, style
@@ -71,7 +71,7 @@ def sentences(table: GroupTable) -> Iterator[str]:
         reference = next((row.name for row in table[by] if name in row.reference_for), "the highest")
         if known:
             _, lowest = min(known, key=lambda pair: float(pair[0] or 0.0))
-            whom = f"of {short(lowest.name, 80)} beside {short(reference, 80)}"
+            whom = f"of {short(lowest.name, 80)} relative to {short(reference, 80)}"
             yield f"By {' and '.join(by)}, the lowest {words_of(name)} is {cell(lowest[name])}, {whom}."
 
 
@@ -115,8 +115,7 @@ class GroupingSection:
 
 def _section(table: GroupTable, by: tuple[str, ...], number: int) -> GroupingSection:
     rows = (*table[by], table.everybody)
-    chosen = [(title, [name for name in names if name in table.measures]) for title, names in SECTIONS.items()]
-    tables = [_table(title, names, rows) for title, names in chosen if names]
+    tables = [_table(section.title, section.measures, rows) for section in sections_of(table)]
     return GroupingSection(
         f"by-{number}",
         "Intersection" if len(by) > 1 else "Attribute",
@@ -228,8 +227,8 @@ def _ends(estimates: Sequence[Estimate], ratio: bool) -> tuple[float, float]:
     if ratio:
         largest = max(one.value or 0.0 for one in estimates)
         return 0.0, max(1.05, min(max(finite), 1.5 * largest) * 1.02)
-    least, most = stretch([0.0, *finite], 0.04)
-    return (0.0 if min(finite) >= 0.0 else least), most
+    least, largest = stretch([0.0, *finite], 0.04)
+    return (0.0 if min(finite) >= 0.0 else least), largest
 
 
 def _bar(place: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float], name: str) -> dict[str, Any]:

@@ -200,17 +200,13 @@ def _next_steps(sections: Sequence[Section], audit: Audit) -> list[NextStep]:
     violated = [section for section in sections if section.answer == "violated"]
     for section in violated[:_ALOUD]:
         shown = "the cases that violate it are below" if section.cases else "the rates behind it are below"
-        steps.append(
-            NextStep(
-                f"Find out why it is violated ({shown}), before anybody relies on it:", section.anchor, section.name
-            )
-        )
+        steps.append(NextStep(f"Investigate before release ({shown}):", section.anchor, section.name))
     open_ones = [section for section in sections if section.answer == "undecided"]
     if open_ones:
         first = open_ones[0]
         steps.append(
             NextStep(
-                "Treat what is undecided as not shown, and get more data or a larger budget for it:",
+                "Undecided is not a pass. Get more data or a larger budget:",
                 first.anchor,
                 first.name,
             )
@@ -403,11 +399,11 @@ def section_of(number_of_it: int, entry: Entry, limits: PageLimits) -> Section:
 def certainty(verdict: Verdict) -> str:
     """How sure the answer is."""
     if verdict.answer == "undecided":
-        return f"It ended because of this: {verdict.stopped}. See below for what is known so far."
+        return f"Stopped: {verdict.stopped}. The findings so far are below."
     if verdict.proved:
         return "It was proved, so the answer does not depend on chance."
     if verdict.exact:
-        return "Everything was looked at, so the answer does not depend on chance."
+        return "All cases were checked, so the answer does not depend on chance."
     if verdict.risk == 0:
         return "A counterexample is proof by itself, so the answer does not depend on chance."
     when = "no matter how often you look" if verdict.looks == "any" else looks(verdict)
