@@ -171,7 +171,6 @@ def test_a_regression_is_asked_who_is_above_the_middle(isonomia: Command, tmp_pa
     done = isonomia("init", "model.skops", write(people(), "people.parquet"), "--census")
     assert done.returncode == 0, done.stderr
     assert any("prediction >= " in entry.get("check", "") for entry in asked(tmp_path).values())
-    assert "E[prediction from" in (tmp_path / "audit.toml").read_text("utf-8")
     assert ran(isonomia)
 
 
