@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     )
     from isonomia.interventions import Interventions
     from isonomia.models import load_model
+    from isonomia.models.cache import Cached
     from isonomia.models.executable import ExecutableModel
     from isonomia.models.http import HttpModel
     from isonomia.models.services import read_service
-    from isonomia.models.wrappers import Cached
     from isonomia.populations import Census, Generator, Ranges, Sample, Weighted
     from isonomia.populations.causal import Causal
     from isonomia.populations.domains import Games, Images, LunarLander, Sounds, Texts
@@ -181,7 +181,7 @@ _ERRORS = (
 )
 _LATER = {
     "Budget": "isonomia.engine.budget",
-    "Cached": "isonomia.models.wrappers",
+    "Cached": "isonomia.models.cache",
     "Causal": "isonomia.populations.causal",
     "ExecutableModel": "isonomia.models.executable",
     "HttpModel": "isonomia.models.http",

@@ -14,7 +14,8 @@ from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.observer import Silent
 from isonomia.models.adapt import adapt
-from isonomia.models.steady import Steady
+from isonomia.models.session import ModelSession
+from isonomia.models.steady import Steadiness
 from isonomia.records import Verdict
 from isonomia.records.store import ANSWER_PREFIX
 from isonomia.spec.responsiveness import Responsiveness
@@ -64,7 +65,7 @@ class Repeatable:
 
         asked: Any = None if self.model is None else model
         if self._always:
-            asked = Steady(adapt(model), _due=2**62, _first=None)
+            asked = ModelSession(adapt(model), steady=Steadiness(_due=2**62, _first=None))
         return new_check(self.prop, asked, self.population, **self._options)
 
     def replayed(self, entries: Mapping[str, Any], prop: Any = None) -> Verdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from functools import partial
+from threading import BoundedSemaphore
 
 import numpy as np
 import pandas as pd
@@ -32,11 +33,10 @@ from test_model_contract import (  # noqa: F401  (the suite itself)
 import isonomia as iso
 from isonomia.errors import ModelError
 from isonomia.models import adapt
+from isonomia.models.cache import Cached
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.parallel import Guarded
-from isonomia.models.steady import Steady
-from isonomia.models.wrappers import Cached
+from isonomia.models.session import ModelSession, open_session
 
 WEIGHTS = {"age": float(LOGISTIC.coef_[0, 0]), "debt": float(LOGISTIC.coef_[0, 1])}
 OFFSET = float(LOGISTIC.intercept_[0])
@@ -139,8 +139,8 @@ MODELS = {
     "kept program with a table": (lambda _, f: program(f, "table", answers="csv", keep_alive=True), True),
     "cached estimator": (lambda _, f: Cached(LOGISTIC, f / "estimator.sqlite"), True),
     "cached http": (lambda s, f: Cached(http(s), f / "http.sqlite", key="1"), True),
-    "watched estimator": (lambda *_: Steady(adapt(LOGISTIC)), True),
-    "guarded estimator": (lambda *_: Guarded(adapt(LOGISTIC)), True),
+    "watched estimator": (lambda *_: open_session(adapt(LOGISTIC)), True),
+    "guarded estimator": (lambda *_: ModelSession(adapt(LOGISTIC), gate=BoundedSemaphore()), True),
 }
 
 

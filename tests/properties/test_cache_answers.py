@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isonomia.models import Answer, ask
-from isonomia.models.wrappers import Cached
+from isonomia.models.cache import Cached
 from isonomia.populations import Table
 
 VALUES = {
@@ -88,4 +88,4 @@ def test_a_cache_changes_no_answer(style, people, questions):
                 if expected is not None:
                     assert (came.dtype, came.shape) == (expected.dtype, expected.shape)
                     assert came.tolist() == expected.tolist()
-        cached.store.close()
+        cached.cache.store.close()

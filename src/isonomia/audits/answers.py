@@ -5,8 +5,8 @@
 :class:`SharedDraws`   people drawn once, in numbered blocks, and the model's answer about each of them, asked for once
 :class:`Asker`         the journal first; then the answers that an earlier pass over a census remembered
                        (:class:`RememberedAnswers`); then the model
-the model              as :mod:`isonomia.models.wrappers` has it: cached, watched for changed answers, behind a gate,
-                       spread over the workers of an executor
+the model              as :mod:`isonomia.models.session` has it: cached, watched for changed answers, behind a gate,
+                       run by the workers of an executor
 =====================  ================================================================================================
 
 Shared draws are one sequence of people, numbered from 0. Every check that draws from it sees the same people in the
@@ -33,10 +33,8 @@ from isonomia.engine.seeds import batch_rng, root
 from isonomia.models.checked import ask
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import charge
-from isonomia.models.parallel import Spread
 from isonomia.models.protocol import Answer, Model
-from isonomia.models.steady import Steady
-from isonomia.models.wrappers import watch_on
+from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
 from isonomia.spec.columns import host
@@ -79,7 +77,7 @@ class Asker:
         kept = self.journal.recall(f"answer {number}")
         if kept is not None:
             charge(table.rows)  # the run that is resumed sent them, and its budget goes on
-            answer, watch = unpacked(kept), watch_on(self.model)
+            answer, watch = unpacked(kept), None if self.session is None else self.session.steady
             if watch is not None and not isinstance(self.journal, ReadOnly):
                 watch.expect(table, answer, vectors=isinstance(self.model, VectorAnswers))
             return answer
@@ -99,20 +97,25 @@ class Asker:
         )
 
     @property
-    def workers(self) -> Spread | None:
-        """The workers that can be asked ahead; ``None`` where there are none, or behind a cache, which comes first."""
-        workers = self.model.model if isinstance(self.model, Steady) else self.model
-        return workers if isinstance(workers, Spread) else None
+    def session(self) -> ModelSession | None:
+        """The session of the check; ``None`` for a model that is asked without one."""
+        model = self.model.model if isinstance(self.model, VectorAnswers) else self.model
+        return model if isinstance(model, ModelSession) else None
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether workers can start on tables before their answers are needed."""
+        return isinstance(self.model, ModelSession) and self.model.direct_workers is not None
 
     def ahead(self, table: Table, want_score: bool, want_prediction: bool) -> None:
         """Let workers start on a table whose answers will be needed soon."""
-        if self.workers is not None:
-            self.workers.begin(table, want_score, want_prediction)
+        if isinstance(self.model, ModelSession):
+            self.model.begin(table, want_score, want_prediction)
 
     def forget(self, table: Table | None = None) -> None:
         """Drop what workers have begun ahead: one table, or everything."""
-        if self.workers is not None:
-            self.workers.drop(table)
+        if isinstance(self.model, ModelSession):
+            self.model.drop(table)
 
     def close(self) -> None:
         """Drop everything that workers have begun ahead."""

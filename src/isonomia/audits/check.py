@@ -16,7 +16,7 @@ from isonomia.audits.ksafety.imports import is_domain
 from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
-from isonomia.audits.verdicts import INTERRUPTED, new_verdict, watched, why_stopped
+from isonomia.audits.verdicts import INTERRUPTED, new_verdict, why_stopped
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import NothingMoreError, once, recall_if_any
 from isonomia.engine.loop import Schedule
@@ -27,7 +27,7 @@ from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
-from isonomia.models.wrappers import spread, watch_on, without_outcome
+from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population, refuse_clusters
 from isonomia.populations.recorded import RecordedPopulation
@@ -429,9 +429,12 @@ def new_check(
             "expected no workers and no executor for people on a device, which asks about all of a batch at once: "
             "leave them out, or leave out device"
         )
+    session: ModelSession | None = None
+    if model is not None:
+        session = open_session(adapt(model, features), withheld=held, pool=pool, at_random=at_random)
     new = Check(
         prop,
-        None if model is None else watched(spread(without_outcome(adapt(model, features), held), pool), at_random),
+        session,
         people,
         delta=checked_delta(delta),
         budget=Budget.of(budget),
@@ -489,7 +492,7 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
             verdict = new_verdict(check, None, method="exact", stopped=stopped, assumptions=())
     if check.model is None:
         return verdict
-    watch = watch_on(check.model)
+    watch = check.model.steady
     costs = {"rows": meter.rows, **({"again": watch.again} if watch is not None and watch.again else {})}
     try:
         costs = dict(costs if verdict.stopped == INTERRUPTED else once(journal, "queries", lambda: costs))

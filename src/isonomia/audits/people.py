@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import SpecError, UsageError, nearest
-from isonomia.models.protocol import Model
-from isonomia.models.wrappers import unwrap
+from isonomia.models.protocol import Model, reads_of
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.frames import distinct
@@ -181,14 +180,6 @@ def census_of(population: Population) -> Census | None:
     return people_of if isinstance(people_of, Census) else None
 
 
-def read_by(model: Model) -> tuple[str, ...] | None:
-    """The columns that a model reads; ``None`` where it does not say, and must be given all of them."""
-    inner = unwrap(model)
-    reads: Sequence[str] | None = getattr(inner, "reads", None)
-    columns = getattr(inner, "features", None) if reads is None else reads
-    return None if columns is None else tuple(columns)
-
-
 def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known: tuple[str, ...]) -> Wanted:
     """Leave out columns that neither the property names nor the model reads.
 
@@ -203,7 +194,7 @@ def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known:
     known
         The columns that exist. A model that reads others is given everything, and reports what is missing.
     """
-    own = None if model is None else read_by(model)
+    own = None if model is None else reads_of(model)
     if wanted.columns is not None or own is None or not set(own) <= set(known):
         return wanted
     return replace(wanted, columns=tuple(name for name in known if name in {*own, *named}))

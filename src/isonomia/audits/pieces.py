@@ -15,9 +15,8 @@ from isonomia.audits.answers import Asker, packed, unpacked
 from isonomia.engine.journal import Entry, Journal
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.meter import count, current_meter, metering
-from isonomia.models.protocol import Model
-from isonomia.models.steady import MAX_AGAIN, Handed, Steady, spread_evenly
-from isonomia.models.wrappers import watch, watch_on
+from isonomia.models.session import ModelSession
+from isonomia.models.steady import MAX_AGAIN, Handed, spread_evenly
 from isonomia.populations.finite import Census
 from isonomia.populations.streaming import LongTable
 
@@ -55,7 +54,7 @@ class _Told(Generic[Context, Counts]):
 
     count: Callable[[Context, Asker | None, Census, int, int], Counts]
     context: Context
-    model: Model | None
+    model: ModelSession | None
     watched: bool
     table: LongTable
 
@@ -70,10 +69,11 @@ def by_workers(
     table = population.rows if isinstance(population, Census) else None
     if pool is None or not isinstance(table, LongTable) or not table.in_files:
         return None
-    if asker is not None and (asker.workers is None or current_meter().limited):
+    session = None if asker is None else asker.session
+    if asker is not None and (session is None or session.direct_workers is None or current_meter().limited):
         return None
-    model = None if asker is None or asker.workers is None else asker.workers.model
-    watched = asker is not None and asker.model is not asker.workers
+    model = None if session is None else session.apart()
+    watched = session is not None and session.steady is not None
     told = _Told(counter.count, counter.context, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
     return _pieces(pool, Shared(told, name), table.pieces(LEAST), counter, journal, asker)
@@ -110,7 +110,7 @@ def _pieces(
     Where some pieces are in the journal, some of their rows are asked about again before new ones are begun.
     """
     told: _Told[Any, Counts] = shared.value
-    watched = None if asker is None or not told.watched else watch_on(asker.model)
+    watched = None if asker is None or not told.watched else asker.session
     keys = {piece: f"answer of rows {piece[0]} to {piece[1]}" for piece in edges}
     kept = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
     left = [piece for piece in edges if piece not in kept]
@@ -175,9 +175,8 @@ def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, tu
 
     It repeats questions by itself, too, so that a model which answers at random is found early.
     """
-    model = told.model
-    noting = Steady(watch(model), hands_over=MAX_AGAIN) if model is not None and told.watched else None
+    model = None if told.model is None else told.model.apart(MAX_AGAIN if told.watched else 0, repeats=True)
     with metering(None) as meter:
-        asker = None if model is None else Asker(noting or model)
+        asker = None if model is None else Asker(model)
         counts = told.count(told.context, asker, Census(told.table), *piece)
-    return counts, meter.sent, None if noting is None else noting.handed()
+    return counts, meter.sent, None if model is None or model.steady is None else model.steady.handed()

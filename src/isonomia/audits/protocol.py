@@ -20,7 +20,7 @@ from isonomia.engine.loop import Schedule
 from isonomia.engine.observer import Observer
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Pool
-from isonomia.models.protocol import Model
+from isonomia.models.session import ModelSession
 from isonomia.records.display.view import View
 from isonomia.records.verdict import Verdict
 
@@ -74,7 +74,7 @@ class Check(Generic[P]):
     """
 
     prop: P
-    model: Model | None = None
+    model: ModelSession | None = None
     population: Any = None
     delta: float = 0.05
     budget: Budget = field(default_factory=Budget)
@@ -97,7 +97,7 @@ class Check(Generic[P]):
         return replace(self, journal=journal)
 
     @property
-    def required_model(self) -> Model:
+    def required_model(self) -> ModelSession:
         """The model of a check that needs one.
 
         Raises

@@ -10,8 +10,8 @@ from typing import Literal as OneOf
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.engine.journal import Blank, Entry, Journal, Keeping, once
 from isonomia.errors import DataError, RecordError
-from isonomia.models.protocol import Model, RecordedModel
-from isonomia.models.wrappers import Cached, bypass_cache, given_in_words, unwatched, unwrap, watch, watch_on
+from isonomia.models.protocol import RecordedModel
+from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import BatchSizes, Population, clusters_of
@@ -38,15 +38,15 @@ CACHE = "cache"
 """The journal key of the remark of a cache of answers."""
 
 
-def introduce(population: Population | Any, model: Model | None, journal: Journal) -> None:
+def introduce(population: Population | Any, model: ModelSession | None, journal: Journal) -> None:
     """Keep how population and model describe themselves; where that was kept before, make sure that they are the same.
 
     A check does not go on with other people, or with another model, than it began with.
     """
     if isinstance(journal, Blank):  # a fingerprint reads all rows: not for a journal that keeps nothing
         return
-    if journal.recall("model") is not None:
-        bypass_cache(model)
+    if model is not None and model.cache is not None and journal.recall("model") is not None:
+        model.cache.resume()
     for what, entry in (("population", _population(population)), ("model", about_model(model, population))):
         before = once(journal, what, lambda entry=entry: entry)  # type: ignore[misc]
         if before.get("device") != entry.get("device"):
@@ -124,26 +124,24 @@ def _batches(population: Population) -> Entry:
     return {} if sizes is None else {"batches": asdict(sizes)}
 
 
-def about_model(model: Model | None, population: Any) -> Entry:
+def _given(model: ModelSession | None, population: Any) -> tuple[str, ...]:
+    """Which columns a model is given, in words, where there is something to say."""
+    given = "" if model is None else model.given_in_words(getattr(population, "names", ()))
+    return (given,) if given else ()
+
+
+def about_model(model: ModelSession | None, population: Any) -> Entry:
     """What a model says of itself; nothing where there is none."""
     if model is None:
         return {}
     given = _given(model, population)
     return {
-        **({"given": given} if given else {}),
+        **({"given": given[0]} if given else {}),
         "name": model.name,
         "score_range": None if model.score_range is None else list(model.score_range),
         "classes": list(model.classes),
         "fingerprint": model.fingerprint(),
     }
-
-
-def _given(model: Model | None, population: Any) -> str:
-    """Which columns a model is given, in words; empty where there is nothing to say."""
-    recorded = None if model is None else unwrap(model)
-    if isinstance(recorded, RecordedModel):
-        return recorded.given
-    return given_in_words(model, getattr(population, "names", ()))
 
 
 _RANDOM = (
@@ -174,16 +172,11 @@ _REASONS = {
 }
 
 
-def watched(model: Model, random_model: bool) -> Model:
-    """Watch a model for changing its answers, unless it may do so."""
-    return unwatched(model) if random_model else watch(model)
-
-
 def keeping_of(
     check: Check[Any], pack: Callable[[Reading], Entry], unpack: Callable[[Entry], Reading]
 ) -> Keeping[Reading]:
     """The check's journal for batches of rows; where it resumes, some are measured again, if the model is watched."""
-    watch = watch_on(check.model)
+    watch = None if check.model is None else check.model.steady
 
     def repeated(samples: int) -> None:
         assert watch is not None
@@ -261,7 +254,7 @@ def new_verdict(
         remarks=(
             *remarks,
             *(remark for remark in getattr(check.population, "remarks", ()) if finite_kind and remark not in remarks),
-            *filter(None, [_given(check.model, check.population)]),
+            *_given(check.model, check.population),
             *_cache_remarks(check, interrupted=stopped == INTERRUPTED),
         ),
         seed=check.seed,
@@ -295,12 +288,11 @@ def drawn_on(population: Population) -> dict[str, str]:
 
 def _cache_remarks(check: Check[Any], interrupted: bool) -> tuple[str, ...]:
     """What a cache saved. It is kept in the journal, unless the check goes on later."""
-    model = check.model
-    if isinstance(model, Cached) and not interrupted:
-        return (once(check.journal, CACHE, lambda: {"remark": model.remark})["remark"],)
-    if isinstance(model, Cached):
-        return (model.remark,)
-    recorded = None if model is None else unwrap(model)
-    if isinstance(recorded, RecordedModel) and recorded.remark is not None:
-        return (recorded.remark,)
-    return ()
+    if check.model is None:
+        return ()
+    recorded, cache = check.model.model, check.model.cache
+    if isinstance(recorded, RecordedModel):
+        return () if recorded.remark is None else (recorded.remark,)
+    if cache is None or not cache.mentioned:
+        return ()
+    return (cache.remark if interrupted else once(check.journal, CACHE, lambda: {"remark": cache.remark})["remark"],)

@@ -314,7 +314,7 @@ class ModelReading:
             return model
         if model is None:
             raise UsageError("expected --model with --cache, but got none: there are no answers to keep")
-        from isonomia.models.wrappers import Cached
+        from isonomia.models.cache import Cached
 
         try:
             return Cached(model, self.cache, self.cache_key)

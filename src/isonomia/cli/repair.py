@@ -146,7 +146,7 @@ def _trainable(model: str, trust_pickle: bool, trust: list[str] | None) -> Any:
     """The classifier to train again, or what gives a new one."""
     from isonomia.models import load_model
     from isonomia.models.loader import load_object
-    from isonomia.models.wrappers import unwrap
+    from isonomia.models.protocol import unwrap
 
     if not Path(model).exists() and ":" in model and "://" not in model:
         return load_object(model)

@@ -153,8 +153,8 @@ def run(
         options = _options_to_repeat(audit, permissions)
         started = begin_run(store, audit, planned, chosen, options, looks.tables, by_hand)
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
-    for cached in wrapping.caches:
-        console.print(cached.remark, markup=False, soft_wrap=True)
+    for cache_used in wrapping.caches:
+        console.print(cache_used.remark, markup=False, soft_wrap=True)
     _finish(console, store, started, outcomes, outputs, file, quiet)
 
 

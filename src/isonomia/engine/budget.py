@@ -12,8 +12,7 @@ import numpy as np
 
 from isonomia.errors import BudgetTooSmallError, UsageError
 from isonomia.models.meter import BudgetSpentError, Meter, metering
-from isonomia.models.protocol import Model
-from isonomia.models.wrappers import has_cache
+from isonomia.models.session import ModelSession
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -88,7 +87,7 @@ class Budget:
         return budget
 
     @contextmanager
-    def for_all(self, model: Model | None, rows: int, what: str) -> Iterator[Meter]:
+    def for_all(self, model: ModelSession | None, rows: int, what: str) -> Iterator[Meter]:
         """Meter something about ``rows`` rows that is worth nothing unless it is complete.
 
         Raises
@@ -97,7 +96,7 @@ class Budget:
             Before the first row is sent, if the budget is smaller. Where more than these rows is sent, or answers come
             from a cache, it is raised where the budget ends.
         """
-        sent = 0 if model is None or has_cache(model) else rows
+        sent = 0 if model is None or model.cache is not None else rows
         if rows > self.samples or sent > self.queries:
             raise BudgetTooSmallError(
                 f"{what} needs all {rows:,} rows, but the budget allows {self}. Allow more, or take a random part of "

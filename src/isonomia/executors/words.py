@@ -133,7 +133,7 @@ def _processes(count: int) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("forkserver")
         # Workers will mostly need what this process has imported: import it once for all of them.
         ours = sorted(name for name in sys.modules if name.partition(".")[0] == "isonomia")
-        context.set_forkserver_preload(["isonomia.executors.pool", "isonomia.models.parallel", *ours])
+        context.set_forkserver_preload(["isonomia.executors.pool", "isonomia.models.session", *ours])
         return ProcessPoolExecutor(count, context, begin_process)
     return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin_process)
 

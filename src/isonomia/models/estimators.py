@@ -47,6 +47,11 @@ class CallableModel:
         """Empty: a callable may return anything."""
         return ()
 
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it is given; ``None`` for all."""
+        return self.features
+
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Call the callable once, and use what it returns for whatever is wanted."""
         chosen = table if self.features is None else table.select(self.features)

@@ -105,6 +105,11 @@ class ExecutableModel:
         names = [Path(self.command[0]).name, *(path.name for path in self._files()[1:2])]
         return " ".join(names)
 
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it is given; ``None`` for all."""
+        return None if self.features is None else tuple(self.features)
+
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Give the program a batch, and read its answers.
 

@@ -111,6 +111,11 @@ class HttpModel:
         """The address, without what may be secret in it."""
         return shown_address(self.url)
 
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it is given; ``None`` for all."""
+        return None if self.features is None else tuple(self.features)
+
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Send every row of a batch, and join the answers in order."""
         rows = plain_rows(table, self.features, self.name)

@@ -1,4 +1,4 @@
-"""One model, many workers: a gate that limits the concurrent callers of a model, and rows spread over an executor."""
+"""One model, many workers: the rows of a batch are cut into parts, which the workers of an executor answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from platform import node
-from threading import BoundedSemaphore
 from typing import Any
 
 import numpy as np
@@ -18,44 +17,10 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
-from isonomia.models.meter import charge, send, unmetered
-from isonomia.models.protocol import Answer, AroundModel, Model
+from isonomia.models.meter import charge, unmetered
+from isonomia.models.protocol import Answer, Model, reads_of
 from isonomia.populations.table import Table
 from isonomia.spec.columns import is_tensor, namespace
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Guarded(AroundModel):
-    """A model with a gate that limits how many callers use it at once.
-
-    A program at the other end of a pipe, a session, or a function that keeps state between calls may give wrong
-    answers, and not only errors, when two threads ask it at once. Callers beyond the limit wait.
-
-    Attributes
-    ----------
-    model
-        The model.
-    gate
-        The semaphore; models that share a resource share their gate.
-    """
-
-    model: Model
-    gate: BoundedSemaphore = field(default_factory=BoundedSemaphore, repr=False)
-
-    def fingerprint(self) -> str:
-        """The model's fingerprint: a gate does not make it another one."""
-        with self.gate:
-            return self.model.fingerprint()
-
-    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Wait for the gate, and ask."""
-        with self.gate:
-            return send(self.model, table, want_score=want_score, want_prediction=want_prediction)
-
-    def __reduce__(self) -> tuple[type[Guarded], tuple[Model]]:
-        """A copy, which may be in another process, has its own gate, for one caller."""
-        return Guarded, (self.model,)
-
 
 FEW, MANY = 16, 64
 """The largest number of parts for small and for large batches, as long as no part has more than ``MOST`` rows."""
@@ -107,8 +72,8 @@ which disagreements are noticed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread(AroundModel):
-    """A model that many workers run, each on some rows of a batch.
+class Workers:
+    """The workers that run one model, each on some rows of a batch.
 
     A model answers for each person separately, so it does not matter which worker does. Each worker has one copy.
 
@@ -118,13 +83,10 @@ class Spread(AroundModel):
         The model.
     pool
         The workers.
-    reads
-        The columns that it reads; only these are sent. ``None`` if it does not say.
     """
 
     model: Model
     pool: Pool = field(repr=False)
-    reads: tuple[str, ...] | None = None
     _shared: list[Shared] = field(default_factory=list, repr=False)
     _begun: dict[int, tuple[Question, Tasks]] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
@@ -146,7 +108,7 @@ class Spread(AroundModel):
         for _, tasks in dropped:
             tasks.drop()
 
-    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+    def answer(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         """Let the workers answer for the parts, and join the answers in order."""
         question = (table, want_score, want_prediction)
         with self._lock:
@@ -155,7 +117,7 @@ class Spread(AroundModel):
             tasks = self._tasks(question)
         answers = list(tasks.results())
         self._last[:] = [np.repeat([worker for worker, _ in answers], np.diff(borders(table.rows)))]
-        return _joined([answer for _, answer in answers], self.name)
+        return _joined([answer for _, answer in answers], self.model.name)
 
     @property
     def last_workers(self) -> NDArray[np.str_] | None:
@@ -174,7 +136,7 @@ class Spread(AroundModel):
         groups = [np.flatnonzero(which == number) for number in range(len(names))]
         parts = [(self._read(table.take(rows)), want_score, want_prediction) for rows in groups]
         answers = [self._elsewhere(part, str(name)) for part, name in zip(parts, names, strict=True)]
-        together, back = _joined(answers, self.name), np.argsort(np.concatenate(groups))
+        together, back = _joined(answers, self.model.name), np.argsort(np.concatenate(groups))
         prediction, score = (
             None if values is None else values[back.tolist()] if is_tensor(values) else values[back]
             for values in (together.prediction, together.score)
@@ -206,10 +168,11 @@ class Spread(AroundModel):
         return self.pool.begin(answer_part, self._model(), questions, [part.rows for part in parts])
 
     def _read(self, table: Table) -> Table:
-        """The columns that the model reads."""
-        if self.reads is None or not set(self.reads) <= set(table.names):
+        """The columns that the model reads, where it says so: only these are sent."""
+        reads = reads_of(self.model)
+        if reads is None or not set(reads) <= set(table.names):
             return table
-        return table.select([name for name in table.names if name in self.reads])
+        return table.select([name for name in table.names if name in reads])
 
     def _model(self) -> Shared:
         with self._lock:

@@ -79,8 +79,14 @@ def describe(model: Model) -> str:
     return str(own()) if callable(own) else f"{type(model).__name__} {model.name}"
 
 
+def reads_of(model: Model) -> tuple[str, ...] | None:
+    """The columns that a model reads; ``None`` where it does not say, and must be given all of them."""
+    reads = getattr(model, "reads", None)  # a user's own model need not have it
+    return None if reads is None else tuple(reads)
+
+
 class AroundModel:
-    """What wrappers around a model have in common: they have its name, range, classes and fingerprint."""
+    """What stands around a model has the model's name, range, classes, columns and fingerprint."""
 
     __slots__ = ()
 
@@ -101,6 +107,11 @@ class AroundModel:
         """The model's classes."""
         return self.model.classes
 
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that the model reads."""
+        return reads_of(self.model)
+
     def fingerprint(self) -> str:
         """The model's fingerprint."""
         return self.model.fingerprint()
@@ -108,6 +119,13 @@ class AroundModel:
     def describe(self) -> str:
         """Say in one line what the model is."""
         return describe(self.model)
+
+
+def unwrap(model: Model) -> Model:
+    """The model itself, without what this package put around it; the user's own wrappers stay."""
+    while isinstance(model, AroundModel):
+        model = model.model
+    return model
 
 
 @dataclass(frozen=True, slots=True)

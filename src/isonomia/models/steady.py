@@ -1,8 +1,8 @@
-"""Steady: a model that is asked about some rows twice, to see whether its answers change."""
+"""Steadiness: some rows are asked about twice, to see whether a model changes its answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +13,8 @@ from isonomia.errors import ChangingModelError
 from isonomia.models.checked import array_from, check_length, first_change
 from isonomia.models.decoder import vectors_from
 from isonomia.models.meter import current_meter, send
-from isonomia.models.parallel import Spread, worker_name
-from isonomia.models.protocol import Answer, AroundModel, Model
+from isonomia.models.parallel import Workers, worker_name
+from isonomia.models.protocol import Answer, Model
 from isonomia.populations.table import Table, joined
 from isonomia.spec.columns import host, is_tensor
 
@@ -71,8 +71,8 @@ class Handed:
 
 
 @dataclass(slots=True, eq=False)
-class Steady(AroundModel):
-    """A model that is asked about some rows twice, to see whether its answers change.
+class Steadiness:
+    """The watch for changed answers: which rows of a model were asked about, and which of them again.
 
     The first repetition is in the first batch, the next ones after 160 rows, 640, 2,560 and so on. Each repeats a
     twentieth of the rows so far, at least 8 and at most 32, evenly spread over the batch. It also repeats the rows of
@@ -91,41 +91,41 @@ class Steady(AroundModel):
 
     Attributes
     ----------
-    model
-        The model.
     asked, again
-        How many rows it was asked about, and how many of them again.
+        How many rows the model was asked about, and how many of them again.
     hands_over
-        In a worker: how many rows are noted for the caller's watch, and none is repeated here. 0 elsewhere.
+        In a worker: how many rows are noted for the caller's watch. 0 elsewhere.
+    repeats
+        Whether rows are repeated here; not by a worker whose pieces of work are small.
     """
 
-    model: Model
     asked: int = 0
     again: int = 0
     hands_over: int = 0
+    repeats: bool = True
     _due: int = 1
     _expected: list[_Question] = field(default_factory=list, repr=False)
     _noted: list[_Question] = field(default_factory=list, repr=False)
     _earlier: _Question | None = field(default=None, repr=False)
     _first: list[_Question] | None = field(default_factory=list, repr=False)  # until they were asked about together
 
-    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask the model, and now and then ask it again.
+    def answer(
+        self, model: Model, workers: Workers | None, table: Table, want_score: bool, want_prediction: bool
+    ) -> Answer:
+        """Ask a model, which may be run by workers, and now and then ask it again.
 
         Raises
         ------
         ChangingModelError
             When the second answer differs; with the row and both answers.
         """
-        self.settle()
-        answer = send(self.model, table, want_score=want_score, want_prediction=want_prediction)
-        workers = self.model.last_workers if isinstance(self.model, Spread) else None
-        question = _Question(table, want_score, want_prediction, answer, workers)
+        self.settle(model, workers)
+        answer = send(model, table, want_score=want_score, want_prediction=want_prediction)
+        names = None if workers is None else workers.last_workers
+        question = _Question(table, want_score, want_prediction, answer, names)
         if self.hands_over:
-            self.asked += table.rows
             _add_rows(self._noted, question, self.hands_over)
-        else:
-            self._heard(question, table.rows)
+        self._heard(model, workers, question, table.rows)
         return answer
 
     def handed(self) -> Handed:
@@ -134,7 +134,7 @@ class Steady(AroundModel):
         noted = tuple(replace(asked, workers=np.full(asked.table.rows, name)) for asked in self._noted)
         return Handed(self.asked, noted, tuple(self._expected))
 
-    def take_over(self, handed: Sequence[Handed]) -> None:
+    def take_over(self, model: Model, workers: Workers | None, handed: Sequence[Handed]) -> None:
         """Count the rows that workers asked about by themselves, and have other workers repeat some of them.
 
         Raises
@@ -148,25 +148,29 @@ class Steady(AroundModel):
         asked, noted = sum(part.asked for part in handed), [question for part in handed for question in part.noted]
         if not asked:
             return
-        self.settle()
+        self.settle(model, workers)
         together = _joined(noted)
         if together is None:
             self.asked += asked
             return
-        here = not isinstance(self.model, Spread) or self.model.pool.executing.here
-        self._heard(replace(together, workers=None) if here else together, asked)
+        here = workers is None or workers.pool.executing.here
+        self._heard(model, workers, replace(together, workers=None) if here else together, asked)
 
-    def _heard(self, question: _Question, rows: int) -> None:
-        """Ask again where that is due; the question is about some or all of the rows that were asked about."""
+    def _heard(self, model: Model, workers: Workers | None, question: _Question, rows: int) -> None:
         self.asked += rows
+        for due in self._due_again(question) if self.repeats else ():
+            self._compare(model, workers, due)
+
+    def _due_again(self, question: _Question) -> Iterator[_Question]:
+        """What is to be asked again now; the question is about some or all of the rows that were asked about."""
         if self.asked >= self._due:
             self._due = max(_SECOND, _GROWTH * self.asked)
-            self._ask_again(question)
+            yield from self._sampled(question)
         if self._first is not None:
             self._first.append(question)
             if self.asked >= FIRST_AGAIN:
                 first, self._first = self._first, None
-                self._ask_together(first)
+                yield from self._together(first)
 
     def expect(self, table: Table, answer: Answer, *, vectors: bool = False) -> None:
         """Ask about some rows of a table, before anything else, to see whether it still gives an earlier run's answer.
@@ -178,7 +182,7 @@ class Steady(AroundModel):
         asked = _Question(table, answer.score is not None, answer.prediction is not None, answer, vectors=vectors)
         _add_rows(self._expected, asked, self.hands_over or MAX_AGAIN)
 
-    def settle(self) -> None:
+    def settle(self, model: Model, workers: Workers | None) -> None:
         """Ask about the rows whose answers are expected; in a worker, that is left to the caller's watch.
 
         Raises
@@ -190,10 +194,10 @@ class Steady(AroundModel):
             return
         expected, self._expected = self._expected, []
         for question in expected:
-            self._compare(question, "Begin a new run, without --resume, or ")
+            self._compare(model, workers, question, "Begin a new run, without --resume, or ")
 
-    def _ask_together(self, first: Sequence[_Question]) -> None:
-        """Ask again about the rows of several batches, in a single batch."""
+    def _together(self, first: Sequence[_Question]) -> Iterator[_Question]:
+        """The rows of several batches, to be asked about in a single batch."""
         if len(first) == 1 or self.again >= FIRST_AGAIN:
             return
         together = _joined(first)
@@ -202,9 +206,10 @@ class Steady(AroundModel):
         rows = np.arange(together.table.rows)[-(FIRST_AGAIN - self.again) :]
         sample = _some_rows(together, rows[::-1])
         if sample is not None:
-            self._compare(sample)
+            yield sample
 
-    def _ask_again(self, asked: _Question) -> None:
+    def _sampled(self, asked: _Question) -> Iterator[_Question]:
+        """Some rows of a batch, and those that were sampled before."""
         count = min(MAX_AGAIN, max(FIRST_AGAIN, self.asked // _SHARE), asked.table.rows)
         rows = spread_evenly(asked.table.rows, count)
         # Never the whole batch, in which every row would be among the same rows as before.
@@ -212,11 +217,11 @@ class Steady(AroundModel):
         if sample is None:
             return  # not one answer per row: the caller reports that
         earlier, self._earlier = self._earlier, sample
-        for question in (sample, earlier):
-            if question is not None:
-                self._compare(question)
+        yield sample
+        if earlier is not None:
+            yield earlier
 
-    def _compare(self, question: _Question, advice: str = _ADVICE) -> None:
+    def _compare(self, model: Model, workers: Workers | None, question: _Question, advice: str = _ADVICE) -> None:
         """Ask again, about as many of the rows as the budget covers."""
         with current_meter().again(question.table.rows) as covered:
             if covered < question.table.rows:
@@ -226,20 +231,20 @@ class Steady(AroundModel):
                 question = fewer
             wanted = {"want_score": question.want_score, "want_prediction": question.want_prediction}
             if question.vectors:
-                again = Answer(prediction=vectors_from(self.model, question.table))
-            elif question.workers is not None and isinstance(self.model, Spread):
-                again = self.model.answer_elsewhere(question.table, question.workers, **wanted)
+                again = Answer(prediction=vectors_from(model, question.table))
+            elif question.workers is not None and workers is not None:
+                again = workers.answer_elsewhere(question.table, question.workers, **wanted)
             else:
-                again = send(self.model, question.table, **wanted)
+                again = send(model, question.table, **wanted)
         self.again += question.table.rows
         for what, values in (("predictions", again.prediction), ("scores", again.score)):
             if values is not None:
                 array = array_from(values, on_device=True)
-                check_length(self, question.table, what, len(array) if array.ndim else 1)
+                check_length(model, question.table, what, len(array) if array.ndim else 1)
         change = first_change(question.answer, again)
         if change is not None:
             raise ChangingModelError(
-                f"{self.name} should give the same answer for the same person, but it gave {change.before} and then "
+                f"{model.name} should give the same answer for the same person, but it gave {change.before} and then "
                 f"{change.after} for this one: {{{question.table.shown(change.row)}}}. Either it answers at random, or "
                 "its answer for a person depends on who else is in the batch, or it was changed in the meantime"
                 f"{', or two workers have different models' if question.workers is not None else ''}. "

@@ -15,9 +15,8 @@ import numpy as np
 
 from isonomia.evidence.cells import DrawCell, LinearForm
 from isonomia.models.estimators import EstimatorModel
-from isonomia.models.protocol import Model
+from isonomia.models.protocol import Model, unwrap
 from isonomia.models.torch import TorchModel
-from isonomia.models.wrappers import unwrap
 from isonomia.populations.worlds.paths import Answer, NotExactError, Variables, compare
 
 Vector: TypeAlias = tuple[LinearForm, ...]

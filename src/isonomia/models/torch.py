@@ -127,6 +127,11 @@ class TorchModel:
         """The classes, where the user named them."""
         return self.decoder.classes
 
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it is given; ``None`` for all."""
+        return self.features
+
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Run the module on the batch, in portions."""
         torch = needed("torch", "torch", "a PyTorch module")

@@ -27,8 +27,7 @@ from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, Recor
 from isonomia.evidence.detectors import Crossing, DetectorState, Loan, Onset
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
-from isonomia.models.protocol import Model
-from isonomia.models.wrappers import without_outcome
+from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.table import Table
 from isonomia.records.commands import versions
 from isonomia.records.evidence import evidence_text
@@ -142,7 +141,9 @@ class Watch:
         held = dict.fromkeys(name for prop in self.properties for name in outcomes_of(prop))
         if outcome is not None:
             held[outcome] = None
-        self._model: Model | None = None if model is None else without_outcome(adapt(model, features), tuple(held))
+        self._model: ModelSession | None = None
+        if model is not None:
+            self._model = open_session(adapt(model, features), withheld=tuple(held), watched=False)
         self._meter = Meter(Budget.of_queries(budget, "a watch").queries)
         score = None if self._model is None else self._model.score_range
         claims = watched_claims(

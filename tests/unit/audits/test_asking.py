@@ -13,14 +13,14 @@ from isonomia.audits.answers import Asker
 from isonomia.errors import ModelError, UsageError
 from isonomia.executors import pool_for
 from isonomia.models import adapt
-from isonomia.models.wrappers import spread
+from isonomia.models.session import open_session
 from isonomia.populations.table import Table
 
 TABLE = Table.of({"x": np.arange(1000.0)})
 
 
 def _asker(model: Any, workers: int) -> Asker:
-    return Asker(spread(adapt(model), pool_for(None, workers)))
+    return Asker(open_session(adapt(model), pool=pool_for(None, workers), watched=False))
 
 
 def test_parts_of_a_batch_are_joined_in_order() -> None:

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from isonomia.audits.people import narrowed, read_by
+from isonomia.audits.people import narrowed
 from isonomia.models import Answer, adapt
-from isonomia.models.parallel import Guarded
-from isonomia.models.steady import Steady
-from isonomia.models.wrappers import Cached
+from isonomia.models.cache import Cached
+from isonomia.models.protocol import reads_of
+from isonomia.models.session import open_session
 from isonomia.populations.protocol import Wanted
 
 KNOWN = ("id", "age", "income", "sex")
@@ -31,13 +31,13 @@ def estimator(names):
     ],
 )
 def test_a_model_says_what_it_reads(model, read):
-    assert read_by(model) == read
+    assert reads_of(model) == read
 
 
 def test_what_is_put_around_a_model_reads_what_the_model_reads(tmp_path):
     model = adapt(estimator(["income", "age"]))
-    for around in (Steady(model), Guarded(model), Cached(model, tmp_path), Guarded(Steady(Cached(model, tmp_path)))):
-        assert read_by(around) == ("income", "age")
+    for around in (open_session(model), Cached(model, tmp_path), open_session(Cached(model, tmp_path))):
+        assert reads_of(around) == ("income", "age")
 
 
 def test_a_model_that_somebody_else_wrapped_may_read_more_than_what_is_inside_of_it():
@@ -56,7 +56,7 @@ def test_a_model_that_somebody_else_wrapped_may_read_more_than_what_is_inside_of
         def fingerprint(self):
             return self.model.fingerprint()
 
-    assert read_by(Steady(adapt(WithLimits()))) is None
+    assert reads_of(open_session(adapt(WithLimits()))) is None
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
@@ -66,9 +66,9 @@ def test_a_booster_says_what_it_reads(library):
     kind = module.XGBClassifier if library == "xgboost" else module.LGBMClassifier
     model = kind(n_estimators=1, n_jobs=1).fit(table, (table["age"] > 0.5).astype(int))
     unnamed = kind(n_estimators=1, n_jobs=1).fit(table.to_numpy(), (table["age"] > 0.5).astype(int))
-    assert read_by(adapt(model)) == ("income", "age")
-    assert read_by(adapt(unnamed)) is None
-    assert read_by(adapt(unnamed, ["age", "id"])) == ("age", "id")
+    assert reads_of(adapt(model)) == ("income", "age")
+    assert reads_of(adapt(unnamed)) is None
+    assert reads_of(adapt(unnamed, ["age", "id"])) == ("age", "id")
 
 
 def test_an_onnx_model_says_what_it_reads():
@@ -84,10 +84,10 @@ def test_an_onnx_model_says_what_it_reads():
         made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
         return made.SerializeToString()
 
-    assert read_by(open_onnx(model(2))) is None
-    assert read_by(open_onnx(model(2), features=["age", "id"])) == ("age", "id")
-    assert read_by(open_onnx(model(1, 1))) == ("in0", "in1")
-    assert read_by(open_onnx(model(2, 1), inputs={"in0": ["id", "age"], "in1": ["age"]})) == ("id", "age")
+    assert reads_of(open_onnx(model(2))) is None
+    assert reads_of(open_onnx(model(2), features=["age", "id"])) == ("age", "id")
+    assert reads_of(open_onnx(model(1, 1))) == ("in0", "in1")
+    assert reads_of(open_onnx(model(2, 1), inputs={"in0": ["id", "age"], "in1": ["age"]})) == ("id", "age")
 
 
 def test_what_neither_property_nor_model_reads_is_left_out():

@@ -23,9 +23,9 @@ from isonomia.audits.audit_file.reader import DEFAULT, read_audit_file
 from isonomia.errors import ChangingModelError, UnreliableModelError, UsageError
 from isonomia.models import Answer, adapt, ask
 from isonomia.models.answer_store import AnswerStore, CacheWarning, _seal, row_digests, signature
+from isonomia.models.cache import Cached
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.wrappers import Cached
 from isonomia.populations import Table
 from isonomia.populations.table import batch_table
 
@@ -68,7 +68,7 @@ def test_each_different_row_is_asked_about_once(path):
         assert ask(cached, table, False, True).prediction.tolist() == [True, True, True, False]
     assert ask(cached, Table.of({"x": [-3.0, 5.0]}), False, True).prediction.tolist() == [False, True]
     assert model.asked == [1.0, 2.0, -3.0, 5.0]
-    assert (cached.counts.asked, cached.counts.hits) == (4, 10)
+    assert (cached.cache.counts.asked, cached.cache.counts.hits) == (4, 10)
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -271,7 +271,7 @@ def test_ten_thousand_rows_of_fifty_columns_are_found_quickly(path):
     ask(cached, table, False, True)
     began = time.process_time()
     ask(cached, table, False, True)
-    assert cached.counts.hits == 10_000
+    assert cached.cache.counts.hits == 10_000
     assert time.process_time() - began < 1.0  # about 0.1 on a machine with nothing else to do
 
 
@@ -307,7 +307,7 @@ def test_a_file_that_is_no_cache_is_told_left_alone_and_the_model_is_asked(path,
         assert ask(cached, Table.of({"x": [1.0]}), False, True).prediction.tolist() == [True]
     assert model.asked == [1.0, 1.0, 1.0]
     assert path.read_bytes() == before
-    assert "could not be read" in cached.remark
+    assert "could not be read" in cached.cache.remark
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path):
@@ -320,7 +320,7 @@ def test_a_full_disk_is_told_and_what_is_stored_is_still_used(path):
     model = Counting()
     cached = Cached(model, path)
     ask(cached, Table.of({"x": [1.0]}), False, True)
-    with cached.store._open().reading("count pages") as connection:
+    with cached.cache.store._open().reading("count pages") as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
     many = Table.of({"x": np.arange(5000.0)})
@@ -335,7 +335,7 @@ def test_a_damaged_answer_is_asked_for_again_and_mended(path):
     cached = Cached(Counting(), path)
     table = Table.of({"x": [1.0, -1.0]})
     ask(cached, table, False, True)
-    cached.store.close()
+    cached.cache.store.close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE answers SET value = x'00'")
     connection.close()
@@ -349,7 +349,7 @@ WRITER = """
 import sys
 import numpy as np
 from isonomia.models import ask
-from isonomia.models.wrappers import Cached
+from isonomia.models.cache import Cached
 from isonomia.populations import Table
 rng = np.random.default_rng(int(sys.argv[2]))
 def double(t):
@@ -376,7 +376,7 @@ def test_processes_may_share_a_file(path):
         warnings.simplefilter("error")
         cached = Cached(double, path, key="k")
         assert ask(cached, Table.of({"x": np.arange(500)}), False, True).prediction.tolist() == list(range(0, 1000, 2))
-    assert cached.counts.hits > 400
+    assert cached.cache.counts.hits > 400
 
 
 def test_the_word_of_a_key_is_held_against_eight_rows_although_batches_have_one_each(path):
@@ -489,8 +489,8 @@ def test_a_check_that_resumes_asks_a_coin_and_not_its_cache(path):
 
 def test_a_cache_on_the_command_line_may_hold_the_answers_of_a_coin(path):
     file = read_audit_file_text(path.parent, "random = true")
-    assert isinstance(Wrapping(file, path)(DEFAULT, adapt(Tossing(0))).model, Cached)
-    assert not isinstance(Wrapping(file)(DEFAULT, adapt(Tossing(0))).model, Cached)
+    assert Wrapping(file, path)(DEFAULT, adapt(Tossing(0))).cache is not None
+    assert Wrapping(file)(DEFAULT, adapt(Tossing(0))).cache is None
 
 
 def read_audit_file_text(folder, more):

@@ -14,7 +14,7 @@ from isonomia.audits.answers import Asker
 from isonomia.errors import DataError, ModelError
 from isonomia.executors import pool_for
 from isonomia.models import adapt, ask
-from isonomia.models.wrappers import spread
+from isonomia.models.session import open_session
 from isonomia.populations.table import batch_table
 
 STACK = np.arange(5 * 3 * 2).reshape(5, 3, 2)
@@ -67,7 +67,8 @@ def test_threads_answer_the_same_for_arrays_and_for_lists() -> None:
         return np.array([float(np.sum(record)) for record in batch])
 
     for table in (batch_table(STACK), batch_table(WAVES)):
-        one, three = (Asker(spread(adapt(sizes), pool_for(None, workers))) for workers in (1, 3))
+        pools = (pool_for(None, workers) for workers in (1, 3))
+        one, three = (Asker(open_session(adapt(sizes), pool=pool, watched=False)) for pool in pools)
         assert np.array_equal(one(table, False, True).prediction, three(table, False, True).prediction)
 
 

@@ -37,10 +37,10 @@ from isonomia.errors import (
 )
 from isonomia.executors import pool_for
 from isonomia.interventions import Interventions
+from isonomia.models.cache import AnswerCache
 from isonomia.models.loader import load_model, load_object
-from isonomia.models.parallel import Guarded
 from isonomia.models.protocol import Model
-from isonomia.models.wrappers import Cached, watch
+from isonomia.models.session import ModelSession
 from isonomia.populations import Census, Generator, Sample
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import EvidenceFile
@@ -288,37 +288,35 @@ class Wrapping:
     file says that it can take more. In other processes each worker has a model of its own. Models from one Python
     module share their gate, since they may share the module's state.
 
-    With a cache, answers are kept on disk. The model behind the cache is watched for changing its answers, unless it
-    may answer at random; its answers are not kept where the audit file names the cache, since nothing shows whether
-    those in the file are the model's. Verdicts do not mention the cache: they are the same with and without.
+    With a cache, answers are kept on disk; those of a model that may answer at random are not kept where the audit file
+    names the cache, since nothing shows whether those in the file are the model's. Verdicts do not mention the cache:
+    they are the same with and without.
     """
 
     file: AuditFile  # the audit file
     cache: Path | None = None  # the file for answers, in place of the one that the audit file names
     executor: str | None = None  # where the models run, in place of where the audit file says
-    caches: list[Cached] = field(default_factory=list)  # the caches that were made
+    caches: list[AnswerCache] = field(default_factory=list)  # the caches that were made
     _gates: dict[str, BoundedSemaphore] = field(default_factory=dict, repr=False)
 
-    def __call__(self, name: str, model: Model) -> Model:
+    def __call__(self, name: str, model: Model) -> ModelSession:
         """Wrap a model."""
         entry = self.file.entries("model", "models")[name]
         pool = pool_for(self.executor or self.file.content.get("executor"), max(1, self.file.content.get("workers", 1)))
         workers = 1 if pool is None else pool.workers
         gate = self._gates.setdefault(_origin(str(entry.get("load"))), BoundedSemaphore(workers))
         place = self._place()
-        at_random = entry.get("random", False)
-        if place is None or (at_random and self.cache is None):
-            return Guarded(model, gate)
+        if place is None or (entry.get("random", False) and self.cache is None):
+            return ModelSession(model, gate=gate)
         try:
             # A cache that the audit file names may hold anybody's answers.
-            cached = Cached(
-                model if at_random else watch(model), place, entry.get("cache_key"), spot=self.cache is None
-            )
+            spot = self.cache is None
+            cache = AnswerCache.of(model, place, entry.get("cache_key"), spot=spot, mentioned=False)
         except UsageError as error:
             key = "cache_key = 'credit 2024-05'"
             raise entry.error(f"{error} In an audit file it is a key of the model: {key}") from error
-        self.caches.append(cached)
-        return Guarded(cached, gate)
+        self.caches.append(cache)
+        return ModelSession(model, cache=cache, gate=gate)
 
     def _place(self) -> Path | None:
         named = self.file.content.get("cache")

@@ -11,8 +11,8 @@ The checks of an audit, run and recorded: one after the other, or in parallel la
 
 Checks that share something which only one thread may use, or whose order matters, are in one lane and run one after
 the other; lanes run in parallel. Sharing a model does not force a lane, since it admits only as many callers at once as
-its owner allows (:class:`isonomia.models.parallel.Guarded`); unless it answers at random, where the order of the
-queries would show in the verdicts.
+its owner allows (the gate of a :class:`isonomia.models.session.ModelSession`); unless it answers at random, where the
+order of the queries would show in the verdicts.
 """
 
 from __future__ import annotations
@@ -37,9 +37,6 @@ from isonomia.audits.check import run_check
 from isonomia.audits.registry import audit_for, remember, with_known
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
-from isonomia.models.parallel import Guarded, Spread
-from isonomia.models.steady import Steady
-from isonomia.models.wrappers import Cached
 from isonomia.populations import Census, Sample
 from isonomia.populations.protocol import Directable
 from isonomia.populations.table import Table
@@ -178,7 +175,7 @@ def _shares(each: PlannedCheck) -> list[Hashable]:
     check = each.check
     shared: list[Hashable] = [*audit_for(check.prop).locks(check)]
     if check.model is not None and check.random_model:
-        shared.append(("model", _gate(check.model)))
+        shared.append(("model", id(check.model.gate or check.model.model)))
     if check.population is not None and not _is_held(check.population):
         shared.append(("population", id(check.population)))
     return shared
@@ -187,13 +184,6 @@ def _shares(each: PlannedCheck) -> list[Hashable]:
 def _is_held(population: Any) -> bool:
     """Whether it is a table in memory, which nobody changes; anything else runs its own code to provide people."""
     return isinstance(population, Sample | Census) and isinstance(population.rows, Table)
-
-
-def _gate(model: Any) -> int:
-    """What identifies a model, inside everything that was wrapped around it for one check."""
-    while isinstance(model, Cached | Spread | Steady):
-        model = model.model
-    return id(model.gate) if isinstance(model, Guarded) else id(model)
 
 
 RunOne: TypeAlias = Callable[[int], Outcome]

@@ -35,7 +35,7 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import current_meter
-from isonomia.models.wrappers import watch_on
+from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.domains import Domain, Function
 from isonomia.populations.domains.protocol import as_function
@@ -156,14 +156,14 @@ class Setup:
                 program.code.place or program.spec.block.place,
             )
         journal: Journal = check.journal if purpose is None else Apart(check.journal, purpose)
-        model = check.model
+        model: Model | None = check.model
         if model is not None and getattr(self.domain, "continuous", False):
             model = VectorAnswers(model)
         asker = None if model is None else Asker(model, journal)
         self._askers += [] if asker is None else [asker]
         workers = None
         if self._told is not None and check.pool is not None:
-            workers = CaseWorkers(check.pool, self._told, journal, model, watch_on(check.model), self._spread)
+            workers = CaseWorkers(check.pool, self._told, journal, model, check.model, self._spread)
         return Runner(program, asker, check.prop.seconds, self._draws, workers, check.random_model)
 
     @property
@@ -180,16 +180,17 @@ class Setup:
         one process must keep the cache for all.
         """
         check = self.check
-        spread = None if check.model is None else Asker(check.model).workers
         if current_meter().limited:  # the rows that a worker will send are known only afterwards
             return None
-        if check.pool is None or check.pool.executing.here or (check.model is not None and spread is None):
+        if check.pool is None or check.pool.executing.here:
+            return None
+        if check.model is not None and check.model.direct_workers is None:
             return None
         told = ToldCases(
             self.program,
             check.prop.seconds,
             self._draws,
-            None if spread is None else spread.model,
+            None if check.model is None else check.model.apart(),
             getattr(self.domain, "continuous", False),
             self.domain,
             None if self.make is None else check.population,

@@ -40,7 +40,8 @@ from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
-from isonomia.models.steady import MAX_AGAIN, Handed, Steady
+from isonomia.models.session import ModelSession
+from isonomia.models.steady import MAX_AGAIN, Handed, Steadiness
 from isonomia.populations.domains import Domain
 from isonomia.populations.table import Table
 
@@ -91,7 +92,7 @@ class ToldCases:
     program: CompiledSpec
     seconds: float
     draws: bool
-    model: Model | None
+    model: ModelSession | None
     vectors: bool
     domain: Domain
     population: Any = None
@@ -112,14 +113,13 @@ class ToldCases:
                 self._drawn.popitem(last=False)
         return self._drawn[key]
 
-    def runner(self, journal: Journal, hands_over: int) -> tuple[Runner, Steady | None]:
+    def runner(self, journal: Journal, hands_over: int) -> tuple[Runner, Steadiness | None]:
         """The runner that judges cases, and the watch on the model."""
         if self.model is None:
             return Runner(self.program, None, self.seconds, self.draws), None
-        watched = Steady(self.model, hands_over=hands_over) if hands_over else None
-        model: Model = self.model if watched is None else watched
+        model = self.model.apart(hands_over)
         asker = Asker(VectorAnswers(model) if self.vectors else model, journal)
-        return Runner(self.program, asker, self.seconds, self.draws, at_random=self.at_random), watched
+        return Runner(self.program, asker, self.seconds, self.draws, at_random=self.at_random), model.steady
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -353,8 +353,8 @@ class CaseWorkers:
         Where answers are kept.
     model
         The model for cases that have to be judged here; ``None`` where none is queried.
-    watch
-        The watch on the model; ``None`` where it is not watched.
+    session
+        What asks the model, with the watch on it; ``None`` where none is queried.
     state
         What all workers of a check have in common.
     """
@@ -363,7 +363,7 @@ class CaseWorkers:
     shared: Shared
     journal: Journal
     model: Model | None
-    watch: Steady | None
+    session: ModelSession | None
     state: SpreadState
     _runs: int = 0
     _asker: Asker | None = None
@@ -404,7 +404,7 @@ class CaseWorkers:
         if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
             return None
         keep, items, keys, edges = _keeps(self.journal), [], [], list(pairwise(borders(len(cases))))
-        hands_over = 0 if self.watch is None else -(-MAX_AGAIN // len(edges))
+        hands_over = 0 if self.session is None or self.session.steady is None else -(-MAX_AGAIN // len(edges))
         for number, (start, stop) in enumerate(edges):
             rows = np.arange(start, stop, dtype=np.intp)
             keys.append(f"answer of {key} slice {number}")
@@ -445,8 +445,8 @@ class CaseWorkers:
             return None
         for part in slices:
             count(*part.queries)
-        if self.watch is not None:
-            self.watch.take_over([part.handed for part in slices if part.handed is not None])
+        if self.session is not None:
+            self.session.take_over([part.handed for part in slices if part.handed is not None])
         if not _fit(slices) or any(part.failed for part in slices):
             self.state.off = True
             return None

@@ -23,7 +23,7 @@ from isonomia.engine.budget import Budget
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
-from isonomia.models.wrappers import spread
+from isonomia.models.session import open_session
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.profile import signs_of_repeats
@@ -487,7 +487,7 @@ def measure(
     limits = GroupLimits(checked_delta(delta), checked_looks(looks, "auto"), kind == "census")
     small = checked_share("small", small)
     pool = pool_for(executor, checked_workers(workers))
-    asked = None if model is None else spread(adapt(model, features), pool)
+    asked = None if model is None else open_session(adapt(model, features), pool=pool, watched=False)
     work = OnePass(
         rows=rows,
         model=asked,

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from isonomia.audits.measure.counts import MISSING, PARTS, YES, Attributes, Event, GroupCounts, MeanCounts, numbers_in
 from isonomia.audits.measure.limits import GroupLimits, KeptRows
-from isonomia.audits.people import read_by
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
-from isonomia.models.parallel import Spread
-from isonomia.models.protocol import Answer, Model
+from isonomia.models.protocol import Answer, Model, reads_of
+from isonomia.models.session import ModelSession
 from isonomia.populations.files import Rows
 from isonomia.populations.streaming import AT_ONCE, LongTable
 from isonomia.populations.table import Table, check_known
@@ -131,7 +130,7 @@ class OnePass:
     """One pass over the rows."""
 
     rows: Rows
-    model: Model | None
+    model: ModelSession | None
     columns: MeasuredColumns
     by: tuple[tuple[str, ...], ...]
     favourable: Any
@@ -187,28 +186,28 @@ class OnePass:
         They send back what is measured, batch by batch, without the columns that only the model needs. Sums of numbers
         depend on the order of adding, so the counting stays here.
         """
-        model = self.model
-        if not isinstance(model, Spread) or not isinstance(self.rows, LongTable) or not self.rows.in_files:
+        workers = None if self.model is None else self.model.direct_workers
+        if workers is None or not isinstance(self.rows, LongTable) or not self.rows.in_files:
             return None
         columns = self.columns
         wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
         told = _ToldPass(
             LongTable(self.rows.reader),
-            model.model,
+            workers.model,
             self._read(),
             self.sent if self.sent_blindly else None,
             tuple(name for name in self.rows.names if name in wanted),
             SCORE in columns.from_model,
             PREDICTION in columns.from_model,
         )
-        return _in_order(model.pool, Shared(told, model.name), self.rows.rows)
+        return _in_order(workers.pool, Shared(told, workers.model.name), self.rows.rows)
 
     def _read(self) -> tuple[str, ...]:
         """The columns that are read of a long table, in its order."""
         columns = self.columns
         wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
         if self.model is not None:
-            own = read_by(self.model)
+            own = reads_of(self.model)
             wanted |= set(self.rows.names if own is None or not set(own) <= set(self.rows.names) else own)
         return tuple(name for name in self.rows.names if name in wanted)
 
@@ -226,7 +225,7 @@ class OnePass:
     @property
     def sent_blindly(self) -> bool:
         """Whether there is a model that does not state what it reads."""
-        return self.model is not None and read_by(self.model) is None
+        return self.model is not None and reads_of(self.model) is None
 
     def around_median(self, limits: GroupLimits) -> tuple[float, float]:
         """The values between which the median of the population lies; computed once."""

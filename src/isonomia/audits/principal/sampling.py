@@ -138,7 +138,7 @@ class PrincipalSampling:
     @property
     def ahead(self) -> PrincipalSampling | None:
         """Itself, where there are workers that can be asked ahead."""
-        return self if self.asker is not None and self.asker.workers is not None else None
+        return self if self.asker is not None and self.asker.looks_ahead else None
 
     def pack(self, reading: SubgroupCounts) -> Entry:
         """The counts, subgroup by subgroup."""

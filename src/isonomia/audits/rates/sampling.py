@@ -368,7 +368,7 @@ class RatesSampling(Generic[S]):
     @property
     def ahead(self) -> RatesSampling[S] | None:
         """Itself, where there are workers that can be asked ahead."""
-        return self if isinstance(self.asker, Asker) and self.asker.workers is not None else None
+        return self if isinstance(self.asker, Asker) and self.asker.looks_ahead else None
 
     def pack(self, reading: BatchCounts) -> Entry:
         """The counts, channel by channel."""

@@ -28,6 +28,7 @@ from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, hypothesis_of
 from isonomia.evidence.multiple import benjamini_yekutieli
 from isonomia.evidence.normal_form import compared
 from isonomia.models.adapt import adapt
+from isonomia.models.session import open_session
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters
 from isonomia.records.display.view import sent_to_model
@@ -220,7 +221,7 @@ def search(
     people = _finite(population)
     names = _checked(people, attributes, depth, fdr, at_least)
     claim = _Claim.of(checked_property(property))
-    asked = None if model is None else adapt(model, features)
+    asked = None if model is None else open_session(adapt(model, features), watched=False)
     with Budget.of(budget).for_all(asked, people.rows.rows, "a search of groups") as meter:
         table = _read(people, claim, names, asked)
     found = [

@@ -27,6 +27,7 @@ from isonomia.audits.repair.training import (
 from isonomia.audits.verdicts import new_verdict
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import mean_ends
+from isonomia.models.session import open_session
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
@@ -109,14 +110,14 @@ class Certificate:
             for prop, pair in zip(props, asked, strict=True)
             for when, counts in zip(("before", "after"), pair, strict=True)
         ]
-        population = self.kind(self.held)
+        population, session = self.kind(self.held), open_session(work.adapted(after), watched=False)
         remarks = [
             *constraint_remarks(props, work, train, before),
             _rounds_remark(history, kept, train.rows),
             *(_needed_remark(prop, counts, self.each) for prop, (_, counts) in zip(props, asked, strict=True)),
         ]
         return new_verdict(
-            Check(self.claim, work.adapted(after), population, delta=self.delta, seed=work.seed),
+            Check(self.claim, session, population, delta=self.delta, seed=work.seed),
             answer,
             method="one look",
             stopped="the held-out rows were looked at once",

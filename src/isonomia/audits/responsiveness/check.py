@@ -28,7 +28,6 @@ from isonomia.errors import ModelError, UnreliableModelError, UsageError, neares
 from isonomia.evidence.binomial import least_draws, least_sequential_draws
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import RecordedModel
-from isonomia.models.wrappers import unwrap
 from isonomia.populations.frames import plain_value
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.records.violations import Columns, ViolationSet
@@ -349,7 +348,7 @@ def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet 
     ``None`` where nobody breaks it, and where there is no model, as in the replay of a record.
     """
     check, who = setup.check, _breaking(setup, counts)
-    if not len(who) or isinstance(unwrap(check.required_model), RecordedModel):
+    if not len(who) or isinstance(check.required_model.model, RecordedModel):
         return None
 
     def look() -> Iterator[Columns]:

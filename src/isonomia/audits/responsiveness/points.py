@@ -28,9 +28,9 @@ from isonomia.interventions.blocks import Boxes, Enumerated, FeatureBlock, block
 from isonomia.interventions.features import decoded
 from isonomia.models.meter import metering
 from isonomia.models.parallel import borders
-from isonomia.models.protocol import Answer, Model
-from isonomia.models.steady import MAX_AGAIN, Handed, Steady
-from isonomia.models.wrappers import watch_on
+from isonomia.models.protocol import Answer
+from isonomia.models.session import ModelSession
+from isonomia.models.steady import MAX_AGAIN, Handed
 from isonomia.populations.frames import plain_value
 from isonomia.populations.table import Table
 from isonomia.spec.evaluate import Batch, truth
@@ -421,7 +421,7 @@ class _ToldPoints:
 
     sets: ReachableSets
     target: TargetTest
-    model: Model
+    model: ModelSession
     watched: bool
     seed: int
 
@@ -444,14 +444,13 @@ class PointWorkers:
         cls, pool: Pool | None, asker: Asker, sets: ReachableSets, target: TargetTest, seed: int
     ) -> PointWorkers | None:
         """Workers; ``None`` where there are none, where they share this process, and where there is a cache."""
-        spread = asker.workers
-        if pool is None or pool.executing.here or spread is None:
+        session = asker.session
+        if pool is None or pool.executing.here or session is None or session.direct_workers is None:
             return None
-        if (watched := watch_on(asker.model)) is not None:
-            watched.settle()  # the workers' own watches know nothing of an earlier run
+        session.settle()  # the workers' own watches know nothing of an earlier run
         nobody: Any = None
-        told = _ToldPoints(sets, replace(target, asker=nobody), spread.model, asker.model is not spread, seed)
-        return cls(pool, Shared(told, spread.model.name))
+        told = _ToldPoints(sets, replace(target, asker=nobody), session.apart(), session.steady is not None, seed)
+        return cls(pool, Shared(told, session.name))
 
     def drawn(self, portions: Sequence[tuple[Indices, int]], size: int, number: int) -> Iterator[DrawnPortion] | None:
         """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
@@ -469,12 +468,12 @@ class PointWorkers:
 def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int, int]) -> DrawnPortion:
     """What a worker does with one portion."""
     who, size, number, part, hands_over = item
-    watched = Steady(told.model, hands_over=hands_over) if hands_over else None
-    asker = Asker(watched or told.model)
+    model = told.model.apart(hands_over)
+    asker = Asker(model)
     target = replace(told.target, asker=asker, distinct=0, alike=told.watched)  # one at random may change its mind
     points = told.sets.sample(size, batch_rng(told.seed, number, part), who.tolist())
     with metering(None) as meter:
         hits = target(points)
     successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)
-    handed = None if watched is None else watched.handed()
+    handed = None if model.steady is None else model.steady.handed()
     return DrawnPortion(successes, target.distinct, target.alike, meter.sent, handed)

@@ -28,7 +28,6 @@ from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
 from isonomia.interventions import Points
 from isonomia.models.meter import Meter, count, current_meter
 from isonomia.models.steady import Handed
-from isonomia.models.wrappers import watch_on
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
 
@@ -310,8 +309,7 @@ class PointSampler:
                 fresh = [] if begun is None else [begun]
         for part, who in enumerate(portions):
             yield who, self._drawn(who, size, number, part, fresh, handed)
-        if (watched := watch_on(self.setup.check.model)) is not None:
-            watched.take_over(handed)
+        self.setup.check.required_model.take_over(handed)
 
     def _drawn(
         self,
@@ -368,7 +366,7 @@ class PointSampler:
     def _refuse_changed(self) -> None:
         """Look at the fewest recalled points again, at least ``REPEATED``, and refuse a model that changed."""
         recalled, self._recalled = sorted(self._recalled, key=lambda item: item[1].n.sum()), []
-        watched, points = watch_on(self.setup.check.model), 0
+        watched, points = self.setup.check.required_model.steady, 0
         for measure, counts in recalled if watched is not None else ():
             if not np.array_equal(measure().successes, counts.successes):
                 raise changed_since(f"{int(counts.n.sum()):,} points")

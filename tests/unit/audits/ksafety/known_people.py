@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.models.adapt import adapt
-from isonomia.models.steady import Steady
+from isonomia.models.session import ModelSession
+from isonomia.models.steady import Steadiness
 
 PEOPLE = {
     "age": np.array([20, 30, 40, 50, 60, 70]),
@@ -32,9 +33,9 @@ ensures d1 <= d2;
 """
 
 
-def not_repeated(model: Any) -> Steady:
+def not_repeated(model: Any) -> ModelSession:
     """The model, about which nothing is asked a second time, so that calls can be counted."""
-    return Steady(adapt(model), _due=2**62, _first=None)
+    return ModelSession(adapt(model), steady=Steadiness(_due=2**62, _first=None))
 
 
 def at_least_three(table: dict[str, NDArray[Any]]) -> NDArray[Any]:

@@ -45,7 +45,7 @@ def test_a_program_whose_rare_groups_are_drawn_directly_is_replayed_too() -> Non
 
 def test_what_a_cache_had_to_say_is_kept(tmp_path: Path) -> None:
     from isonomia.models.adapt import adapt
-    from isonomia.models.wrappers import Cached
+    from isonomia.models.cache import Cached
 
     journal, options = Notebook(), {"seed": 2}
     cached = Cached(adapt(model), tmp_path / "answers.sqlite", "a key")

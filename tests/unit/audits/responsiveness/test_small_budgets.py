@@ -11,7 +11,8 @@ import isonomia as iso
 from isonomia.audits.responsiveness import sampling
 from isonomia.interventions import Feature, Interventions
 from isonomia.models.adapt import adapt
-from isonomia.models.steady import Steady
+from isonomia.models.session import ModelSession
+from isonomia.models.steady import Steadiness
 
 STEPS = Interventions((Feature("income", "integer", 0, 9), Feature("age", "integer", 0, 99, actionable=False)))
 REAL = Interventions((Feature("income", "real", 0.0, 9.0), Feature("age", "integer", 0, 99, actionable=False)))
@@ -88,7 +89,7 @@ def test_portions_begin_small_where_time_is_limited(monkeypatch: pytest.MonkeyPa
 
     people = {"income": [0] * 50, "age": list(range(50))}
     claim = iso.Responsiveness(STEPS, 1, at_least=0.01)
-    quiet = Steady(adapt(model), _due=2**62, _first=None)  # nothing is asked a second time
+    quiet = ModelSession(adapt(model), steady=Steadiness(_due=2**62, _first=None))  # nothing is asked a second time
     iso.check(claim, quiet, iso.Census(people), budget="1000s", seed=0)
     assert asked[:5] == [20, 20, 40, 80, 160]
 

@@ -8,9 +8,10 @@ import pytest
 import isonomia as iso
 from isonomia.errors import ChangingModelError, ModelError, UnreliableModelError
 from isonomia.models import Answer, adapt, ask
+from isonomia.models.cache import Cached
 from isonomia.models.checked import AnswerChange, first_change
-from isonomia.models.steady import FIRST_AGAIN, MAX_AGAIN, Steady
-from isonomia.models.wrappers import Cached, watch
+from isonomia.models.session import open_session
+from isonomia.models.steady import FIRST_AGAIN, MAX_AGAIN
 from isonomia.populations import Table
 
 
@@ -35,12 +36,12 @@ class Fickle:
 
 
 def test_few_rows_are_asked_about_again_and_never_a_tenth_more_than_eight():
-    model = Steady(adapt(positive))
+    model = open_session(adapt(positive))
     for start in range(0, 30_000, 30):
         ask(model, batch(30, start), False, True)
-        assert model.again <= FIRST_AGAIN + model.asked / 10
-    assert model.asked == 30_000
-    assert 100 < model.again < 500
+        assert model.steady.again <= FIRST_AGAIN + model.steady.asked / 10
+    assert model.steady.asked == 30_000
+    assert 100 < model.steady.again < 500
 
 
 def test_a_model_that_guesses_is_found_in_the_first_small_batch():
@@ -48,7 +49,7 @@ def test_a_model_that_guesses_is_found_in_the_first_small_batch():
     found = 0
     for _ in range(300):
         try:
-            ask(Steady(adapt(lambda table: rng.random(len(table["x"])) < 0.5)), batch(8), False, True)
+            ask(open_session(adapt(lambda table: rng.random(len(table["x"])) < 0.5)), batch(8), False, True)
         except UnreliableModelError:
             found += 1
     # It is missed with probability 2 ** -8, so that more than 12 of 300 are missed with probability below 1e-6.
@@ -62,13 +63,13 @@ def test_a_large_batch_is_checked_on_at_most_32_rows():
         asked.append(len(table["x"]))
         return positive(table)
 
-    ask(Steady(adapt(counted)), batch(100_000), False, True)
+    ask(open_session(adapt(counted)), batch(100_000), False, True)
     assert asked == [100_000, MAX_AGAIN]
 
 
 def test_a_changed_answer_is_an_error_with_the_row_and_both_answers():
     answers = iter([np.array(["no", "yes"]), np.array(["no"])])
-    model = Steady(adapt(lambda _: next(answers)))
+    model = open_session(adapt(lambda _: next(answers)))
     message = r"gave the prediction 'yes' and then 'no' for this one: \{x=0\.001\}.*random_model=True"
     with pytest.raises(UnreliableModelError, match=message):
         ask(model, batch(2), False, True)
@@ -76,12 +77,12 @@ def test_a_changed_answer_is_an_error_with_the_row_and_both_answers():
 
 def test_an_answer_that_depends_on_the_rest_of_the_batch_is_found():
     with pytest.raises(UnreliableModelError, match="who else is in the batch"):
-        ask(Steady(adapt(lambda table: table["x"] - table["x"].mean())), batch(1000), True, True)
+        ask(open_session(adapt(lambda table: table["x"] - table["x"].mean())), batch(1000), True, True)
 
 
 def test_a_model_that_is_replaced_in_the_meantime_is_found():
     level = [0.0]
-    model = Steady(adapt(lambda table: table["x"] >= level[0]))
+    model = open_session(adapt(lambda table: table["x"] >= level[0]))
 
     def go_on(start, stop):
         for first in range(start, stop, 10):
@@ -94,7 +95,7 @@ def test_a_model_that_is_replaced_in_the_meantime_is_found():
 
 
 def test_a_model_that_answers_for_one_row_of_any_batch_is_told_how_many_are_missing() -> None:
-    model = Steady(adapt(lambda table: table["x"][:1]))
+    model = open_session(adapt(lambda table: table["x"][:1]))
     for _ in range(7):
         ask(model, batch(1), True, False)
     with pytest.raises(ModelError) as raised:
@@ -127,7 +128,7 @@ def test_a_change_of_any_kind_is_seen(before, after):
 
 def test_an_answer_of_the_wrong_length_is_left_to_whoever_checks_it():
     with pytest.raises(ModelError, match="should give 5 predictions"):
-        ask(Steady(adapt(lambda _: [1, 0])), batch(5), False, True)
+        ask(open_session(adapt(lambda _: [1, 0])), batch(5), False, True)
 
 
 def test_a_share_of_random_answers_is_found_as_often_as_is_said():
@@ -135,11 +136,11 @@ def test_a_share_of_random_answers_is_found_as_often_as_is_said():
     rng = np.random.default_rng(5)
     again = 0
     for _ in range(runs):
-        model = Steady(adapt(Fickle(share, rng)))
+        model = open_session(adapt(Fickle(share, rng)))
         try:
             for start in range(0, 3000, 20):
                 ask(model, batch(20, start), False, True)
-            again = model.again
+            again = model.steady.again
         except UnreliableModelError:
             found += 1
     # An answer changes with probability share - share**2 / 2 here: half of the random ones come out True as well.
@@ -221,9 +222,11 @@ def test_a_model_is_watched_behind_its_cache(tmp_path):
     cached = Cached(Fickle(1.0), tmp_path / "a.sqlite", key="1")
     with pytest.raises(UnreliableModelError, match="should give the same answer"):
         iso.check("P[prediction | sex == 'F'] >= 0.1", cached, iso.Census(PEOPLE))
-    assert isinstance(watch(cached).model, Steady)
-    assert watch(watch(cached)).model.model is cached.model
-    assert watch(Steady(adapt(positive))).model.function is positive
+    session = open_session(cached)
+    assert session.cache is not None
+    assert session.steady is not None
+    assert session.model is cached.model
+    assert open_session(session).steady is session.steady
 
 
 def test_whether_a_model_may_be_random_is_said_by_true_or_false():
@@ -233,7 +236,7 @@ def test_whether_a_model_may_be_random_is_said_by_true_or_false():
 
 @pytest.mark.parametrize("size", [1, 3, 8, 20])
 def test_a_model_that_compares_those_in_a_batch_is_found_before_a_check_can_end(size):
-    model = Steady(adapt(lambda table: np.argsort(np.argsort(table["x"])) % 2))
+    model = open_session(adapt(lambda table: np.argsort(np.argsort(table["x"])) % 2))
 
     def ask_nine_times():
         for number in range(9):
@@ -245,7 +248,7 @@ def test_a_model_that_compares_those_in_a_batch_is_found_before_a_check_can_end(
 
 def test_a_model_that_looks_at_the_order_of_a_batch_is_found():
     with pytest.raises(ChangingModelError):
-        ask(Steady(adapt(lambda table: np.arange(len(table["x"])) % 3)), batch(8), False, True)
+        ask(open_session(adapt(lambda table: np.arange(len(table["x"])) % 3)), batch(8), False, True)
 
 
 def test_a_check_of_a_model_that_compares_those_in_a_batch_ends_with_an_error():
