@@ -493,6 +493,17 @@ def test_a_cache_on_the_command_line_may_hold_the_answers_of_a_coin(path):
     assert Wrapping(file)(DEFAULT, adapt(Tossing(0))).cache is None
 
 
+def test_each_answer_of_a_coin_is_used_once_where_the_outcome_is_withheld_from_it(path):
+    from isonomia.audits.check import new_check, run_check
+    from isonomia.engine.observer import Silent
+
+    model, people = Tossing(0), iso.Sample({"x": np.arange(200) % 4, "y": np.arange(200) % 2})
+    wrapped = Wrapping(read_audit_file_text(path.parent, "random = true"), path)(DEFAULT, adapt(model))
+    claim = "P[prediction == y] >= 0.5"
+    run_check(new_check(claim, wrapped, people, seed=1, random_model=True, stop="all"), Silent())
+    assert model.rows == 200, "only four rows differ, but each answer is a draw of its own"
+
+
 def read_audit_file_text(folder, more):
     text = f'cache = "c.sqlite"\n[model]\nload = "m:f"\ncache_key = "1"\n{more}\n[population]\nsample = "p.csv"\n'
     (folder / "audit.toml").write_text(text + '[[property]]\nname = "p"\ncheck = "P[prediction == 1] >= 0.5"\n')
