@@ -13,7 +13,8 @@ SMALL, LARGE = 120, 600
 
 ALONE = {
     "isonomia.cli.demo",  # commands, each of which has a file of its own
-    "isonomia.cli.plan",
+    "isonomia.cli.measure",
+    "isonomia.cli.repair",
 }
 """Small modules with one importer next door that stand alone all the same, each with its reason."""
 

@@ -12,13 +12,13 @@ import typer
 from rich.text import Text
 from typer.core import TyperCommand
 
-from isonomia.cli.check import check
+from isonomia.cli.check import check, plan
 from isonomia.cli.demo import demo
 from isonomia.cli.file import file
 from isonomia.cli.init import init
 from isonomia.cli.measure import measure
+from isonomia.cli.options import with_options
 from isonomia.cli.outputs import guard_streams, new_console, output_error, refuse_inputs
-from isonomia.cli.plan import plan
 from isonomia.cli.principal import principal
 from isonomia.cli.records import compare, export, report, runs, show
 from isonomia.cli.repair import repair
@@ -109,7 +109,9 @@ class _Command(TyperCommand):
 def _add_commands() -> None:
     for panel, commands in COMMANDS.items():
         for command, line in commands.items():
-            app.command(cls=_Command, help=_unwrapped(command), short_help=line, rich_help_panel=panel)(command)
+            app.command(cls=_Command, help=_unwrapped(command), short_help=line, rich_help_panel=panel)(
+                with_options(command)
+            )
 
 
 _add_commands()

@@ -1,35 +1,16 @@
-"""``isonomia check``: formulas, specifications and programs, of a model and a table."""
+"""``isonomia check``: formulas, specifications and programs, of a model and a table; ``plan``: what that will cost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
-from isonomia.cli.options import (
-    FLAG,
-    MODEL_HELP,
-    PROGRAMS,
-    AllowCode,
-    Budget,
-    Census,
-    Cluster,
-    Data,
-    Delta,
-    Explain,
-    Json,
-    MaxCluster,
-    ModelReading,
-    Quiet,
-    Seed,
-    ViolationsFile,
-    Weigh,
-    with_model_reading,
-)
+from isonomia.cli.options import ModelReading
 from isonomia.cli.outputs import conclude, new_console, write_all_violations
 from isonomia.errors import UsageError
 from isonomia.records.display.view import view_of
@@ -46,127 +27,37 @@ SUFFIX = ".nom"
 """How the name of a specification ends."""
 
 
-@with_model_reading
 def check(
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PROPERTY",
-            help="What must hold: a formula in quotation marks, or a specification.nom. A program.fr draws people.",
-            show_default=False,
-        ),
-    ],
-    data: Data = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}; none where the table has its predictions.")
-    ] = None,
-    census: Census = False,
-    cluster: Cluster = None,
-    weigh: Weigh = "rows",
-    max_cluster: MaxCluster = None,
-    delta: Delta = 0.05,
-    budget: Budget = None,
-    seed: Seed = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="How it is decided: auto, exact, bets, region or verifair.")
-    ] = "auto",
-    looks: Annotated[
-        str,
-        typer.Option(metavar="any|once|N", help="How many looks: any number, once, N, or which: 2 of 5 after 2000."),
-    ] = "any",
-    stop: Annotated[
-        str,
-        typer.Option(
-            metavar="decided|precise|all", help="When it ends: with an answer, a narrow interval too, or never early."
-        ),
-    ] = "decided",
-    width: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="How narrow the interval is to be, for --stop precise.")
-    ] = None,
-    ranges: Annotated[
-        list[str] | None, typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column in E[...].")
-    ] = None,
-    control: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What the risk bounds: the family-wise error rate (family) or the false discovery rate (discovery).",
-        ),
-    ] = "family",
-    explain: Explain = False,
-    quiet: Quiet = False,
+    arguments: list[str],
+    data: Path | None = None,
+    model: str | None = None,
+    census: bool = False,
+    cluster: str | None = None,
+    weigh: str = "rows",
+    max_cluster: int | None = None,
+    delta: float = 0.05,
+    budget: str | None = None,
+    seed: int | None = None,
+    method: str = "auto",
+    looks: str = "any",
+    stop: str = "decided",
+    width: float | None = None,
+    ranges: list[str] | None = None,
+    control: str = "family",
+    explain: bool = False,
+    quiet: bool = False,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
-    ratio: Annotated[
-        float | None,
-        typer.Option(
-            metavar="RATIO",
-            help="Program: the least rate of its minority over that of its majority.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DEVICE",
-            help="Program: torch draws on cuda, cpu, or auto (cuda if there is one). Else NumPy draws.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = None,
-    eps: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Specification: the share of cases that a sampled holds leaves open.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Specification: the column with the right answers.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group",
-            metavar="NAME=COLUMN,...",
-            help="Specification: one-hot columns as a single feature.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = None,
-    corners: Annotated[
-        bool,
-        typer.Option(
-            "--corners/--no-corners",
-            metavar=FLAG,
-            help="Specification: whether ends of ranges are tried before any case is drawn.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = True,
-    shrink: Annotated[
-        bool,
-        typer.Option(
-            "--shrink/--no-shrink",
-            metavar=FLAG,
-            help="Specification: whether violations are made smaller, which sends further rows to the model.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = True,
-    kept: Annotated[
-        Path | None,
-        typer.Option(
-            "--keep",
-            metavar="FILE",
-            help="Specification: keep counterexamples here, and try them first next time.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = None,
-    allow_code: AllowCode = False,
-    violations: ViolationsFile = None,
-    json: Json = None,
+    ratio: float | None = None,
+    device: str | None = None,
+    eps: float | None = None,
+    label: str | None = None,
+    groups: list[str] | None = None,
+    corners: bool = True,
+    shrink: bool = True,
+    kept: Path | None = None,
+    allow_code: bool = False,
+    violations: Path | None = None,
+    json: Path | None = None,
 ) -> None:
     r"""Check whether properties hold of a model and a table, or of a FairSquare program.
 
@@ -237,6 +128,39 @@ def check(
         found = [(verdict.name or str(number), verdict.violations()) for number, verdict in enumerate(specified, 1)]
         write_all_violations(found, violations, console)
     raise typer.Exit(conclude(verdicts, console, json, always=quiet))
+
+
+def plan(
+    prop: str,
+    guess: list[str],
+    share: list[str] | None = None,
+    delta: float = 0.05,
+) -> None:
+    r"""Say how many people a check will take if guessed rates are right, and how few any method could do with.
+
+    Example: isonomia plan "P\[hired | sex == 'F'] / P\[hired | sex == 'M'] >= 0.8" --guess "P\[hired | sex == 'F']=0.3"
+    --guess "P\[hired | sex == 'M']=0.33" --delta 1e-6
+    """
+    from isonomia.audits.check import plan as plan_property
+
+    forecast = plan_property(prop, _pairs(guess, "--guess"), shares=_pairs(share or [], "--share"), delta=delta)
+    new_console().print(str(forecast), markup=False)
+
+
+def _pairs(items: list[str], option: str) -> dict[str, float]:
+    """Read ``TEXT=NUMBER``; the text may hold ``=`` itself, so the last one counts."""
+    pairs = {}
+    for item in items:
+        text, sign, value = item.rpartition("=")
+        try:
+            pairs[text.strip()] = float(value)
+        except ValueError:
+            sign = ""
+        if not sign:
+            raise UsageError(
+                f"expected {option} as TEXT=NUMBER, such as \"P[hired | sex == 'F']=0.3\", but got {item!r}"
+            )
+    return pairs
 
 
 def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[Property | Safety]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -14,7 +14,6 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from isonomia.cli.options import FLAG, Open
 from isonomia.cli.outputs import conclude, new_console
 from isonomia.errors import UsageError
 from isonomia.wording import plural
@@ -27,10 +26,10 @@ PAGE = Path("isonomia-demo.html")
 
 
 def demo(
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="The same seed gives the same answers.")] = 1,
-    report: Annotated[Path, typer.Option(metavar="FILE", help="Write the HTML report.")] = PAGE,
-    no_report: Annotated[bool, typer.Option("--no-report", metavar=FLAG, help="Write no report.")] = False,
-    show_it: Open = False,
+    seed: int = 1,
+    report: Path = PAGE,
+    no_report: bool = False,
+    show_it: bool = False,
 ) -> None:
     """Audit a hiring model over a population that is made up on the spot, and write the report.
 

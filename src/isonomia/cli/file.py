@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from isonomia.cli.options import (
-    CLAIM,
-    MODEL_HELP,
-    Budget,
-    By,
-    Changes,
-    Data,
-    DecisionColumn,
-    Favourable,
-    IdColumn,
-    Key,
-    ModelReading,
-    ScoreColumn,
-    TableFile,
-    Target,
-    Unknown,
-    arguments_as_options,
-    with_model_reading,
-)
+from isonomia.cli.options import HERE, ModelReading, arguments_as_options
 from isonomia.cli.outputs import new_console, read_interventions, say_written
-from isonomia.cli.records import HERE, Records, read_key
+from isonomia.cli.records import read_key
 from isonomia.cli.responsiveness import parse_target
 from isonomia.errors import UsageError
 from isonomia.wording import plural
@@ -37,57 +17,28 @@ if TYPE_CHECKING:
     from isonomia.records.refusals import RefusalList
     from isonomia.report.packs import Document, Pack
 
-AUDIT = "An audit"
 
-
-@with_model_reading
 def file(
-    pack: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The rule: nyc-ll144 or eeoc, from a table by group; reg-b, from a model and what people can change; "
-            "eu-ai-act or sr-11-7, from an audit.",
-            show_default=False,
-        ),
-    ],
-    document: Annotated[
-        list[Path],
-        typer.Option(
-            "--document", "-o", metavar="FILE", help="Where to write it: .html or .md. Repeatable.", show_default=False
-        ),
-    ],
-    fact: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=TEXT", help="A fact that only you know. Repeatable."),
-    ] = None,
-    facts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A TOML file with such facts, NAME = 'TEXT' each.")
-    ] = None,
-    data: Data = None,
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.")] = None,
-    by: By = None,
-    decision: DecisionColumn = None,
-    favourable: Favourable = None,
-    score: ScoreColumn = None,
-    unknown: Unknown = None,
-    interventions: Changes = None,
-    target: Target = None,
-    id_column: IdColumn = None,
-    no_reason: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="A column that is not a reason, such as the outcome.", rich_help_panel=CLAIM
-        ),
-    ] = None,
-    budget: Budget = None,
-    csv: TableFile = None,
-    run: Annotated[
-        str | None,
-        typer.Option(metavar="RUN", help="A run of the records, or an evidence file.", rich_help_panel=AUDIT),
-    ] = None,
-    records: Records = HERE,
-    key: Key = None,
+    pack: str,
+    document: list[Path],
+    fact: list[str] | None = None,
+    facts: Path | None = None,
+    data: Path | None = None,
+    model: str | None = None,
+    by: list[str] | None = None,
+    decision: str | None = None,
+    favourable: str | None = None,
+    score: str | None = None,
+    unknown: list[str] | None = None,
+    interventions: Path | None = None,
+    target: list[str] | None = None,
+    id_column: str | None = None,
+    no_reason: list[str] | None = None,
+    budget: str | None = None,
+    csv: Path | None = None,
+    run: str | None = None,
+    records: Path = HERE,
+    key: Path | None = None,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
 ) -> None:
     """Write the document that a rule asks for, with its tables, and with gaps for facts that nobody has stated.

@@ -9,11 +9,11 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isonomia.cli.options import FLAG, Census, Features, ModelOptions, Trust, TrustPickle, parse_model_options
+from isonomia.cli.options import parse_model_options
 from isonomia.cli.outputs import new_console, read_interventions, refuse_to_overwrite, write_text
 from isonomia.errors import UsageError
 from isonomia.wording import on_one_line, plural
@@ -27,66 +27,22 @@ AUDIT, CHANGES = Path("audit.toml"), Path("changes.toml")
 
 
 def init(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[MODEL] DATA",
-            help="The model (a file, folder, address, or module:object), and the table: CSV, Parquet, Arrow or "
-            "JSON lines. Without a model, the table holds its answers.",
-            show_default=False,
-        ),
-    ],
-    outcome: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column with the true outcome; guessed unless given.")
-    ] = None,
-    protected: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A protected attribute; guessed unless given.")
-    ] = None,
-    favourable: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="The answer that people want; guessed unless given.")
-    ] = None,
-    decision: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Without a model: the column with predictions or decisions.")
-    ] = None,
-    census: Census = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The file to write, - to print it; audit.toml, or changes.toml with --interventions, unless given.",
-            show_default=False,
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Overwrite existing files.")] = False,
-    interventions: Annotated[
-        bool,
-        typer.Option("--interventions", metavar=FLAG, help="Draft only what people can change, from a table."),
-    ] = False,
-    leave_out: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="With --interventions: a column that is not a feature, or a pattern: 'juv_*'."
-        ),
-    ] = None,
-    queries: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=20,
-            help="The most rows to send to the model. A service or a program is asked about at most 200 rows unless "
-            "you say more, here or with --yes.",
-            show_default=False,
-        ),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", metavar=FLAG, help="Send up to 2,000 rows to a service or a program.")
-    ] = False,
-    features: Features = None,
-    model_options: ModelOptions = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
+    sources: list[str],
+    outcome: str | None = None,
+    protected: list[str] | None = None,
+    favourable: str | None = None,
+    decision: str | None = None,
+    census: bool = False,
+    output: Path | None = None,
+    force: bool = False,
+    interventions: bool = False,
+    leave_out: list[str] | None = None,
+    queries: int | None = None,
+    yes: bool = False,
+    features: str | None = None,
+    model_options: list[str] | None = None,
+    trust_pickle: bool = False,
+    trust: list[str] | None = None,
 ) -> None:
     """Draft an audit from a model and a table: a TOML file with the reason of every guess, which runs as it is.
 

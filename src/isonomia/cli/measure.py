@@ -3,93 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from isonomia.cli.check import parse_ranges
-from isonomia.cli.options import (
-    FILES,
-    GROUPS,
-    MODEL_HELP,
-    Budget,
-    Census,
-    Cluster,
-    DecisionColumn,
-    Favourable,
-    Markdown,
-    MaxCluster,
-    ModelReading,
-    NeededBy,
-    NeededData,
-    ScoreColumn,
-    TableFile,
-    Unknown,
-    arguments_as_options,
-    as_risk,
-    with_model_reading,
-)
+from isonomia.cli.options import ModelReading, arguments_as_options
 from isonomia.cli.outputs import new_console, say_written
 from isonomia.errors import UsageError
 
 
-@with_model_reading
 def measure(
-    data: NeededData,
-    by: NeededBy,
-    decision: DecisionColumn = None,
-    outcome: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column with the true outcome.", rich_help_panel=GROUPS)
-    ] = None,
-    score: ScoreColumn = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}; none where the table has its decisions.")
-    ] = None,
-    favourable: Favourable = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE",
-            help="The positive outcome; 1 or true unless given. Without --favourable it is that, too.",
-            rich_help_panel=GROUPS,
-        ),
-    ] = None,
-    reference: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="highest|VALUE",
-            help="With which group others are compared: M, or 'M,White'. Repeatable.",
-            rich_help_panel=GROUPS,
-        ),
-    ] = None,
-    unknown: Unknown = None,
-    small: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="Groups with a smaller share of all are flagged.", rich_help_panel=GROUPS),
-    ] = 0.02,
-    census: Census = False,
-    cluster: Cluster = None,
-    max_cluster: MaxCluster = None,
-    delta: Annotated[float, typer.Option(metavar="RISK", help="The risk of each interval.", parser=as_risk)] = 0.05,
-    looks: Annotated[
-        str,
-        typer.Option(metavar="any|once|N", help="How many looks: any number, once, N, or which: 2 of 5 after 2000."),
-    ] = "once",
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option("--range", metavar="COLUMN=LOW:HIGH", help="The range of a column of numbers, for its intervals."),
-    ] = None,
-    budget: Budget = None,
+    data: Path,
+    by: list[str],
+    decision: str | None = None,
+    outcome: str | None = None,
+    score: str | None = None,
+    model: str | None = None,
+    favourable: str | None = None,
+    positive: str | None = None,
+    reference: list[str] | None = None,
+    unknown: list[str] | None = None,
+    small: float = 0.02,
+    census: bool = False,
+    cluster: str | None = None,
+    max_cluster: int | None = None,
+    delta: float = 0.05,
+    looks: str = "once",
+    ranges: list[str] | None = None,
+    budget: str | None = None,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
-    csv: TableFile = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page with charts.", rich_help_panel=FILES),
-    ] = None,
-    markdown: Markdown = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the table as JSON.", rich_help_panel=FILES)
-    ] = None,
+    csv: Path | None = None,
+    html: Path | None = None,
+    markdown: Path | None = None,
+    json: Path | None = None,
 ) -> None:
     """Measure decisions, outcomes and scores by group: rates, impact ratios, errors, calibration.
 

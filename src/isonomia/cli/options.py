@@ -1,15 +1,16 @@
-"""Options that several commands have, each said once: the same name, the same words; and how the model is opened.
+"""The table of all options, from which the parameters of every command are made; and how the model is opened.
 
-What is needed every day stands in the panel that every help has; the rest stands in panels of its own.
+A command is a function: its parameters have the types and defaults, the table has the words of the help. What is needed
+every day stands in the panel that every help has; the rest stands in panels of its own.
 """
 
 from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,34 +19,14 @@ import typer
 
 from isonomia.cli.outputs import new_console
 from isonomia.errors import UsageError
+from isonomia.records.commands import FOLDER, STORE
+from isonomia.wording import visible
 
 if TYPE_CHECKING:
     from isonomia.models.protocol import Model
 
-
-FLAG = ""
-"""In the place of a value: there is none."""
-
-MODEL, CLAIM = "How the model is read", "What is claimed"
-PROGRAMS, FILES = "Programs and specifications", "Files for machines and people"
-"""The panels that several commands have."""
-
-_TABLE = "The table: CSV, Parquet, Arrow or JSON lines."
-
-Data = Annotated[Path | None, typer.Option(metavar="FILE", help=_TABLE, show_default=False)]
-NeededData = Annotated[Path, typer.Option(metavar="FILE", help=_TABLE, show_default=False)]
-Census = Annotated[
-    bool,
-    typer.Option("--census/--sample", metavar=FLAG, help="Whether rows are the whole population or a sample."),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Rows with the same value belong together: customer, prompt, school."),
-]
-Weigh = Annotated[str, typer.Option(metavar="rows|clusters", help="With --cluster: what counts the same.")]
-MaxCluster = Annotated[
-    int | None, typer.Option(metavar="ROWS", help="With --cluster: the most rows that one can have.")
-]
+HERE = Path(FOLDER)
+"""The default folder of the records."""
 
 
 def as_risk(text: str | float) -> float:
@@ -57,223 +38,381 @@ def as_risk(text: str | float) -> float:
         raise typer.BadParameter(f"expected a number such as 0.05 or 5%, but got {shown!r}") from None
 
 
-Delta = Annotated[float, typer.Option(metavar="RISK", help="The risk of a wrong answer.", parser=as_risk)]
-Budget = Annotated[
-    str | None,
-    typer.Option(metavar="COST", help="The most samples, rows sent to the model, or time: 1e6, '500 queries', 30s."),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        metavar="NUMBER", help="The same seed gives the same answers; default: derived from property, data and model."
-    ),
-]
-AllowCode = Annotated[
-    bool,
-    typer.Option(
-        "--allow-code",
-        metavar=FLAG,
-        help="Let the blocks of specifications run as Python.",
-        rich_help_panel=PROGRAMS,
-    ),
-]
-TRUST = "What a file may do"
-AllowAudit = Annotated[
-    bool,
-    typer.Option(
-        "--allow-code",
-        metavar=FLAG,
-        help="Let the audit file run code and programs, and call services: only from people you trust.",
-        rich_help_panel=TRUST,
-    ),
-]
-AllowOutside = Annotated[
-    bool,
-    typer.Option(
-        "--allow-outside",
-        metavar=FLAG,
-        help="Let the audit file read and write outside its folder.",
-        rich_help_panel=TRUST,
-    ),
-]
-Remember = Annotated[
-    bool,
-    typer.Option(
-        "--remember",
-        metavar=FLAG,
-        help="Remember what is allowed until the file or code beside it changes.",
-        rich_help_panel=TRUST,
-    ),
-]
-Explain = Annotated[bool, typer.Option("--explain", metavar=FLAG, help="Also say in plain English what is claimed.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar=FLAG, help="Print one line per property, and no progress.")
-]
-Key = Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the key of the seal: at least 16 bytes.")]
-Open = Annotated[bool, typer.Option("--open", metavar=FLAG, help="Open the report in a browser.")]
+def names_of_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """The runs whose names begin so, each with its title, for a shell that completes them; none where there is none."""
+    from isonomia.records.store import Store
 
-Json = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the verdicts as JSON.", rich_help_panel=FILES),
-]
-Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.", rich_help_panel=FILES)]
-Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.", rich_help_panel=FILES)]
-Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Write Markdown.", rich_help_panel=FILES)]
-Card = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write a section for a model card.", rich_help_panel=FILES),
-]
-ViolationsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--violations",
-        metavar="FILE",
-        help="Write every violation: .csv, .parquet or .jsonl.",
-        rich_help_panel=FILES,
-    ),
-]
-Mlflow = Annotated[
-    str | None,
-    typer.Option(
-        "--mlflow",
-        metavar="EXPERIMENT",
-        help="Log verdicts, report and evidence to an MLflow run of this experiment, or to MLFLOW_RUN_ID.",
-        rich_help_panel=FILES,
-    ),
-]
-Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the HTML report.", rich_help_panel=FILES)]
+    folder = context.params.get("records") or HERE
+    try:
+        stored = Store(folder, reading=True).runs() if (folder / STORE).exists() else []
+    except Exception:
+        return []  # whoever presses Tab wants no message
+    pairs = [(run.id, visible(run.title)) for run in stored]
+    latest = [("latest", pairs[0][1])] if pairs else []
+    return [pair for pair in latest + pairs if pair[0].startswith(incomplete)]
 
-GROUPS = "A table by group"
-"""The panel of what is measured by group."""
 
-_BY = "The groups: a column, or several for their intersection: sex,race. Repeatable."
-By = Annotated[list[str] | None, typer.Option(metavar="COLUMN,...", help=_BY, rich_help_panel=GROUPS)]
-NeededBy = Annotated[list[str], typer.Option(metavar="COLUMN,...", help=_BY, show_default=False)]
-DecisionColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--decision",
-        metavar="COLUMN",
-        help="The decisions; the model's predictions where there is a model.",
-        rich_help_panel=GROUPS,
-    ),
-]
-Favourable = Annotated[
-    str | None,
-    typer.Option(metavar="VALUE", help="The favourable decision; 1 or true unless given.", rich_help_panel=GROUPS),
-]
-ScoreColumn = Annotated[
-    str | None,
-    typer.Option("--score", metavar="COLUMN", help="The scores; score for those of the model.", rich_help_panel=GROUPS),
-]
-Unknown = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="VALUE",
-        help="A value that means an unknown group, such as '?'. Repeatable.",
-        rich_help_panel=GROUPS,
-    ),
-]
-TableFile = Annotated[
-    Path | None,
-    typer.Option("--csv", metavar="FILE", help="Write the table: CSV or Parquet.", rich_help_panel=FILES),
-]
+def runs_and_files(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """What the shell completes: runs, and files that could be some."""
+    head, slash, _ = incomplete.rpartition("/")
+    folder = Path(f"{head}{slash}" or ".")
+    try:
+        names = [f"{head}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in sorted(folder.iterdir())]
+    except OSError:
+        names = []  # whoever presses Tab wants no message
+    wanted = [name for name in names if name.startswith(incomplete) and name.endswith(("/", ".json"))]
+    return names_of_runs(context, incomplete) + [(name, "") for name in wanted]
 
-_CHANGES = "What people can change, as TOML; isonomia init --interventions drafts it."
-Changes = Annotated[Path | None, typer.Option("--interventions", metavar="FILE", help=_CHANGES, rich_help_panel=CLAIM)]
-NeededChanges = Annotated[Path, typer.Option("--interventions", metavar="FILE", help=_CHANGES, show_default=False)]
-Target = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="TARGET",
-        help="The wanted prediction: a class, LOW:HIGH, or 'prediction < own'.",
-        rich_help_panel=CLAIM,
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option("--id", metavar="COLUMN", help="The column that tells people apart.", rich_help_panel=FILES),
-]
 
-MODEL_HELP = "The model: a file, folder, address, or module:object"
-"""What ``--model`` takes."""
+# ----------------------------------------------------------------------------------------------------------- the table
 
-Features = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN,...", help="The columns the model is given, in order.", rich_help_panel=MODEL),
-]
-ModelOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model-option",
-        metavar="NAME=VALUE",
-        help="How to read the model: output=logits, classes=no,yes.",
-        rich_help_panel=MODEL,
-    ),
-]
-RandomModel = Annotated[
-    bool,
-    typer.Option(
-        "--random-model",
-        metavar=FLAG,
-        help="The model may answer the same person differently.",
-        rich_help_panel=MODEL,
-    ),
-]
-CacheFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache",
-        metavar="FILE",
-        help="Keep the model's answers in this file.",
-        rich_help_panel=MODEL,
-    ),
-]
-CacheKey = Annotated[
-    str | None,
-    typer.Option(
-        "--cache-key",
-        metavar="TEXT",
-        help="The version of the model, where the cache cannot tell.",
-        rich_help_panel=MODEL,
-    ),
-]
-Executor = Annotated[
-    str | None,
-    typer.Option(
-        "--executor",
-        metavar="WHERE",
-        help="Where the model runs: threads:8, processes, dask:tcp://host:8786, ray, mpi.",
-        rich_help_panel=MODEL,
-    ),
-]
-TrustPickle = Annotated[
-    bool,
-    typer.Option(
-        "--trust-pickle",
-        metavar=FLAG,
-        help="Open a pickled model, which can run any code: only from people you trust.",
-        rich_help_panel=MODEL,
-    ),
-]
-Trust = Annotated[
-    list[str] | None,
-    typer.Option("--trust", metavar="TYPE", help="Allow this type from a skops file.", rich_help_panel=MODEL),
-]
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a parameter is shown: its help, the word for its value, which a flag does not have, and its spellings."""
+
+    help: str
+    metavar: str = ""
+    names: tuple[str, ...] = ()  # where the name of the parameter is not the name of the option
+    positional: bool = False
+    default: str | None = None  # in words, where the value would say less
+    parser: Callable[[str], Any] | None = None
+    min: float | None = None
+    complete: Callable[..., list[tuple[str, str]]] | None = None
+
+
+_MODEL = "The model: a file, folder, address, or module:object"
+_CONTROL = Shown(
+    "What the risk bounds: the family-wise error rate (family) or the false discovery rate (discovery).", "NAME"
+)
+_EITHER = "A run of the records, an evidence file, or verdicts that --json wrote."
+_OUTPUT = ("--output", "-o")
+
+OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
+    None: {
+        "seed": Shown(
+            "The same seed gives the same answers; default: derived from property, data and model.", "NUMBER"
+        ),
+        "register, run: seed": Shown(
+            "The same seed gives the same answers; default: the file's, or derived from it.", "NUMBER"
+        ),
+        "demo: seed": Shown("The same seed gives the same answers.", "NUMBER"),
+        "demo: report": Shown("Write the HTML report.", "FILE"),
+        "no_report": Shown("Write no report."),
+        "show_it": Shown("Open the report in a browser.", names=("--open",)),
+        "sources": Shown(
+            "The model (a file, folder, address, or module:object), and the table: CSV, Parquet, Arrow or JSON "
+            "lines. Without a model, the table holds its answers.",
+            "[MODEL] DATA",
+            positional=True,
+        ),
+        "init: outcome": Shown("The column with the true outcome; guessed unless given.", "COLUMN"),
+        "protected": Shown("A protected attribute; guessed unless given.", "COLUMN"),
+        "init: favourable": Shown("The answer that people want; guessed unless given.", "VALUE"),
+        "init: decision": Shown("Without a model: the column with predictions or decisions.", "COLUMN"),
+        "census": Shown("Whether rows are the whole population or a sample.", names=("--census/--sample",)),
+        "init: output": Shown(
+            "The file to write, - to print it; audit.toml, or changes.toml with --interventions, unless given.",
+            "FILE",
+            names=_OUTPUT,
+        ),
+        "register: output": Shown("The file to write.", "FILE", names=_OUTPUT),
+        "repair: output": Shown("Where the repaired model goes, as a skops file.", "FILE", names=_OUTPUT),
+        "report: output": Shown("The file to write; RUN.html unless given.", "FILE", names=_OUTPUT),
+        "export: output": Shown("The file to write; RUN.evidence.json unless given.", "FILE", names=_OUTPUT),
+        "force": Shown("Overwrite existing files."),
+        "init: interventions": Shown("Draft only what people can change, from a table."),
+        "leave_out": Shown("With --interventions: a column that is not a feature, or a pattern: 'juv_*'.", "COLUMN"),
+        "queries": Shown(
+            "The most rows to send to the model. A service or a program is asked about at most 200 rows unless "
+            "you say more, here or with --yes.",
+            "N",
+            min=20,
+        ),
+        "yes": Shown("Send up to 2,000 rows to a service or a program."),
+        "register: file": Shown("The audit file.", "FILE", positional=True),
+        "run: file": Shown("The audit file.", "AUDIT.toml", positional=True),
+        "watch: file": Shown("The watch file.", "WATCH.toml", positional=True),
+        "replay: file": Shown("The evidence file.", "FILE", positional=True),
+        "resume": Shown(
+            "Go on with the latest run of this file that was cut off or had a failure; where there is none, write the "
+            "files of the latest run again."
+        ),
+        "records": Shown("The folder of the records.", "FOLDER"),
+        "run: records": Shown("The folder of the records; .isonomia beside the file unless given.", "FOLDER"),
+        "jobs": Shown("Properties to check at once; one for each core unless given.", "NUMBER"),
+        "known_first": Shown("Try the counterexamples of earlier runs first."),
+        "quiet": Shown(
+            "Print one line per property, and no progress.",
+            names=(
+                "--quiet",
+                "-q",
+            ),
+        ),
+        "follow": Shown("Wait for more to come, until it is stopped."),
+        "every": Shown("How often --follow looks.", "SECONDS", min=0.01),
+        "until_alarm": Shown("Stop at the first open alarm, even with --follow."),
+        "acknowledge": Shown("Acknowledge the open alarms; the watch goes on with the risk left."),
+        "replay": Shown("Read everything again and compare with the store, bit for bit."),
+        "store": Shown("The file that keeps the watch; the watch file's unless given.", "FILE"),
+        "page": Shown("Write a page; the watch file's unless given.", "FILE"),
+        "evidence": Shown("Write sealed evidence for isonomia replay at each update.", "FILE"),
+        "key": Shown("A file with the key of the seal: at least 16 bytes.", "FILE"),
+        "data": Shown("The table: CSV, Parquet, Arrow or JSON lines.", "FILE"),
+        "model": Shown(f"{_MODEL}.", "MODEL"),
+        "measure: model": Shown(f"{_MODEL}; none where the table has its decisions.", "MODEL"),
+        "check: model": Shown(f"{_MODEL}; none where the table has its predictions.", "MODEL"),
+        "principal: model": Shown(f"{_MODEL}, in place of such a column.", "MODEL"),
+        "repair: model": Shown(
+            "What is trained: module:object, a classifier or a function that gives a new one; or a file of one.",
+            "MODEL",
+        ),
+        "replay: model": Shown(
+            "Ask this model about every counterexample; NAME=MODEL where the audit names several.", "MODEL"
+        ),
+        "cluster": Shown("Rows with the same value belong together: customer, prompt, school.", "COLUMN"),
+        "max_cluster": Shown("With --cluster: the most rows that one can have.", "ROWS"),
+        "delta": Shown("The risk of a wrong answer.", "RISK", parser=as_risk),
+        "measure: delta": Shown("The risk of each interval.", "RISK", parser=as_risk),
+        "looks": Shown("How many looks: any number, once, N, or which: 2 of 5 after 2000.", "any|once|N"),
+        "ranges": Shown("The range of a column of numbers, for its intervals.", "COLUMN=LOW:HIGH", names=("--range",)),
+        "check: ranges": Shown("The range of a column in E[...].", "COLUMN=LOW:HIGH", names=("--range",)),
+        "budget": Shown("The most samples, rows sent to the model, or time: 1e6, '500 queries', 30s.", "COST"),
+        "arguments": Shown(
+            "What must hold: a formula in quotation marks, or a specification.nom. A program.fr draws people.",
+            "PROPERTY",
+            positional=True,
+        ),
+        "weigh": Shown("With --cluster: what counts the same.", "rows|clusters"),
+        "method": Shown("How it is decided: auto, exact, bets, region or verifair.", "NAME"),
+        "stop": Shown("When it ends: with an answer, a narrow interval too, or never early.", "decided|precise|all"),
+        "width": Shown("How narrow the interval is to be, for --stop precise.", "NUMBER"),
+        "control": _CONTROL,
+        "explain": Shown("Also say in plain English what is claimed."),
+        "repair: label": Shown("The column with the labels.", "COLUMN"),
+        "attribute": Shown("The column with the protected attribute.", "COLUMN"),
+        "prediction": Shown("The column with the prediction or decision.", "COLUMN"),
+        "prop": Shown("What is to be checked.", "PROPERTY", positional=True),
+        "guess": Shown("What a rate might be; one for each.", "RATE=VALUE"),
+        "share": Shown("The share of people who meet a condition.", "CONDITION=SHARE"),
+        "specifications": Shown("What must hold: one file or several.", "SPECIFICATION.nom", positional=True),
+        "prune": Shown("Delete old runs, as --older-than and --keep-latest say."),
+        "older_than": Shown("Delete runs begun longer ago than this: 90d, 12h, 2w.", "AGE"),
+        "keep_latest": Shown("Keep this many of the latest runs.", "NUMBER"),
+        "dry_run": Shown("Say what --prune would delete, and delete nothing."),
+        "run": Shown("Its name, the beginning of its name, or latest.", "RUN", positional=True, complete=names_of_runs),
+        "before": Shown(_EITHER, "BEFORE", positional=True, complete=runs_and_files),
+        "after": Shown(_EITHER, "AFTER", positional=True, complete=runs_and_files),
+        "pack": Shown(
+            "The rule: nyc-ll144 or eeoc, from a table by group; reg-b, from a model and what people can change; "
+            "eu-ai-act or sr-11-7, from an audit.",
+            "NAME",
+        ),
+        "document": Shown(
+            "Where to write it: .html or .md. Repeatable.",
+            "FILE",
+            names=(
+                "--document",
+                "-o",
+            ),
+        ),
+        "fact": Shown("A fact that only you know. Repeatable.", "NAME=TEXT"),
+        "facts": Shown("A TOML file with such facts, NAME = 'TEXT' each.", "FILE"),
+        "full": Shown("Run every check again, with the data and the model."),
+        "folder": Shown(
+            "Where data and model are, for --full; beside FILE if the audit file is there, else here.", "FOLDER"
+        ),
+        "registered": Shown("Compare with this registration, which isonomia register wrote beforehand.", "FILE"),
+        "seconds": Shown("How long computing one property may take.", "NUMBER", min=0.0),
+    },
+    "Files for machines and people": {
+        "report": Shown("Write the HTML report.", "FILE"),
+        "junit": Shown("Write JUnit XML.", "FILE"),
+        "sarif": Shown("Write SARIF 2.1.0.", "FILE"),
+        "json": Shown("Write the verdicts as JSON.", "FILE"),
+        "measure: json": Shown("Write the table as JSON.", "FILE"),
+        "markdown": Shown("Write Markdown.", "FILE"),
+        "card": Shown("Write a section for a model card.", "FILE"),
+        "violations": Shown("Write every violation: .csv, .parquet or .jsonl.", "FILE"),
+        "mlflow": Shown(
+            "Log verdicts, report and evidence to an MLflow run of this experiment, or to MLFLOW_RUN_ID.", "EXPERIMENT"
+        ),
+        "csv": Shown("Write the table: CSV or Parquet.", "FILE"),
+        "html": Shown("Write a page with charts.", "FILE"),
+        "points": Shown(
+            "Write who violates the claim, with their nearest points as from and to: .csv or .parquet.", "FILE"
+        ),
+        "id_column": Shown("The column that tells people apart.", "COLUMN", names=("--id",)),
+        "people": Shown("Write what is known of each person: .csv or .parquet.", "FILE"),
+    },
+    "A table by group": {
+        "outcome": Shown("The column with the true outcome.", "COLUMN"),
+        "favourable": Shown("The favourable decision; 1 or true unless given.", "VALUE"),
+        "decision": Shown("The decisions; the model's predictions where there is a model.", "COLUMN"),
+        "by": Shown("The groups: a column, or several for their intersection: sex,race. Repeatable.", "COLUMN,..."),
+        "score": Shown("The scores; score for those of the model.", "COLUMN"),
+        "positive": Shown(
+            "The positive outcome; 1 or true unless given. Without --favourable it is that, too.", "VALUE"
+        ),
+        "reference": Shown("With which group others are compared: M, or 'M,White'. Repeatable.", "highest|VALUE"),
+        "unknown": Shown("A value that means an unknown group, such as '?'. Repeatable.", "VALUE"),
+        "small": Shown("Groups with a smaller share of all are flagged.", "SHARE"),
+    },
+    "What is claimed": {
+        "interventions": Shown("What people can change, as TOML; isonomia init --interventions drafts it.", "FILE"),
+        "repair: eps": Shown("The share of cases that may violate a property.", "SHARE"),
+        "given": Shown("A column within whose values the attribute is as good as random.", "COLUMN"),
+        "definition": Shown("1 each stratum, 2 all strata together, 3 everybody, 4 odds.", "NUMBER"),
+        "within": Shown("The largest difference that is still fair.", "MARGIN"),
+        "responsiveness: within": Shown("Of stability: how far a number may move.", "NUMBER"),
+        "normalised": Shown("The margin is of tau, within the stratum, not of tau'."),
+        "assume": Shown("An assumption, such as 'outcome never falls' or 'P[Y0 > Y1] <= 0.05'.", "TEXT"),
+        "values": Shown("A column's values in order, the first is 0.", "COLUMN=FIRST,SECOND"),
+        "target": Shown("The wanted prediction: a class, LOW:HIGH, or 'prediction < own'.", "TARGET"),
+        "at_least": Shown("The least share of their points for everybody.", "SHARE"),
+        "at_most": Shown("The largest share of their points for anybody.", "SHARE"),
+        "test": Shown("A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.", "NAME"),
+        "limit": Shown("Of affordability: a number, or the column with each limit.", "LIMIT"),
+        "direction": Shown("Of monotonicity: where predictions may go.", "up|down"),
+        "lost": Shown("The accuracy that may be lost.", "SHARE"),
+        "held_out": Shown("The share of rows held out for the certificate.", "SHARE", default="a third"),
+        "no_reason": Shown("A column that is not a reason, such as the outcome.", "COLUMN"),
+    },
+    "How the model is read": {
+        "features": Shown("The columns the model is given, in order.", "COLUMN,..."),
+        "model_options": Shown(
+            "How to read the model: output=logits, classes=no,yes.", "NAME=VALUE", names=("--model-option",)
+        ),
+        "trust_pickle": Shown("Open a pickled model, which can run any code: only from people you trust."),
+        "trust": Shown("Allow this type from a skops file.", "TYPE"),
+        "replay: allow_code": Shown(
+            "Let --model and --full run and call what the record names, and read files anywhere."
+        ),
+        "executor": Shown("Where the model runs: threads:8, processes, dask:tcp://host:8786, ray, mpi.", "WHERE"),
+        "cache": Shown("Keep the model's answers in this file.", "FILE"),
+        "random_model": Shown("The model may answer the same person differently."),
+        "cache_key": Shown("The version of the model, where the cache cannot tell.", "TEXT"),
+    },
+    "What a file may do": {
+        "allow_code": Shown("Let the audit file run code and programs, and call services: only from people you trust."),
+        "allow_outside": Shown("Let the audit file read and write outside its folder."),
+        "remember": Shown("Remember what is allowed until the file or code beside it changes."),
+    },
+    "Programs and specifications": {
+        "check, repair: allow_code": Shown("Let the blocks of specifications run as Python."),
+        "ratio": Shown("Program: the least rate of its minority over that of its majority.", "RATIO"),
+        "device": Shown(
+            "Program: torch draws on cuda, cpu, or auto (cuda if there is one). Else NumPy draws.", "DEVICE"
+        ),
+        "eps": Shown("Specification: the share of cases that a sampled holds leaves open.", "SHARE"),
+        "label": Shown("Specification: the column with the right answers.", "COLUMN"),
+        "groups": Shown("Specification: one-hot columns as a single feature.", "NAME=COLUMN,...", names=("--group",)),
+        "corners": Shown(
+            "Specification: whether ends of ranges are tried before any case is drawn.",
+            names=("--corners/--no-corners",),
+        ),
+        "shrink": Shown(
+            "Specification: whether violations are made smaller, which sends further rows to the model.",
+            names=("--shrink/--no-shrink",),
+        ),
+        "kept": Shown(
+            "Specification: keep counterexamples here, and try them first next time.", "FILE", names=("--keep",)
+        ),
+    },
+    "Whom it is about": {
+        "responsiveness: by": Shown("A column by whose values people are counted.", "COLUMN"),
+        "who": Shown("For whom: 'prediction == 0 and age < 25'; everybody unless given.", "CONDITION"),
+        "person": Shown("The row of one person, counted from 0.", "ROW"),
+        "only": Shown("A feature that is free, of those that are actionable.", "FEATURE"),
+    },
+    "How people are sampled": {
+        "responsiveness: control": _CONTROL,
+        "draws": Shown("A fixed number of draws a person; sequential unless given.", "NUMBER"),
+        "most_draws": Shown("The most draws for one person.", "NUMBER"),
+    },
+    "A repair": {
+        "repair": Shown("Also print how to change decisions."),
+        "objective": Shown("What it keeps small: total, changes or accuracy.", "NAME"),
+        "never_lower": Shown("Never change a decision to one that comes earlier in its values."),
+    },
+    "How it is trained": {
+        "rounds": Shown("How often to train again at most.", "NUMBER"),
+        "cases": Shown("How many cases a search tries.", "NUMBER"),
+    },
+    "An audit": {
+        "file: run": Shown("A run of the records, or an evidence file.", "RUN"),
+    },
+}
+"""What each panel of the help shows, in no order. ``check, repair: allow_code`` is the option of these two commands."""
+
+
+def _by_command() -> Iterator[tuple[tuple[str, str], tuple[Shown, str | None]]]:
+    for panel, options in OPTIONS.items():
+        for key, shown in options.items():
+            commands, _, name = key.rpartition(": ")
+            for command in commands.split(", "):
+                yield (command, name), (shown, panel)
+
+
+_SHOWN = dict(_by_command())
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with parameters as Typer reads them: types and defaults are its own, the rest is in the table.
+
+    In the place of a parameter whose type is a dataclass, there is an option for each of its fields.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    groups = {
+        one.name: one.annotation for one in own if isinstance(one.annotation, type) and is_dataclass(one.annotation)
+    }
+    parts = {name: inspect.signature(group, eval_str=True).parameters.values() for name, group in groups.items()}
+    parameters = [_option(command.__name__, each) for one in own for each in parts.get(one.name, (one,))]
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{part.name: given.pop(part.name) for part in parts[name]})
+        command(**given)
+
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+    return wrapped
+
+
+def _option(command: str, parameter: inspect.Parameter) -> inspect.Parameter:
+    name = parameter.name
+    shown, panel = _SHOWN.get((command, name)) or _SHOWN["", name]
+    required = parameter.default is parameter.empty
+    spelled = shown.names or ((f"--{name.replace('_', '-')}",) if parameter.annotation is bool else ())
+    declared = (typer.Argument if shown.positional else typer.Option)(
+        *spelled,
+        help=shown.help,
+        metavar=shown.metavar,
+        show_default=shown.default or not required,
+        rich_help_panel=None if required else panel,  # what cannot be left out comes first
+        parser=shown.parser,
+        min=shown.min,
+        autocompletion=shown.complete,
+    )
+    return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=Annotated[parameter.annotation, declared])
+
+
+# ----------------------------------------------------------------------------------------------------------- the model
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReading:
     """How the model of a command is read: the options that every command with a model has."""
 
-    features: Features = None
-    model_options: ModelOptions = None
-    random_model: RandomModel = False
-    cache: CacheFile = None
-    cache_key: CacheKey = None
-    trust_pickle: TrustPickle = False
-    trust: Trust = None
-    executor: Executor = None
+    features: str | None = None
+    model_options: list[str] | None = None
+    random_model: bool = False
+    cache: Path | None = None
+    cache_key: str | None = None
+    trust_pickle: bool = False
+    trust: list[str] | None = None
+    executor: str | None = None
 
     def open(self, model: str | None, *, quiet: bool = False) -> Model | None:
         """Open what ``--model`` names and say in one line what it is; with its answers on disk if asked to."""
@@ -320,22 +459,6 @@ class ModelReading:
             return Cached(model, self.cache, self.cache_key)
         except UsageError as error:
             raise UsageError(f"{error} On the command line: --cache-key 'credit 2024-05'") from error
-
-
-def with_model_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`ModelReading` in the place of its parameter ``reading``."""
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    options = list(inspect.signature(ModelReading, eval_str=True).parameters.values())
-    parameters = [each for one in own for each in (options if one.name == "reading" else [one])]
-
-    @wraps(command)
-    def wrapped(**given: Any) -> None:
-        reading = ModelReading(**{option.name: given.pop(option.name) for option in options})
-        command(**given, reading=reading)
-
-    wrapped.__signature__ = inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in parameters])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
-    return wrapped
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -11,21 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.options import (
-    CLAIM,
-    FLAG,
-    MODEL_HELP,
-    Budget,
-    Census,
-    Delta,
-    Explain,
-    Json,
-    ModelReading,
-    NeededData,
-    Quiet,
-    Seed,
-    with_model_reading,
-)
+from isonomia.cli.options import ModelReading
 from isonomia.cli.outputs import conclude, new_console
 from isonomia.errors import UsageError
 from isonomia.wording import number
@@ -33,92 +20,30 @@ from isonomia.wording import number
 if TYPE_CHECKING:
     from isonomia.evidence.strata.repair import Objective, Repair
 
-REPAIR = "A repair"
 
-
-@with_model_reading
 def principal(
-    data: NeededData,
-    attribute: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column with the protected attribute.", show_default=False)
-    ],
-    outcome: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column with the true outcome.", show_default=False)
-    ],
-    prediction: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column with the prediction or decision.")
-    ] = "prediction",
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}, in place of such a column.")
-    ] = None,
-    census: Census = False,
-    delta: Delta = 0.05,
-    budget: Budget = None,
-    seed: Seed = None,
-    explain: Explain = False,
-    quiet: Quiet = False,
-    given: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column within whose values the attribute is as good as random.",
-            rich_help_panel=CLAIM,
-        ),
-    ] = None,
-    definition: Annotated[
-        int,
-        typer.Option(
-            metavar="NUMBER",
-            help="1 each stratum, 2 all strata together, 3 everybody, 4 odds.",
-            rich_help_panel=CLAIM,
-        ),
-    ] = 1,
-    within: Annotated[
-        float,
-        typer.Option(metavar="MARGIN", help="The largest difference that is still fair.", rich_help_panel=CLAIM),
-    ] = 0.0,
-    normalised: Annotated[
-        bool,
-        typer.Option(
-            "--normalised",
-            metavar=FLAG,
-            help="The margin is of tau, within the stratum, not of tau'.",
-            rich_help_panel=CLAIM,
-        ),
-    ] = False,
-    assume: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="An assumption, such as 'outcome never falls' or 'P[Y0 > Y1] <= 0.05'.",
-            rich_help_panel=CLAIM,
-        ),
-    ] = None,
-    values: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=FIRST,SECOND", help="A column's values in order, the first is 0.", rich_help_panel=CLAIM
-        ),
-    ] = None,
-    repair: Annotated[
-        bool,
-        typer.Option("--repair", metavar=FLAG, help="Also print how to change decisions.", rich_help_panel=REPAIR),
-    ] = False,
-    objective: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="What it keeps small: total, changes or accuracy.", rich_help_panel=REPAIR),
-    ] = "total",
-    never_lower: Annotated[
-        bool,
-        typer.Option(
-            "--never-lower",
-            metavar=FLAG,
-            help="Never change a decision to one that comes earlier in its values.",
-            rich_help_panel=REPAIR,
-        ),
-    ] = False,
+    data: Path,
+    attribute: str,
+    outcome: str,
+    prediction: str = "prediction",
+    model: str | None = None,
+    census: bool = False,
+    delta: float = 0.05,
+    budget: str | None = None,
+    seed: int | None = None,
+    explain: bool = False,
+    quiet: bool = False,
+    given: list[str] | None = None,
+    definition: int = 1,
+    within: float = 0.0,
+    normalised: bool = False,
+    assume: list[str] | None = None,
+    values: list[str] | None = None,
+    repair: bool = False,
+    objective: str = "total",
+    never_lower: bool = False,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
-    json: Json = None,
+    json: Path | None = None,
 ) -> None:
     """Check that nobody is predicted differently because of an attribute that does not affect their outcome.
 

@@ -9,13 +9,13 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.options import FLAG, Card, Json, Junit, Key, Markdown, Open, Sarif, ViolationsFile
+from isonomia.cli.options import HERE
 from isonomia.cli.outputs import OutputFiles, new_console, write_all_violations, write_outputs
 from isonomia.errors import RecordError, UsageError, nearest
 from isonomia.records.commands import FOLDER, STORE
@@ -29,29 +29,6 @@ if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
     from isonomia.records.violations import ViolationSet
     from isonomia.report.entries import Audit
-
-
-HERE = Path(FOLDER)
-"""Where records are looked for unless a folder is named."""
-
-Records = Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of the records.")]
-
-
-def names_of_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """The runs whose names begin so, each with its title, for a shell that completes them; none where there is none."""
-    try:
-        stored = open_store(context.params.get("records") or HERE).runs()
-    except Exception:
-        return []  # whoever presses Tab wants no message
-    pairs = [(run.id, visible(run.title)) for run in stored]
-    latest = [("latest", pairs[0][1])] if pairs else []
-    return [pair for pair in latest + pairs if pair[0].startswith(incomplete)]
-
-
-Run = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="Its name, the beginning of its name, or latest.", autocompletion=names_of_runs),
-]
 
 
 def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None) -> Audit:
@@ -136,24 +113,11 @@ def _nearby(folder: Path) -> str:
 
 
 def runs(
-    records: Records = HERE,
-    prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune",
-            metavar=FLAG,
-            help="Delete old runs, as --older-than and --keep-latest say.",
-        ),
-    ] = False,
-    older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Delete runs begun longer ago than this: 90d, 12h, 2w.")
-    ] = None,
-    keep_latest: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Keep this many of the latest runs.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", metavar=FLAG, help="Say what --prune would delete, and delete nothing.")
-    ] = False,
+    records: Path = HERE,
+    prune: bool = False,
+    older_than: str | None = None,
+    keep_latest: int | None = None,
+    dry_run: bool = False,
 ) -> None:
     """List the runs that are kept, the latest first; or delete old ones.
 
@@ -233,7 +197,7 @@ def _age(text: str) -> timedelta:
     return timedelta(days=float(found[1]) * UNITS[found[2]])
 
 
-def show(run: Run = "latest", records: Records = HERE) -> None:
+def show(run: str = "latest", records: Path = HERE) -> None:
     """Show every verdict of a run.
 
     Example: isonomia show latest
@@ -250,18 +214,16 @@ def show(run: Run = "latest", records: Records = HERE) -> None:
 
 
 def report(
-    run: Run = "latest",
-    records: Records = HERE,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; RUN.html unless given.")
-    ] = None,
-    show_it: Open = False,
-    junit: Junit = None,
-    sarif: Sarif = None,
-    json: Json = None,
-    markdown: Markdown = None,
-    card: Card = None,
-    violations: ViolationsFile = None,
+    run: str = "latest",
+    records: Path = HERE,
+    output: Path | None = None,
+    show_it: bool = False,
+    junit: Path | None = None,
+    sarif: Path | None = None,
+    json: Path | None = None,
+    markdown: Path | None = None,
+    card: Path | None = None,
+    violations: Path | None = None,
 ) -> None:
     """Write the report of a run as one page that works offline.
 
@@ -280,13 +242,10 @@ def report(
 
 
 def export(
-    run: Run = "latest",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write; RUN.evidence.json unless given."),
-    ] = None,
-    records: Records = HERE,
-    key: Key = None,
+    run: str = "latest",
+    output: Path | None = None,
+    records: Path = HERE,
+    key: Path | None = None,
 ) -> None:
     """Write a run as one file that can be replayed anywhere: what was asked, measured and answered, sealed.
 
@@ -312,24 +271,7 @@ def read_key(path: Path | None) -> bytes | None:
         raise UsageError(f"expected a file with a key, but {path}: {error.strerror}") from error
 
 
-def _runs_and_files(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """What the shell completes: runs, and files that could be some."""
-    head, slash, _ = incomplete.rpartition("/")
-    folder = Path(f"{head}{slash}" or ".")
-    try:
-        names = [f"{head}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in sorted(folder.iterdir())]
-    except OSError:
-        names = []  # whoever presses Tab wants no message
-    wanted = [name for name in names if name.startswith(incomplete) and name.endswith(("/", ".json"))]
-    return names_of_runs(context, incomplete) + [(name, "") for name in wanted]
-
-
-_EITHER = "A run of the records, an evidence file, or verdicts that --json wrote."
-Before = Annotated[str, typer.Argument(metavar="BEFORE", help=_EITHER, autocompletion=_runs_and_files)]
-After = Annotated[str, typer.Argument(metavar="AFTER", help=_EITHER, autocompletion=_runs_and_files)]
-
-
-def compare(before: Before, after: After, records: Records = HERE, key: Key = None) -> None:
+def compare(before: str, after: str, records: Path = HERE, key: Path | None = None) -> None:
     """Compare two runs, property by property: answers, intervals, samples, and what else changed.
 
     The exit code is 1 where an answer got worse, or a property is no longer checked. An evidence file whose seal is

@@ -3,99 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from isonomia.cli.check import parse_group
-from isonomia.cli.options import (
-    CLAIM,
-    PROGRAMS,
-    AllowCode,
-    Budget,
-    Census,
-    Delta,
-    Features,
-    Json,
-    NeededData,
-    Quiet,
-    Report,
-    Seed,
-    Trust,
-    TrustPickle,
-)
+from isonomia.cli.options import HERE
 from isonomia.cli.outputs import OutputFiles, conclude, new_console, write_outputs
-from isonomia.cli.records import HERE, Records, audit_of
+from isonomia.cli.records import audit_of
 from isonomia.errors import UsageError
 from isonomia.wording import plural
 
 if TYPE_CHECKING:
     from isonomia.audits.repair import RepairRound
 
-TRAINING = "How it is trained"
-
 
 def repair(
-    specifications: Annotated[
-        list[Path],
-        typer.Argument(metavar="SPECIFICATION.nom", help="What must hold: one file or several.", show_default=False),
-    ],
-    data: NeededData,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="What is trained: module:object, a classifier or a function that gives a new one; or a file of one.",
-            show_default=False,
-        ),
-    ],
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column with the labels.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the repaired model goes, as a skops file.")
-    ] = Path("repaired.skops"),
-    census: Census = False,
-    delta: Delta = 0.05,
-    budget: Budget = None,
-    seed: Seed = None,
-    quiet: Quiet = False,
-    records: Records = HERE,
-    eps: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="The share of cases that may violate a property.", rich_help_panel=CLAIM),
-    ] = 0.001,
-    lost: Annotated[
-        float, typer.Option(metavar="SHARE", help="The accuracy that may be lost.", rich_help_panel=CLAIM)
-    ] = 0.005,
-    held_out: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            help="The share of rows held out for the certificate.",
-            show_default="a third",
-            rich_help_panel=CLAIM,
-        ),
-    ] = 1 / 3,
-    rounds: Annotated[
-        int, typer.Option(metavar="NUMBER", help="How often to train again at most.", rich_help_panel=TRAINING)
-    ] = 40,
-    cases: Annotated[
-        int, typer.Option(metavar="NUMBER", help="How many cases a search tries.", rich_help_panel=TRAINING)
-    ] = 20_000,
-    features: Features = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group",
-            metavar="NAME=COLUMN,...",
-            help="Specification: one-hot columns as a single feature.",
-            rich_help_panel=PROGRAMS,
-        ),
-    ] = None,
-    allow_code: AllowCode = False,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
-    report: Report = None,
-    json: Json = None,
+    specifications: list[Path],
+    data: Path,
+    model: str,
+    label: str,
+    output: Path = Path("repaired.skops"),
+    census: bool = False,
+    delta: float = 0.05,
+    budget: str | None = None,
+    seed: int | None = None,
+    quiet: bool = False,
+    records: Path = HERE,
+    eps: float = 0.001,
+    lost: float = 0.005,
+    held_out: float = 1 / 3,
+    rounds: int = 40,
+    cases: int = 20_000,
+    features: str | None = None,
+    groups: list[str] | None = None,
+    allow_code: bool = False,
+    trust_pickle: bool = False,
+    trust: list[str] | None = None,
+    report: Path | None = None,
+    json: Path | None = None,
 ) -> None:
     """Train a classifier again on its violations, and certify violations and lost accuracy on rows it never saw.
 

@@ -6,14 +6,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.options import FLAG, MODEL, AllowOutside, Key, Trust, TrustPickle
 from isonomia.cli.outputs import new_console
 from isonomia.cli.records import read_key
 from isonomia.errors import UsageError
@@ -32,44 +31,17 @@ MAX_DIFFERENCES = 5
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The evidence file.", show_default=False)],
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Ask this model about every counterexample; NAME=MODEL where the audit names several.",
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", metavar=FLAG, help="Run every check again, with the data and the model.")
-    ] = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where data and model are, for --full; beside FILE if the audit file is there, else here.",
-        ),
-    ] = None,
-    registered: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Compare with this registration, which isonomia register wrote beforehand."),
-    ] = None,
-    key: Key = None,
-    seconds: Annotated[
-        float, typer.Option(metavar="NUMBER", min=0.0, help="How long computing one property may take.")
-    ] = 120.0,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
-    allow_code: Annotated[
-        bool,
-        typer.Option(
-            "--allow-code",
-            metavar=FLAG,
-            help="Let --model and --full run and call what the record names, and read files anywhere.",
-            rich_help_panel=MODEL,
-        ),
-    ] = False,
-    allow_outside: AllowOutside = False,
+    file: Path,
+    model: list[str] | None = None,
+    full: bool = False,
+    folder: Path | None = None,
+    registered: Path | None = None,
+    key: Path | None = None,
+    seconds: float = 120.0,
+    trust_pickle: bool = False,
+    trust: list[str] | None = None,
+    allow_code: bool = False,
+    allow_outside: bool = False,
 ) -> None:
     """Compute every verdict of an evidence file once more, from the statistics in it, and compare.
 

@@ -8,29 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
-from isonomia.cli.options import (
-    CLAIM,
-    FILES,
-    MODEL_HELP,
-    Budget,
-    Delta,
-    Explain,
-    IdColumn,
-    Json,
-    ModelReading,
-    NeededChanges,
-    NeededData,
-    Quiet,
-    Seed,
-    Target,
-    ViolationsFile,
-    with_model_reading,
-)
+from isonomia.cli.options import ModelReading
 from isonomia.cli.outputs import conclude, new_console, read_interventions, write_all_violations
 from isonomia.errors import UsageError, nearest
 from isonomia.wording import plural
@@ -41,108 +24,36 @@ if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
     from isonomia.spec.responsiveness import Responsiveness
 
-PEOPLE, DRAWS = "Whom it is about", "How people are sampled"
 
-
-@with_model_reading
 def responsiveness(
-    data: NeededData,
-    model: Annotated[str, typer.Option(metavar="MODEL", help=f"{MODEL_HELP}.", show_default=False)],
-    interventions: NeededChanges,
-    delta: Delta = 0.05,
-    budget: Budget = None,
-    seed: Seed = None,
-    explain: Explain = False,
-    quiet: Quiet = False,
-    target: Target = None,
-    at_least: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="The least share of their points for everybody.", rich_help_panel=CLAIM),
-    ] = None,
-    at_most: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="The largest share of their points for anybody.", rich_help_panel=CLAIM),
-    ] = None,
-    test: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.",
-            rich_help_panel=CLAIM,
-        ),
-    ] = None,
-    within: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Of stability: how far a number may move.", rich_help_panel=CLAIM),
-    ] = None,
-    limit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIMIT", help="Of affordability: a number, or the column with each limit.", rich_help_panel=CLAIM
-        ),
-    ] = None,
-    direction: Annotated[
-        str | None,
-        typer.Option(metavar="up|down", help="Of monotonicity: where predictions may go.", rich_help_panel=CLAIM),
-    ] = None,
-    who: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CONDITION",
-            help="For whom: 'prediction == 0 and age < 25'; everybody unless given.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column by whose values people are counted.", rich_help_panel=PEOPLE),
-    ] = None,
-    person: Annotated[
-        list[int] | None,
-        typer.Option(metavar="ROW", help="The row of one person, counted from 0.", rich_help_panel=PEOPLE),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FEATURE", help="A feature that is free, of those that are actionable.", rich_help_panel=PEOPLE
-        ),
-    ] = None,
-    control: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What the risk bounds: the family-wise error rate (family) or the false discovery rate (discovery).",
-            rich_help_panel=DRAWS,
-        ),
-    ] = "family",
-    draws: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", help="A fixed number of draws a person; sequential unless given.", rich_help_panel=DRAWS
-        ),
-    ] = None,
-    most_draws: Annotated[
-        int,
-        typer.Option(metavar="NUMBER", help="The most draws for one person.", rich_help_panel=DRAWS),
-    ] = 10_000,
+    data: Path,
+    model: str,
+    interventions: Path,
+    delta: float = 0.05,
+    budget: str | None = None,
+    seed: int | None = None,
+    explain: bool = False,
+    quiet: bool = False,
+    target: list[str] | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    test: str | None = None,
+    within: float | None = None,
+    limit: str | None = None,
+    direction: str | None = None,
+    who: str | None = None,
+    by: list[str] | None = None,
+    person: list[int] | None = None,
+    only: list[str] | None = None,
+    control: str = "family",
+    draws: int | None = None,
+    most_draws: int = 10_000,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
-    points: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write who violates the claim, with their nearest points as from and to: .csv or .parquet.",
-            rich_help_panel=FILES,
-        ),
-    ] = None,
-    id_column: IdColumn = None,
-    people: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write what is known of each person: .csv or .parquet.", rich_help_panel=FILES
-        ),
-    ] = None,
-    violations: ViolationsFile = None,
-    json: Json = None,
+    points: Path | None = None,
+    id_column: str | None = None,
+    people: Path | None = None,
+    violations: Path | None = None,
+    json: Path | None = None,
 ) -> None:
     """Check what share of the points that people can reach has the prediction that they want.
 

@@ -9,29 +9,11 @@ from dataclasses import replace
 from functools import partial
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console
 
-from isonomia.cli.options import (
-    FLAG,
-    AllowAudit,
-    AllowOutside,
-    CacheFile,
-    Card,
-    Executor,
-    Json,
-    Junit,
-    Markdown,
-    Mlflow,
-    Quiet,
-    Remember,
-    Report,
-    Sarif,
-    TrustPickle,
-    ViolationsFile,
-)
 from isonomia.cli.outputs import (
     OutputFiles,
     new_console,
@@ -55,53 +37,29 @@ if TYPE_CHECKING:
     from isonomia.report.entries import Audit
     from isonomia.report.overview import Result
 
-FileSeed = Annotated[
-    int | None,
-    typer.Option(
-        metavar="NUMBER", help="The same seed gives the same answers; default: the file's, or derived from it."
-    ),
-]
-
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="AUDIT.toml", help="The audit file.", show_default=False)],
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            metavar=FLAG,
-            help="Go on with the latest run of this file that was cut off or had a failure; where there is none, write "
-            "the files of the latest run again.",
-        ),
-    ] = False,
-    records: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="The folder of the records; .isonomia beside the file unless given."),
-    ] = None,
-    seed: FileSeed = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(metavar="NUMBER", help="Properties to check at once; one for each core unless given."),
-    ] = None,
-    executor: Executor = None,
-    known_first: Annotated[
-        bool,
-        typer.Option("--known-first", metavar=FLAG, help="Try the counterexamples of earlier runs first."),
-    ] = False,
-    quiet: Quiet = False,
-    cache: CacheFile = None,
-    trust_pickle: TrustPickle = False,
-    allow_code: AllowAudit = False,
-    allow_outside: AllowOutside = False,
-    remember: Remember = False,
-    junit: Junit = None,
-    sarif: Sarif = None,
-    json: Json = None,
-    markdown: Markdown = None,
-    card: Card = None,
-    report: Report = None,
-    violations: ViolationsFile = None,
-    mlflow: Mlflow = None,
+    file: Path,
+    resume: bool = False,
+    records: Path | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    executor: str | None = None,
+    known_first: bool = False,
+    quiet: bool = False,
+    cache: Path | None = None,
+    trust_pickle: bool = False,
+    allow_code: bool = False,
+    allow_outside: bool = False,
+    remember: bool = False,
+    junit: Path | None = None,
+    sarif: Path | None = None,
+    json: Path | None = None,
+    markdown: Path | None = None,
+    card: Path | None = None,
+    report: Path | None = None,
+    violations: Path | None = None,
+    mlflow: str | None = None,
 ) -> None:
     """Check every property of an audit file.
 
@@ -318,15 +276,13 @@ def _log_to_mlflow(store: Store, run: str, audit: Audit, experiment: str, consol
 
 
 def register(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The audit file.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")] = Path(
-        "registration.json"
-    ),
-    seed: FileSeed = None,
-    force: Annotated[bool, typer.Option("--force", metavar=FLAG, help="Overwrite existing files.")] = False,
-    trust_pickle: TrustPickle = False,
-    allow_code: AllowAudit = False,
-    allow_outside: AllowOutside = False,
+    file: Path,
+    output: Path = Path("registration.json"),
+    seed: int | None = None,
+    force: bool = False,
+    trust_pickle: bool = False,
+    allow_code: bool = False,
+    allow_outside: bool = False,
 ) -> None:
     """Write down what an audit will check, before any answer is seen: file, data, model, seed, looks and risk.
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from shlex import quote
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
-from isonomia.cli.options import FLAG, AllowAudit, AllowOutside, Key, Remember, TrustPickle
 from isonomia.cli.outputs import new_console, output_error, reader_left
 from isonomia.cli.records import read_key
 from isonomia.cli.run import allowed
@@ -34,43 +33,20 @@ SELDOM = 2.0
 
 
 def watch(
-    file: Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The watch file.", show_default=False)],
-    follow: Annotated[
-        bool, typer.Option("--follow", metavar=FLAG, help="Wait for more to come, until it is stopped.")
-    ] = False,
-    every: Annotated[float, typer.Option(metavar="SECONDS", min=0.01, help="How often --follow looks.")] = 10.0,
-    until_alarm: Annotated[
-        bool, typer.Option("--until-alarm", metavar=FLAG, help="Stop at the first open alarm, even with --follow.")
-    ] = False,
-    acknowledge: Annotated[
-        bool,
-        typer.Option(
-            "--acknowledge", metavar=FLAG, help="Acknowledge the open alarms; the watch goes on with the risk left."
-        ),
-    ] = False,
-    replay: Annotated[
-        bool,
-        typer.Option(
-            "--replay",
-            metavar=FLAG,
-            help="Read everything again and compare with the store, bit for bit.",
-        ),
-    ] = False,
-    store: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file that keeps the watch; the watch file's unless given.")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page; the watch file's unless given.")
-    ] = None,
-    evidence: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write sealed evidence for isonomia replay at each update."),
-    ] = None,
-    key: Key = None,
-    trust_pickle: TrustPickle = False,
-    allow_code: AllowAudit = False,
-    allow_outside: AllowOutside = False,
-    remember: Remember = False,
+    file: Path,
+    follow: bool = False,
+    every: float = 10.0,
+    until_alarm: bool = False,
+    acknowledge: bool = False,
+    replay: bool = False,
+    store: Path | None = None,
+    page: Path | None = None,
+    evidence: Path | None = None,
+    key: Path | None = None,
+    trust_pickle: bool = False,
+    allow_code: bool = False,
+    allow_outside: bool = False,
+    remember: bool = False,
 ) -> None:
     """Judge a model in production by its decisions, as they come.
 
