@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import isonomia as iso
 from benchmarks.watch_peers import chart, cusum, peers
 from benchmarks.watch_streams import first_alarms
-from isonomia.evidence.detectors import Detector, Loan
+from isonomia.evidence.detectors import Detector, RestartWeights
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -100,14 +100,14 @@ class World:
             chosen = groups == group
             label[chosen], payoff[chosen] = index, factor * values[chosen]
         lows, highs = tuple(min(f, 0.0) for f in factors), tuple(max(f, 0.0) for f in factors)
-        return Detector(lows, highs, bound, Loan(run_length=False)), label, payoff
+        return Detector(lows, highs, bound, RestartWeights(run_length=False)), label, payoff
 
     def alarm(self, groups: Integers, values: Floats, *, run_length: bool, enough: float) -> int | None:
         """When the first detector gives an alarm; each has its part of the promise."""
         first = None
         for number in range(len(self.detectors)):
             plain, label, payoff = self.part(number, groups, values)
-            detector = replace(plain, loan=Loan(run_length))
+            detector = replace(plain, restarts=RestartWeights(run_length))
             _, found = detector.observe(detector.begin(), label, payoff, enough + np.log(len(self.detectors)))
             if found is not None:
                 first = found[1] if first is None else min(first, found[1])
@@ -181,8 +181,8 @@ def _alone(world: World, length: int, stream: int) -> Integers:
     """The alarms of one stream, each by a detector of the library of its own; 0 for never."""
     groups, values = world.draw(np.random.default_rng([7, stream]), length)
     found = [
-        [world.alarm(groups, values, run_length=bool(loan), enough=enough) or 0 for enough in THRESHOLDS[loan]]
-        for loan in (0, 1)
+        [world.alarm(groups, values, run_length=bool(kind), enough=enough) or 0 for enough in THRESHOLDS[kind]]
+        for kind in (0, 1)
     ]
     return np.asarray(found, dtype=np.int64)
 

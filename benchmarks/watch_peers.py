@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.watch_streams import first_alarms
-from isonomia.evidence.detectors import Detector, Loan
+from isonomia.evidence.detectors import Detector, RestartWeights
 
 __all__ = ["ALARM_BY", "chart", "cusum", "peers"]
 
@@ -44,7 +44,7 @@ def _first(reached: NDArray[np.bool_]) -> Integers:
 def _watch(run_length: bool, enough: float) -> Callable[[Floats], Integers]:
     def alarms(values: Floats) -> Integers:
         label, found = np.zeros(values.shape[1], dtype=np.int64), []
-        detector = Detector((0.0,), (1.0,), LIMIT, Loan(run_length))
+        detector = Detector((0.0,), (1.0,), LIMIT, RestartWeights(run_length))
         for start in range(0, len(values), 500):
             both = first_alarms(detector, [(label, row) for row in values[start : start + 500]], [[enough]] * 2)
             found.append(both[:, int(run_length), 0])

@@ -23,21 +23,21 @@ from isonomia.evidence.detectors import (
     MOST_WEIGHT,
     SAFETY,
     Detector,
-    Loan,
+    RestartWeights,
 )
 
-__all__ = ["LOANS", "first_alarms"]
+__all__ = ["RESTARTS", "first_alarms"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LOANS = (Loan(run_length=False), Loan(run_length=True))
+RESTARTS = (RestartWeights(run_length=False), RestartWeights(run_length=True))
 
 
 def first_alarms(
     detector: Detector, streams: Sequence[tuple[Integers, Floats]], enough: Sequence[Sequence[float]]
 ) -> Integers:
-    """When each stream gives its first alarm: by stream, loan and threshold of that loan; 0 for never.
+    """When each stream gives its first alarm: by stream, restart weights and threshold; 0 for never.
 
     A stream has the group among those of the detector, one or two (-1 for none), and the payoff of each sample. Blocks
     that the library would close at a price, since one group stays away, do not occur in these streams.
@@ -48,7 +48,7 @@ def first_alarms(
 
 
 def _note(found: Integers, wealth: Floats, thresholds: Floats, ends: Integers, who: Integers) -> None:
-    """Note where the wealth of these streams, by loan and bettor, is enough for the first time."""
+    """Note where the wealth of these streams, by kind of restart weights and bettor, is enough for the first time."""
     heights = ALARM_SHARES @ wealth
     for which in np.flatnonzero(heights.max(axis=1) >= thresholds[:, 0]):
         for index, threshold in enumerate(thresholds[which]):
@@ -64,15 +64,15 @@ def _one_group(detector: Detector, streams: Sequence[tuple[Integers, Floats]], t
     for column, (rows, (_, payoffs)) in enumerate(zip(within, streams, strict=True)):
         ends[: len(rows), column], values[: len(rows), column] = rows + 1, payoffs[rows]
     moments = np.repeat(detector.begin().moments.T[:, 0, None], count, axis=1)
-    wealth = np.zeros((len(LOANS), len(DISTANCES), count))
-    found = np.zeros((count, len(LOANS), thresholds.shape[1]), dtype=np.int64)
-    loans = np.stack([_lent(loan, ends) for loan in LOANS], axis=1)[:, :, None]
+    wealth = np.zeros((len(RESTARTS), len(DISTANCES), count))
+    found = np.zeros((count, len(RESTARTS), thresholds.shape[1]), dtype=np.int64)
+    weights = np.stack([_restarted(restarts, ends) for restarts in RESTARTS], axis=1)[:, :, None]
     done, who = 0, np.arange(count)
     while done < length:
         part = slice(done, min(length, done + min(max(8, done // 8), 1024)))
         stakes = _stakes(detector, moments[:, None], np.ones((1, count)))[1]
         for number in range(part.start, part.stop):
-            wealth += loans[number]
+            wealth += weights[number]
             wealth *= 1.0 + stakes * (values[number] - detector.bound)
             _note(found, wealth, thresholds, ends[number], who)
         fresh = np.stack([(ends[part] > 0).sum(axis=0), values[part].sum(axis=0), (values[part] ** 2).sum(axis=0)])
@@ -81,12 +81,12 @@ def _one_group(detector: Detector, streams: Sequence[tuple[Integers, Floats]], t
     return found
 
 
-def _lent(loan: Loan, ends: Integers) -> Floats:
-    """What is lent before each sample; nothing after the last one of a stream. One column, where it is always so."""
+def _restarted(restarts: RestartWeights, ends: Integers) -> Floats:
+    """The weight before each sample; 0 after the last one of a stream. One column, where it is always so."""
     if (ends == ends[:, :1]).all():
         ends = ends[:, :1]
     before = np.concatenate([np.zeros_like(ends[:1]), ends[:-1]])
-    return np.where(ends > 0, loan.between(before, np.maximum(ends, before)), 0.0)
+    return np.where(ends > 0, restarts.between(before, np.maximum(ends, before)), 0.0)
 
 
 def _two_groups(detector: Detector, streams: Sequence[tuple[Integers, Floats]], thresholds: Floats) -> Integers:
@@ -97,9 +97,9 @@ def _two_groups(detector: Detector, streams: Sequence[tuple[Integers, Floats]], 
     fresh, arrivals, came = np.zeros_like(moments), np.ones((2, count)), np.zeros((2, count))
     usual, middles, stakes = np.ones((2, count)), np.zeros((2, count)), np.zeros((len(DISTANCES), count))
     totals, factors = np.zeros((2, count)), np.ones((len(DISTANCES), count))
-    wealth, loans = np.zeros((len(LOANS), len(DISTANCES), count)), np.zeros((len(LOANS), count))
-    lent, blocks, until = (np.zeros(count, dtype=np.int64) for _ in range(3))
-    found = np.zeros((count, len(LOANS), thresholds.shape[1]), dtype=np.int64)
+    wealth, weights = np.zeros((len(RESTARTS), len(DISTANCES), count)), np.zeros((len(RESTARTS), count))
+    restarted, blocks, until = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    found = np.zeros((count, len(RESTARTS), thresholds.shape[1]), dtype=np.int64)
     for place, (label, payoff) in enumerate(zip(labels, payoffs, strict=True), start=1):
         inside, empty = label >= 0, totals.max(axis=0) == 0.0
         due = np.flatnonzero(inside & empty & (blocks >= until))
@@ -120,9 +120,9 @@ def _two_groups(detector: Detector, streams: Sequence[tuple[Integers, Floats]], 
         new = np.where(inside, new, mine)
         used = new > mine
         first = np.flatnonzero(empty & used)
-        for which, loan in enumerate(LOANS):
-            loans[which, first] = loan.between(lent[first], np.full(len(first), place + 1))
-        lent[first] = place + 1
+        for which, restarts in enumerate(RESTARTS):
+            weights[which, first] = restarts.between(restarted[first], np.full(len(first), place + 1))
+        restarted[first] = place + 1
         factors *= 1.0 + stakes * (np.where(used, new - mine, 0.0) * (payoff - middles[label, every]))
         totals[label, every] = new
         came[label, every] += inside
@@ -130,7 +130,7 @@ def _two_groups(detector: Detector, streams: Sequence[tuple[Integers, Floats]], 
             fresh[power, label, every] += used * payoff**power
         ended = np.flatnonzero(used & (new == other))
         if len(ended):
-            wealth[:, :, ended] = (wealth[:, :, ended] + loans[:, None, ended]) * factors[:, ended]
+            wealth[:, :, ended] = (wealth[:, :, ended] + weights[:, None, ended]) * factors[:, ended]
             factors[:, ended], totals[:, ended] = 1.0, 0.0
             blocks[ended] += 1
             _note(found, wealth[:, :, ended], thresholds, np.full(len(ended), place), ended)

@@ -9,7 +9,7 @@ from simulation import most_errors
 
 import isonomia as iso
 from isonomia.evidence.confidence_sequences import anytime_interval, drifting_interval
-from isonomia.evidence.detectors import Detector, Loan
+from isonomia.evidence.detectors import Detector, RestartWeights
 
 STREAMS = 150
 LENGTH = 1_000
@@ -41,10 +41,10 @@ def test_false_alarms_are_as_seldom_as_promised(
     lows: tuple[float, ...], highs: tuple[float, ...], bound: float, rates: tuple[float, ...], share: float
 ) -> None:
     alpha, run_length = 0.1, 250.0
-    ever = Detector(lows, highs, bound, Loan(run_length=False))
+    ever = Detector(lows, highs, bound, RestartWeights(run_length=False))
     false = sum(at < LENGTH for at in _alarms(ever, rates, share, float(np.log(1 / alpha)), 1))
     assert false <= most_errors(STREAMS, alpha)
-    often = Detector(lows, highs, bound, Loan(run_length=True))
+    often = Detector(lows, highs, bound, RestartWeights(run_length=True))
     lengths = np.asarray(_alarms(often, rates, share, float(np.log(run_length)), 2), dtype=float)
     # The mean is cut at the length of the streams, so it is too small, and still it must not be too small.
     assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(STREAMS) >= run_length
@@ -71,7 +71,7 @@ def test_false_alarms_are_as_seldom_as_promised_where_outcomes_decide_who_comes_
         groups[place] = rng.random(streams) >= arrivals(yes, place)
         outcomes[place] = yes = rng.random(streams) < 0.5
     payoffs = np.where(outcomes, np.where(groups == 0, -1.0, 1.0), 0.0)
-    equal = Detector((-1.0, 0.0), (0.0, 1.0), 0.0, Loan(run_length=False))
+    equal = Detector((-1.0, 0.0), (0.0, 1.0), 0.0, RestartWeights(run_length=False))
     thresholds = [[float(np.log(1.0 / alpha))], [float(np.log(run_length))]]
     alarms = first_alarms(equal, list(zip(groups.T, payoffs.T, strict=True)), thresholds)[:, :, 0]
     assert 0 < (alarms[:, 0] > 0).sum() <= most_errors(streams, alpha)
@@ -80,7 +80,7 @@ def test_false_alarms_are_as_seldom_as_promised_where_outcomes_decide_who_comes_
 
 
 def test_a_threshold_far_too_low_is_noticed() -> None:
-    often = Detector((0.0,), (1.0,), 0.3, Loan(run_length=True))
+    often = Detector((0.0,), (1.0,), 0.3, RestartWeights(run_length=True))
     lengths = np.asarray(_alarms(often, (0.3,), 1.0, float(np.log(250.0 / 4)), 3), dtype=float)
     assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(STREAMS) < 250.0
 
@@ -91,7 +91,7 @@ def test_a_change_is_seen_as_soon_as_ever() -> None:
     That is from 2,000 streams, with its threshold set by simulation. Ours takes at most 1.15 times as long, and a delay
     that is a fifth longer than it is would be noticed.
     """
-    detector = Detector((-1.0,), (0.0,), -0.3, Loan(run_length=True))
+    detector = Detector((-1.0,), (0.0,), -0.3, RestartWeights(run_length=True))
     rng, delays = np.random.default_rng(4), []
     for _ in range(STREAMS * 2):
         yes = np.concatenate([rng.random(300) < 0.3, rng.random(700) < 0.2])
@@ -115,7 +115,7 @@ all, with a run length of 1,000 that was set by simulation."""
 
 def test_a_change_of_a_ratio_is_seen_nearly_as_soon_as_by_a_cusum_that_knows_all_rates() -> None:
     """At most 1.3 times as long, on average; 1.12 here, so a delay that is a fifth longer would be noticed."""
-    detector, slower = Detector((-1.0, 0.0), (0.0, 0.8), 0.0, Loan(run_length=True)), []
+    detector, slower = Detector((-1.0, 0.0), (0.0, 0.8), 0.0, RestartWeights(run_length=True)), []
     for number, (before, after, share, cusum) in enumerate(CHANGES):
         rng = np.random.default_rng([8, number])
         groups = (rng.random((3_000, 250)) >= share).astype(np.int64)

@@ -13,12 +13,12 @@ no mean payoff but at most one changes within a block, the expected factor of a 
 ``s >= 0`` with positive factors and any ``m_g`` fixed before the block: with total ``A`` it is at most
 ``exp(s A (sum of the true means - bound))``. When and how often each group comes does not matter.
 
-An **e-detector** adds up one bet for every moment at which the claim may have begun to fail: before each block it is
-lent some money, and everything that it has is bet on the block. While the claim holds, its expected wealth is at most
-what it was lent. So if it is lent 1 for each draw, the mean number of draws to a false alarm is at least the threshold
-(Shin, Ramdas and Rinaldo, "E-detectors", 2022). If the loans shrink and add up to 1, it ever reaches ``1/alpha`` with
-probability at most ``alpha``. A bettor who is lent 1 at the start, and nothing later, tests whether the claim has
-always held.
+An **e-detector** adds up one bet for every moment at which the claim may have begun to fail, as the statistic of
+Shiryaev and Roberts does: before each block a new bet starts, with a *restart weight* as its wealth. While the claim
+holds, the expected wealth is at most the sum of the restart weights so far. So if that is 1 for each draw, the mean
+number of draws to a false alarm is at least the threshold (Shin, Ramdas and Rinaldo, "E-detectors", 2022). If the
+weights shrink and add up to 1, it ever reaches ``1/alpha`` with probability at most ``alpha``. A bettor who starts
+once, with 1 at the first draw, tests whether the claim has always held.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DISTANCES = np.asarray([0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64])
 half or twice a distance is found nearly as soon. Changes power only."""
 
 ALARM_SHARES = np.asarray([0.02, 0.03, 0.05, 0.14, 0.19, 0.19, 0.19, 0.19])
-"""Each bettor's share of the money lent to the e-detector. The small distances get little: a change that takes longer
+"""Each bettor's share of the restart weights. The small distances get little: a change that takes longer
 to see than the run length between false alarms is not worth much. Validity needs only that they add up to 1."""
 
 ALWAYS_SHARES = np.asarray([0.125] * 8)
@@ -81,18 +81,18 @@ MOMENTS_OF_ALARM = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Loan:
-    """How much an e-detector is lent before each draw.
+class RestartWeights:
+    """The weight of the bet that starts before each draw.
 
-    ``run_length``: 1 each time, and the threshold is the run length. Otherwise the loans add up to 1 over all time, as
-    ``1 - 1 / (1 + log(1 + t / scale))`` after ``t`` draws.
+    ``run_length``: 1 each time, and the threshold is the run length. Otherwise the weights add up to 1 over all time,
+    to ``1 - 1 / (1 + log(1 + t / scale))`` after ``t`` draws.
     """
 
     run_length: bool
     scale: float = 100.0
 
     def between(self, start: Integers, end: Integers) -> Floats:
-        """What is lent after ``start`` draws and before the one after ``end``."""
+        """The sum of the weights after ``start`` draws and before the one after ``end``."""
         if self.run_length:
             return (end - start).astype(float)
         a, b = (1.0 + np.log1p(t / self.scale) for t in (start, end))
@@ -152,8 +152,8 @@ class Crossing:
         possible = np.flatnonzero(self._possible(risk))
         low = int(possible[0]) if len(possible) else 0
         few = np.linspace(0, last, MOMENTS_OF_ALARM - 3).astype(np.int64)
-        kept = np.unique(np.append(few, [max(low - 1, 0), low, self.best]))
-        moments, against, opposite = (each[kept] for each in (self.moments, self.against, self.opposite))
+        chosen = np.unique(np.append(few, [max(low - 1, 0), low, self.best]))
+        moments, against, opposite = (each[chosen] for each in (self.moments, self.against, self.opposite))
         return replace(self, moments=moments, against=against, opposite=opposite)
 
     def _possible(self, risk: float) -> NDArray[np.bool_]:
@@ -183,8 +183,8 @@ class DetectorState:
         How many draws of the stream were seen, in these groups or not.
     used, blocks
         At which draw the last block ended, and how many there were.
-    lent
-        Up to which draw loans were given.
+    restarted_until
+        The last draw before which a bet has started.
     begun, missing
         At which draw the present block began, 0 if it has not; and which group it must begin with, -1 for any.
     arrivals
@@ -202,9 +202,9 @@ class DetectorState:
         opposite.
     peaks
         The highest log wealth that all bettors of each kind ever had together.
-    owed
-        For each bettor against the claim, the logarithm of its loans so far, each converted to an equivalent loan at
-        the first draw: with ``always`` added, it is the log wealth of the bettor who takes these loans.
+    log_restarts
+        For each bettor against the claim, the logarithm of the sum of the restart weights so far, each divided by the
+        wealth that ``always`` had then: with ``always`` added, it is the log wealth of all bets together.
     waiting
         The groups and payoffs of the present block.
     sums
@@ -216,7 +216,7 @@ class DetectorState:
     draws: int
     used: int
     blocks: int
-    lent: int
+    restarted_until: int
     begun: int
     missing: int
     arrivals: tuple[Floats, Floats]
@@ -227,7 +227,7 @@ class DetectorState:
     stakes_until: int
     always: Floats
     peaks: tuple[float, float]
-    owed: Floats
+    log_restarts: Floats
     waiting: tuple[Integers, Floats]
     sums: Floats
     edges: Integers
@@ -245,14 +245,14 @@ class Detector:
         The range of the payoff of each group.
     bound
         The largest value that the mean payoffs may add up to while the claim holds.
-    loan
-        How much is lent, and when.
+    restarts
+        The weights of the bets that start later.
     """
 
     lows: tuple[float, ...]
     highs: tuple[float, ...]
     bound: float
-    loan: Loan
+    restarts: RestartWeights
 
     def begin(self) -> DetectorState:
         """Nothing seen."""
@@ -264,7 +264,7 @@ class Detector:
             draws=0,
             used=0,
             blocks=0,
-            lent=0,
+            restarted_until=0,
             begun=0,
             missing=-1,
             arrivals=(np.ones(groups), np.zeros(groups)),
@@ -275,7 +275,7 @@ class Detector:
             stakes_until=0,
             always=np.zeros(2 * bettors),
             peaks=(0.0, 0.0),
-            owed=np.full(bettors, -np.inf),
+            log_restarts=np.full(bettors, -np.inf),
             waiting=(np.zeros(0, dtype=np.int64), np.zeros(0)),
             sums=np.zeros((groups, 2)),
             edges=np.zeros(1, dtype=np.int64),
@@ -325,9 +325,9 @@ class Detector:
         return state, alarm
 
     def restarted(self, state: DetectorState) -> DetectorState:
-        """The same without loans: new ones are given from the next block on, for the draws from now on."""
-        groups = len(self.lows)
-        return replace(state, owed=self.begin().owed, lent=max(state.lent, state.draws + groups - 1))
+        """The same without the bets so far: new ones start from the next block on, for the draws from now on."""
+        until = max(state.restarted_until, state.draws + len(self.lows) - 1)
+        return replace(state, log_restarts=self.begin().log_restarts, restarted_until=until)
 
     def _set_stakes(self, state: DetectorState) -> DetectorState:
         """Base the stakes on everything seen so far; this is done more rarely as draws accumulate."""
@@ -336,7 +336,7 @@ class Detector:
         arrivals = before * 0.5 ** (came.sum() / MEMORY) + came
         share = np.maximum(arrivals, arrivals.max() / MOST_SCARCE)
         until = state.blocks + min(max(8, state.blocks // 8), 1024)
-        kept = _thinned(state.edges, state.used)
+        remembered = _thinned(state.edges, state.used)
         return replace(
             state,
             arrivals=(arrivals, np.zeros_like(came)),
@@ -345,9 +345,9 @@ class Detector:
             stake_moments=moments,
             weights=share.sum() / share,
             stakes_until=until,
-            edges=state.edges[kept],
-            edge_wealth=state.edge_wealth[kept],
-            edge_sums=state.edge_sums[kept],
+            edges=state.edges[remembered],
+            edge_wealth=state.edge_wealth[remembered],
+            edge_sums=state.edge_sums[remembered],
         )
 
     def _bet(
@@ -361,9 +361,10 @@ class Detector:
         # Every sum below is accumulated term by term, so that its rounding does not depend on how a stream is cut.
         always = _carried(state.always, gains)
         against, in_favour = always[:, : len(DISTANCES)], always[:, len(DISTANCES) :]
-        # A block cannot end before each group had a draw in it. Its loan is that for the draws up to then.
-        lent = np.maximum.accumulate(np.append(state.lent, finished.starts + groups - 1))
-        owed = _owed(state.owed, against - gains[:, : len(DISTANCES)], self.loan.between(lent[:-1], lent[1:]))
+        # A block cannot end before each group had a draw in it. Its weight is that of the draws up to then.
+        until = np.maximum.accumulate(np.append(state.restarted_until, finished.starts + groups - 1))
+        weights = self.restarts.between(until[:-1], until[1:])
+        restarts = _log_restarts(state.log_restarts, against - gains[:, : len(DISTANCES)], weights)
         totals = np.bincount(cell, weights=value, minlength=blocks * groups).reshape(blocks, groups)
         informed = np.stack([counts.astype(float), totals], axis=-1)
         sums = _carried(state.sums, informed)
@@ -375,20 +376,20 @@ class Detector:
             state,
             used=int(ends[-1]),
             blocks=state.blocks + blocks,
-            lent=int(lent[-1]),
+            restarted_until=int(until[-1]),
             fresh=fresh,
             always=always[-1],
             peaks=(
                 max(state.peaks[0], float(_pooled(against, ALWAYS_SHARES).max())),
                 max(state.peaks[1], float(_pooled(in_favour, ALWAYS_SHARES).max())),
             ),
-            owed=owed[-1],
+            log_restarts=restarts[-1],
             sums=sums[-1],
             edges=np.append(state.edges, ends),
             edge_wealth=np.concatenate([state.edge_wealth, always]),
             edge_sums=np.concatenate([state.edge_sums, sums]),
         )
-        return after, _pooled(owed + against, ALARM_SHARES)
+        return after, _pooled(restarts + against, ALARM_SHARES)
 
     def _gains(self, state: DetectorState, label: Integers, value: Floats, blocks: _Blocks) -> Floats:
         """The log factor of each block for each bettor: those against the claim, then those against its opposite."""
@@ -411,11 +412,11 @@ class Detector:
         variance = np.maximum(moments[:, 2] / moments[:, 0] - mean**2, 1e-12 * (1.0 + mean**2))
         middles = self._on_the_boundary(mean, variance * weights)
         scale = 1.0 / np.sqrt((self._spread_at(middles, variance) * weights).sum())
-        most = weights
+        max_weight = weights
         if len(weights) > 1:
-            most = np.maximum(np.minimum(MOST_WEIGHT * weights, MOST_LEAD * weights.max()), weights)
-        down = float(((middles - np.asarray(self.lows)) * most).max())
-        up = float(((np.asarray(self.highs) - middles) * most).max())
+            max_weight = np.maximum(np.minimum(MOST_WEIGHT * weights, MOST_LEAD * weights.max()), weights)
+        down = float(((middles - np.asarray(self.lows)) * max_weight).max())
+        up = float(((np.asarray(self.highs) - middles) * max_weight).max())
         against, in_favour = (np.minimum(scale * DISTANCES, SAFETY / max(each, 1e-300)) for each in (down, up))
         return middles, against, in_favour
 
@@ -435,12 +436,13 @@ class Detector:
     def _spread_at(self, middles: Floats, variance: Floats) -> Floats:
         """The estimated variance of each payoff, kept between a twentieth of and the largest that its mean allows."""
         low, high = np.asarray(self.lows), np.asarray(self.highs)
-        most = (middles - low) * (high - middles)
-        return np.asarray(np.maximum(np.minimum(most, np.maximum(variance, 0.05 * most)), 1e-12 * (high - low) ** 2))
+        largest = (middles - low) * (high - middles)
+        spread = np.minimum(largest, np.maximum(variance, 0.05 * largest))
+        return np.asarray(np.maximum(spread, 1e-12 * (high - low) ** 2))
 
     def height(self, state: DetectorState) -> float:
-        """The log wealth of the e-detector; minus infinity before the first loan."""
-        return float(_pooled(state.owed + state.always[: len(DISTANCES)], ALARM_SHARES))
+        """The log wealth of the e-detector; minus infinity before the first bet."""
+        return float(_pooled(state.log_restarts + state.always[: len(DISTANCES)], ALARM_SHARES))
 
     def crossing(self, state: DetectorState, draws: int, heights: tuple[float, float]) -> Crossing:
         """What is known of an alarm that :meth:`observe` gave."""
@@ -473,11 +475,11 @@ def _carried(before: Floats, terms: Floats) -> Floats:
     return np.asarray(np.cumsum(np.concatenate([before[None], terms]), axis=0)[1:])
 
 
-def _owed(before: Floats, wealth: Floats, loans: Floats) -> Floats:
-    """The log of the loans so far, each divided by the wealth that a bettor from the first draw had at that time."""
+def _log_restarts(before: Floats, wealth: Floats, weights: Floats) -> Floats:
+    """The log of the restart weights so far, each divided by the wealth of the bet from the first draw at that time."""
     with np.errstate(divide="ignore"):
-        borrowed = np.log(loans)[:, None] - wealth
-    return np.asarray(np.logaddexp.accumulate(np.concatenate([before[None], borrowed]), axis=0)[1:])
+        new = np.log(weights)[:, None] - wealth
+    return np.asarray(np.logaddexp.accumulate(np.concatenate([before[None], new]), axis=0)[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,7 +522,7 @@ def _single(place: Integers, done: int, state: DetectorState) -> _Blocks:
 
 def _weighed(label: list[int], place: list[int], done: int, state: DetectorState) -> _Blocks:
     """Weigh the draws after those that are done, until the stakes are due again. Outcomes are not looked at."""
-    most = state.stakes_until - state.blocks
+    max_blocks = state.stakes_until - state.blocks
     usual: list[float] = state.weights.tolist()
     least_weight, most_weight = ([part * each for each in usual] for part in (LEAST_WEIGHT, MOST_WEIGHT))
     groups, lead, longest = len(usual), MOST_LEAD * max(usual), LONGEST_BLOCK
@@ -538,7 +540,7 @@ def _weighed(label: list[int], place: list[int], done: int, state: DetectorState
             excess[len(stops)] = np.asarray(totals) - least
             stops.append((len(rows), begun, at))
             begun, missing, totals, top = 0, totals.index(least), [0.0] * groups, 0.0
-            if len(stops) == most:
+            if len(stops) == max_blocks:
                 seen = index
                 break
         if not begun:
@@ -563,7 +565,7 @@ def _weighed(label: list[int], place: list[int], done: int, state: DetectorState
         elif new == top == min(totals):
             stops.append((len(rows), begun, at))
             begun, totals, top = 0, [0.0] * groups, 0.0
-            if len(stops) == most:
+            if len(stops) == max_blocks:
                 seen = index + 1
                 break
     table = np.asarray(stops, dtype=np.int64).reshape(-1, 3)

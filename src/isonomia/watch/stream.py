@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.rates.groups import groups_of
 from isonomia.errors import DataError, SpecError, UsageError
-from isonomia.evidence.detectors import Detector, Loan
+from isonomia.evidence.detectors import Detector, RestartWeights
 from isonomia.evidence.hypotheses import HalfSpace, hypothesis_of
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Channel, channels_for
@@ -121,13 +121,13 @@ def watched_claims(
     values: Mapping[str, Sequence[Value]],
     declared: Mapping[str, tuple[float, float]],
     score: tuple[float, float] | None,
-    loan: Loan,
+    restarts: RestartWeights,
 ) -> tuple[WatchedClaim, ...]:
     """Split properties into comparisons; ``values`` are those of columns that a ``for`` runs over."""
     found = [
         claim
         for number, prop in enumerate(properties)
-        for claim in _claims_of(number, prop, _listed(values), declared, score, loan)
+        for claim in _claims_of(number, prop, _listed(values), declared, score, restarts)
     ]
     return tuple(found)
 
@@ -138,7 +138,7 @@ def _claims_of(
     values: Callable[[Column], tuple[Value, ...]],
     declared: Mapping[str, tuple[float, float]],
     score: tuple[float, float] | None,
-    loan: Loan,
+    restarts: RestartWeights,
 ) -> Iterator[WatchedClaim]:
     by_group = groups_of(prop.formula, values)
     pairs: list[tuple[str | None, Comparison]]
@@ -158,7 +158,7 @@ def _claims_of(
             threshold,
             tuple(ranges),
             ranges,
-            tuple(_side(half_space, ranges, loan) for half_space in _half_spaces(comparison, ranges)),
+            tuple(_side(half_space, ranges, restarts) for half_space in _half_spaces(comparison, ranges)),
         )
 
 
@@ -202,7 +202,7 @@ def _half_spaces(comparison: Comparison, ranges: Ranges) -> tuple[HalfSpace, ...
     return hypothesis.polytopes[0].half_spaces
 
 
-def _side(half_space: HalfSpace, ranges: Ranges, loan: Loan) -> WatchedSide:
+def _side(half_space: HalfSpace, ranges: Ranges, restarts: RestartWeights) -> WatchedSide:
     channels = channels_for(half_space.leaves, (None,), ranges)
     if channels is None:
         raise SpecError("expected fewer rates of one group in one comparison to watch: state some of them apart")
@@ -214,7 +214,7 @@ def _side(half_space: HalfSpace, ranges: Ranges, loan: Loan) -> WatchedSide:
     ]
     lows = tuple(sum(low for low, _ in pairs) for pairs in ends)
     highs = tuple(sum(high for _, high in pairs) for pairs in ends)
-    return WatchedSide(channels, factors, ranges, Detector(lows, highs, half_space.bound, loan))
+    return WatchedSide(channels, factors, ranges, Detector(lows, highs, half_space.bound, restarts))
 
 
 def _range(
@@ -482,9 +482,13 @@ def normal_id(value: Any) -> str | None:
     return _MOMENT.sub(r"\1T", text, count=1).removesuffix("T00:00:00")
 
 
+_STORED = {"log_restarts": "owed", "restarted_until": "lent"}
+"""What fields are called in stored states, if not by their names."""
+
+
 def to_plain(item: Any) -> dict[str, Any]:
     """The fields of a dataclass as JSON can hold them; arrays are exact, bit for bit."""
-    return {each.name: _plain_value(getattr(item, each.name)) for each in fields(item)}
+    return {_STORED.get(each.name, each.name): _plain_value(getattr(item, each.name)) for each in fields(item)}
 
 
 def _plain_value(value: Any) -> Any:
@@ -496,7 +500,7 @@ def _plain_value(value: Any) -> Any:
 
 def from_plain(kind: Any, content: Mapping[str, Any]) -> Any:
     """The inverse of :func:`to_plain`."""
-    return kind(**{each.name: _unplain_value(content[each.name]) for each in fields(kind)})
+    return kind(**{each.name: _unplain_value(content[_STORED.get(each.name, each.name)]) for each in fields(kind)})
 
 
 def _unplain_value(value: Any) -> Any:

@@ -24,7 +24,7 @@ from isonomia.audits.rates.counting import Reader
 from isonomia.audits.verdicts import about_model
 from isonomia.engine.budget import Budget
 from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, RecordError, UsageError
-from isonomia.evidence.detectors import Crossing, DetectorState, Loan, Onset
+from isonomia.evidence.detectors import Crossing, DetectorState, Onset, RestartWeights
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.session import ModelSession, open_session
@@ -147,7 +147,11 @@ class Watch:
         self._meter = Meter(Budget.of_queries(budget, "a watch").queries)
         score = None if self._model is None else self._model.score_range
         claims = watched_claims(
-            self.properties, values or {}, checked_ranges(ranges or {}), score, Loan(self.run_length is not None)
+            self.properties,
+            values or {},
+            checked_ranges(ranges or {}),
+            score,
+            RestartWeights(self.run_length is not None),
         )
         self.terms = WatchTerms(
             self.properties, claims, self.alpha, self.run_length, self.delta, self.window, self.seed

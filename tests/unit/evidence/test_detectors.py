@@ -15,11 +15,11 @@ from isonomia.evidence.detectors import (
     MOST_LEAD,
     Detector,
     DetectorState,
-    Loan,
+    RestartWeights,
 )
 
-RATE = Detector((0.0,), (1.0,), 0.3, Loan(run_length=True))
-RATIO = Detector((-1.0, 0.0), (0.0, 0.8), 0.0, Loan(run_length=True))
+RATE = Detector((0.0,), (1.0,), 0.3, RestartWeights(run_length=True))
+RATIO = Detector((-1.0, 0.0), (0.0, 0.8), 0.0, RestartWeights(run_length=True))
 
 
 def _seen(detector: Detector, rates: tuple[float, ...], draws: int, seed: int) -> DetectorState:
@@ -72,7 +72,7 @@ def test_a_block_is_expected_to_win_nothing_while_the_claim_holds_whatever_the_g
 
 
 def test_a_block_of_three_groups_is_expected_to_win_nothing_whatever_the_groups_depend_on() -> None:
-    three = Detector((-1.0, 0.0, 0.0), (0.0, 0.5, 0.5), 0.0, Loan(run_length=True))
+    three = Detector((-1.0, 0.0, 0.0), (0.0, 0.5, 0.5), 0.0, RestartWeights(run_length=True))
     state = replace(_seen(three, (0.3, 0.3, 0.3), 400, 1), always=np.zeros(2 * len(DISTANCES)))
     expected = _most_expected(three, state, (0.4, 0.3, 0.5), 4)
     assert (expected <= 1.0 + 1e-12).all()
@@ -97,7 +97,7 @@ def test_at_the_boundary_one_rate_is_expected_to_win_exactly_nothing_and_a_bound
 
 
 def test_the_bets_against_the_opposite_are_those_of_the_opposite_claim() -> None:
-    opposite = Detector((-1.0,), (0.0,), -0.3, Loan(run_length=True))
+    opposite = Detector((-1.0,), (0.0,), -0.3, RestartWeights(run_length=True))
     yes = (np.random.default_rng(3).random(500) < 0.2).astype(float)
     groups = np.zeros(500, dtype=np.int64)
     mine, _ = RATE.observe(RATE.begin(), groups, yes)
@@ -119,10 +119,10 @@ def test_how_a_stream_is_cut_does_not_matter(detector: Detector, longest: int, m
     for part in np.split(np.arange(3_000), cuts):
         state, found = detector.observe(state, groups[part], payoffs[part], 8.0)
         raised = raised or found
-    for name in ("draws", "used", "blocks", "lent", "begun", "missing", "stakes_until"):
+    for name in ("draws", "used", "blocks", "restarted_until", "begun", "missing", "stakes_until"):
         assert getattr(state, name) == getattr(whole, name)
     assert state.peaks == whole.peaks
-    arrays = ("arrivals", "waiting", "moments", "fresh", "weights", "always", "owed", "sums")
+    arrays = ("arrivals", "waiting", "moments", "fresh", "weights", "always", "log_restarts", "sums")
     for name in (*arrays, "edges", "edge_wealth", "edge_sums"):
         assert np.array_equal(getattr(state, name), getattr(whole, name)), name
     assert (raised is None) == (alarm is None)
@@ -141,16 +141,16 @@ def test_the_sum_over_starts_is_that_of_bets_that_start_with_every_draw() -> Non
     factors = np.exp(np.diff(state.edge_wealth[:, : len(DISTANCES)], axis=0))
     assert len(factors) == 60
     expected = sum(factors[start:].prod(axis=0) for start in range(60))
-    assert np.exp(state.owed + state.always[: len(DISTANCES)]) == pytest.approx(expected)
+    assert np.exp(state.log_restarts + state.always[: len(DISTANCES)]) == pytest.approx(expected)
 
 
-def test_loans_add_up_to_one_or_to_the_number_of_draws() -> None:
-    ever = Loan(run_length=False)
+def test_restart_weights_add_up_to_one_or_to_the_number_of_draws() -> None:
+    ever = RestartWeights(run_length=False)
     starts, ends = np.arange(0, 10_000, 10), np.arange(10, 10_010, 10)
     total = ever.between(starts, ends).sum()
     assert total == pytest.approx(1.0 - 1.0 / (1.0 + np.log1p(100.0)))
     assert float(ever.between(np.asarray([0]), np.asarray([2**62]))[0]) < 1.0
-    assert Loan(run_length=True).between(starts, ends).sum() == 10_000
+    assert RestartWeights(run_length=True).between(starts, ends).sum() == 10_000
 
 
 def test_a_block_ends_when_the_groups_have_equal_weight_and_draws_too_far_ahead_are_left_out() -> None:
@@ -180,9 +180,10 @@ def test_a_group_that_stays_away_costs_a_block_once_and_the_next_block_begins_wi
     assert state.edges[-1] <= state.draws
 
 
-def test_loans_never_exceed_the_draws_and_none_is_left_after_a_restart() -> None:
-    """The wealth of bets that win nothing is what was lent: at most one for each draw up to the end of the block."""
-    flat = Detector((0.0, 0.0), (1.0, 1.0), 0.0, Loan(run_length=True))  # payoffs of 0 on the boundary: factors of 1
+def test_restart_weights_never_exceed_the_draws_and_none_is_left_after_a_restart() -> None:
+    """The wealth of bets that win nothing is the sum of weights: at most one for each draw up to the end of a block."""
+    # Payoffs of 0 on the boundary: factors of 1.
+    flat = Detector((0.0, 0.0), (1.0, 1.0), 0.0, RestartWeights(run_length=True))
     rng = np.random.default_rng(9)
     state = flat.begin()
     for _ in range(300):
@@ -245,7 +246,7 @@ def test_the_few_moments_that_are_kept_of_an_alarm_give_the_same_onset(detector:
 
 
 def test_numbers_are_watched_within_their_range() -> None:
-    mean = Detector((0.0,), (100.0,), 50.0, Loan(run_length=True))
+    mean = Detector((0.0,), (100.0,), 50.0, RestartWeights(run_length=True))
     rng = np.random.default_rng(7)
     values = np.concatenate([rng.uniform(20, 70, 3_000), rng.uniform(30, 80, 2_000)])
     _, alarm = mean.observe(mean.begin(), np.zeros(5_000, dtype=np.int64), values, float(np.log(10_000)))

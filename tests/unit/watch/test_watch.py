@@ -172,7 +172,7 @@ def test_a_hire_that_brings_the_next_woman_raises_no_false_alarm() -> None:
     assert alarms <= 2
 
 
-def test_an_acknowledgement_within_a_block_leaves_that_block_without_a_loan() -> None:
+def test_an_acknowledgement_within_a_block_leaves_that_block_without_a_bet() -> None:
     rng = np.random.default_rng(11)
     watch = iso.Watch(FOUR_FIFTHS, run_length=1_000)
     table = _people(rng, 2_000, 0.28)
