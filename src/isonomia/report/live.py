@@ -191,33 +191,12 @@ class AuditDisplay(Protocol):
 
 def display_for(names: Sequence[str], output: Console, errors: Console, quiet: bool) -> AuditDisplay:
     """The display that suits the terminal."""
-    if quiet:
-        return NoDisplay()
     statuses = [PropertyStatus(on_one_line(name)) for name in names]
+    if quiet:
+        return PlainLines(statuses, Console(quiet=True))
     if errors.is_terminal and not errors.is_dumb_terminal:
         return LiveTable(statuses, errors)
     return PlainLines(statuses, output)
-
-
-@dataclass(slots=True)
-class NoDisplay:
-    """Shows nothing."""
-
-    def __enter__(self) -> NoDisplay:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def observer(self, number: int) -> Observer:  # noqa: ARG002
-        """An observer that does nothing."""
-        return Silent()
-
-    def finished(self, number: int, result: Result) -> None:
-        """Do nothing."""
-
-    def stopping(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from isonomia.engine.observer import Progress
 from isonomia.report.entries import Audit, Entry, Failure
-from isonomia.report.live import LiveTable, NoDisplay, PlainLines, display_for
+from isonomia.report.live import LiveTable, PlainLines, display_for
 from isonomia.report.overview import overview
 
 NASTY = "\x1b[31m[red]name[/red]\nsecond line"
@@ -127,7 +127,7 @@ def test_a_pipe_or_a_dumb_terminal_gets_plain_lines_without_control_codes(dumb: 
 def test_quiet_is_quiet() -> None:
     output = Console(file=io.StringIO())
     with display_for(["women"], output, output, quiet=True) as board:
-        assert isinstance(board, NoDisplay)
+        assert isinstance(board, PlainLines)
         board.observer(0).advance(_progress(5))
         board.finished(0, FAILURE)
         board.stopping()

@@ -11,10 +11,8 @@ from isonomia.records.display.view import stretch
 from isonomia.records.group_table import FRACTIONS, MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.group_table import cell, facts, interval_words, name_of, sections_of, words_of
 from isonomia.report.page.charts import Drawing, short
-from isonomia.report.page.page import environment
-from isonomia.report.page.script import bundle, own_script, policy, style
-from isonomia.report.page.vega import SERIES, chart_specs
-from isonomia.version import __version__
+from isonomia.report.page.page import rendered
+from isonomia.report.page.vega import SERIES
 from isonomia.wording import capitalised, listed
 
 FOUR_FIFTHS = 0.8
@@ -31,26 +29,18 @@ MAX_ROWS = 60
 
 def page_of(table: GroupTable) -> str:
     """The page, as the text of one HTML file that opens offline and runs no script but its own."""
-    template = environment().get_template("group_table.html")
-    return str(
-        template.render(
-            title=_title(table),
-            facts=tuple(facts(table)),
-            sentences=tuple(sentences(table)),
-            guarantee=interval_words(table),
-            notes=tuple(capitalised(remark) for remark in table.remarks),
-            small=f"{table.small:.1%}".replace(".0%", "%"),
-            words=tuple((words_of(name), MEASURES[name]) for name in table.measures),
-            sections=[_section(table, by, number) for number, by in enumerate(table.by, start=1)],
-            assumptions=tuple(capitalised(item) for item in table.assumptions),
-            model=f"{table.model['name']}, {table.model['fingerprint']}" if table.model else "",
-            specs=chart_specs(),
-            bundle=bundle(),
-            script=own_script(),
-            style=style(),
-            policy=policy(bundle(), own_script()),
-            version=__version__,
-        )
+    return rendered(
+        "group_table.html",
+        title=_title(table),
+        facts=tuple(facts(table)),
+        sentences=tuple(sentences(table)),
+        guarantee=interval_words(table),
+        notes=tuple(capitalised(remark) for remark in table.remarks),
+        small=f"{table.small:.1%}".replace(".0%", "%"),
+        words=tuple((words_of(name), MEASURES[name]) for name in table.measures),
+        sections=[_section(table, by, number) for number, by in enumerate(table.by, start=1)],
+        assumptions=tuple(capitalised(item) for item in table.assumptions),
+        model=f"{table.model['name']}, {table.model['fingerprint']}" if table.model else "",
     )
 
 

@@ -61,37 +61,29 @@ def page(audit: Audit) -> str:
     It opens offline, runs no script but its own, and shows every property: those that are violated first, then those
     that are undecided, then those that hold.
     """
-    template = environment().get_template("page.html")
     limits = limits_for(len(audit.entries))
     ordered = sorted(audit.entries, key=lambda entry: ORDER.index(entry.verdict.answer))
     sections = [section_of(number, entry, limits) for number, entry in enumerate(ordered, start=1)]
     verdicts = [entry.verdict for entry in audit.entries]
-    return str(
-        template.render(
-            audit=audit,
-            title=short(audit.title, 200) or "Audit",
-            sections=sections,
-            tiles=_tiles(sections, audit),
-            when=_day(audit.when),
-            conclusion=_aloud(sections, audit),
-            together=_together(verdicts),
-            next_steps=_next_steps(sections, audit),
-            methods=_methods(verdicts),
-            commands=commands(audit),
-            models=_names(verdicts),
-            data=_data(verdicts),
-            specs=chart_specs(),
-            bundle=bundle(),
-            script=own_script(),
-            style=style(),
-            policy=policy(bundle(), own_script()),
-            version=__version__,
-        )
+    return rendered(
+        "page.html",
+        audit=audit,
+        title=short(audit.title, 200) or "Audit",
+        sections=sections,
+        tiles=_tiles(sections, audit),
+        when=_day(audit.when),
+        conclusion=_aloud(sections, audit),
+        together=_together(verdicts),
+        next_steps=_next_steps(sections, audit),
+        methods=_methods(verdicts),
+        commands=commands(audit),
+        models=_names(verdicts),
+        data=_data(verdicts),
     )
 
 
-def environment() -> Any:
-    """The Jinja environment of the pages: everything that templates print is made visible and escaped."""
+def rendered(template: str, **values: Any) -> str:
+    """A page from its template, with the charts, scripts and styles that every page has."""
     import jinja2
 
     templates = jinja2.Environment(
@@ -103,7 +95,15 @@ def environment() -> Any:
         finalize=_shown,
     )
     templates.filters["data"] = as_data
-    return templates
+    return templates.get_template(template).render(
+        specs=chart_specs(),
+        bundle=bundle(),
+        script=own_script(),
+        style=style(),
+        policy=policy(bundle(), own_script()),
+        version=__version__,
+        **values,
+    )
 
 
 def _shown(value: Any) -> Any:

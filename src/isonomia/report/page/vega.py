@@ -84,9 +84,12 @@ def _across(alt: Any) -> Any:
     return alt.Y("place:O", axis=None, scale=alt.Scale(paddingInner=0, paddingOuter=0))
 
 
+def _answer_scale(alt: Any) -> Any:
+    return alt.Scale(domain=list(_ANSWERS), range=[f"var(--{name})" for name in _ANSWERS])
+
+
 def _answer_colour(alt: Any) -> Any:
-    scale = alt.Scale(domain=list(_ANSWERS), range=[f"var(--{name})" for name in _ANSWERS])
-    return alt.Color("answer:N", scale=scale, legend=None)
+    return alt.Color("answer:N", scale=_answer_scale(alt), legend=None)
 
 
 def _kind_colour(alt: Any) -> Any:
@@ -236,38 +239,13 @@ def _shares(alt: Any) -> Any:
     return alt.layer(bars, limit).properties(height=190)
 
 
-def _samples(alt: Any) -> Any:
-    return alt.Axis(title=None, tickCount=6, format="~s", grid=False)
-
-
 def _history(alt: Any) -> Any:
-    base = alt.Chart()
-    across = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=_samples(alt))
-    scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
-
-    def up(name: str) -> Any:
-        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, labelExpr=_PLAIN, tickCount=5))
-
-    near = alt.selection_point(name="near", fields=["at"], nearest=True, on="pointerover", empty=False)
-    band = base.mark_area(color="var(--accent)", opacity=0.22, interpolate="step-after", clip=True)
-    line = base.mark_line(color="var(--accent)", strokeWidth=2, clip=True)
-    limit = base.mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])
-    dots = base.mark_point(filled=True, size=60, color="var(--accent)", clip=True).encode(
-        x=across,
-        y=up("estimate"),
-        opacity=alt.condition(near, alt.value(1), alt.value(0)),
-        tooltip=[alt.Tooltip("n:Q", title="samples", format=","), *_tips(alt, told="known")],
-    )
-    return (
-        alt.layer(
-            band.encode(x=across, y=up("low"), y2="high:Q"),
-            line.encode(x=across, y=up("estimate")),
-            limit.encode(y=up("min(threshold)")),
-            dots.add_params(near),
-        )
-        .add_params(*_numbers(alt, least=0.0, most=1.0))
-        .properties(height=220)
-    )
+    """How an interval narrowed, by the number of samples."""
+    axis = alt.Axis(title=None, tickCount=6, format="~s", grid=False)
+    across = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
+    tips = [alt.Tooltip("n:Q", title="samples", format=","), *_tips(alt, told="known")]
+    band, line, limit, dots = _course(alt, alt.Chart(), across, tips, "step-after")
+    return alt.layer(band, line, limit, dots).add_params(*_numbers(alt, least=0.0, most=1.0)).properties(height=220)
 
 
 def _timeline(alt: Any) -> Any:
@@ -277,36 +255,37 @@ def _timeline(alt: Any) -> Any:
     # The domain is given, because alarms, of which there may be none, have an extent of their own.
     span = alt.Scale(domain=[alt.expr("first"), alt.expr("last")], nice=False)
     across = alt.X("at:Q", scale=span, axis=axis)
-    scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
-
-    def up(name: str) -> Any:
-        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, labelExpr=_PLAIN, tickCount=5))
-
     points, alarms = base.transform_filter("!datum.alarm"), base.transform_filter("datum.alarm")
-    near = alt.selection_point(name="near", fields=["at"], nearest=True, on="pointerover", empty=False)
-    band = points.mark_area(color="var(--accent)", opacity=0.22, clip=True)
-    line = points.mark_line(color="var(--accent)", strokeWidth=2, clip=True)
-    limit = points.mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])
     tips = [alt.Tooltip("at:Q", title="samples", format=","), *_tips(alt, label="in", told="known")]
-    dots = points.mark_point(filled=True, size=60, color="var(--accent)", clip=True).encode(
-        x=across, y=up("estimate"), opacity=alt.condition(near, alt.value(1), alt.value(0)), tooltip=tips
-    )
+    band, line, limit, dots = _course(alt, points, across, tips, "linear")
     # From the probable onset to the alarm, and the alarm itself.
     since = alarms.mark_rect(color="var(--violated)", opacity=0.14).encode(x=across, x2="until:Q")
     bell = alarms.mark_rule(color="var(--violated)", strokeWidth=2).encode(
         x=alt.X("until:Q", scale=span), tooltip=tips[1:]
     )
+    layered = alt.layer(since, band, line, limit, bell, dots)
+    return layered.add_params(*_numbers(alt, least=0.0, most=1.0, first=0.0, last=1.0)).properties(height=220)
+
+
+def _course(alt: Any, points: Any, across: Any, tips: list[Any], interpolate: str) -> tuple[Any, Any, Any, Any]:
+    """An interval as a band, its estimate as a line with a dot at the pointer, and the threshold."""
+    scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
+
+    def up(name: str) -> Any:
+        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, labelExpr=_PLAIN, tickCount=5))
+
+    near = alt.selection_point(name="near", fields=["at"], nearest=True, on="pointerover", empty=False)
+    band = points.mark_area(color="var(--accent)", opacity=0.22, interpolate=interpolate, clip=True)
+    line = points.mark_line(color="var(--accent)", strokeWidth=2, clip=True)
+    limit = points.mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])
+    dots = points.mark_point(filled=True, size=60, color="var(--accent)", clip=True).encode(
+        x=across, y=up("estimate"), opacity=alt.condition(near, alt.value(1), alt.value(0)), tooltip=tips
+    )
     return (
-        alt.layer(
-            since,
-            band.encode(x=across, y=up("low"), y2="high:Q"),
-            line.encode(x=across, y=up("estimate")),
-            limit.encode(y=up("min(threshold)")),
-            bell,
-            dots.add_params(near),
-        )
-        .add_params(*_numbers(alt, least=0.0, most=1.0, first=0.0, last=1.0))
-        .properties(height=220)
+        band.encode(x=across, y=up("low"), y2="high:Q"),
+        line.encode(x=across, y=up("estimate")),
+        limit.encode(y=up("min(threshold)")),
+        dots.add_params(near),
     )
 
 
@@ -322,8 +301,7 @@ def _counts(alt: Any) -> Any:
 
 
 def _stroke(alt: Any) -> Any:
-    scale = alt.Scale(domain=list(_ANSWERS), range=[f"var(--{name})" for name in _ANSWERS])
-    return alt.Stroke("answer:N", scale=scale, legend=None)
+    return alt.Stroke("answer:N", scale=_answer_scale(alt), legend=None)
 
 
 def _layered(alt: Any, *layers: Any) -> Any:

@@ -10,10 +10,7 @@ from typing import Any
 from isonomia.records.display.view import interval, must_be, stretch
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.report.page.charts import Drawing, short
-from isonomia.report.page.page import environment, odds
-from isonomia.report.page.script import bundle, own_script, policy, style
-from isonomia.report.page.vega import chart_specs
-from isonomia.version import __version__
+from isonomia.report.page.page import odds, rendered
 from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.answers import earliest_onset
 from isonomia.watch.store import HistoryPoint, KeptAlarm, WatchStore
@@ -42,34 +39,26 @@ def watch_page(
 
     ``why`` says why properties must hold, by name; ``updated`` is the time of the update.
     """
-    template = environment().get_template("watch.html")
     alarms, points, now = store.alarms(), store.points(), watch.now
     counts = _counts(store.days(MAX_DAYS))
-    return str(
-        template.render(
-            title=short(title, 200) or "Watch",
-            facts=tuple(_facts(watch, points, updated)),
-            conclusion=conclusion(watch, alarms),
-            promise=promise(watch),
-            alarms=[_alarm_row(alarm) for alarm in reversed(alarms[-MAX_ALARMS:])],
-            left_out=max(0, len(alarms) - MAX_ALARMS),
-            open=any(alarm.acknowledged is None for alarm in alarms),
-            acknowledge=f"isonomia watch {watch_file} --acknowledge",
-            sections=list(_sections(watch, now, points, alarms, why)),
-            level=f"The probability that any interval ever shown here misses is at most {chance(watch.delta)}.",
-            counts=counts,
-            bounds=[(text, number(low), number(high)) for text, (low, high) in watch.bounds.items()],
-            late=watch.pending + watch.missing > 0,
-            pending=f"{watch.pending:,}",
-            missing=f"{watch.missing:,}",
-            assumptions=[capitalised(item) for item in watch.verdict.assumptions],
-            specs=chart_specs(),
-            bundle=bundle(),
-            script=own_script(),
-            style=style(),
-            policy=policy(bundle(), own_script()),
-            version=__version__,
-        )
+    return rendered(
+        "watch.html",
+        title=short(title, 200) or "Watch",
+        facts=tuple(_facts(watch, points, updated)),
+        conclusion=conclusion(watch, alarms),
+        promise=promise(watch),
+        alarms=[_alarm_row(alarm) for alarm in reversed(alarms[-MAX_ALARMS:])],
+        left_out=max(0, len(alarms) - MAX_ALARMS),
+        open=any(alarm.acknowledged is None for alarm in alarms),
+        acknowledge=f"isonomia watch {watch_file} --acknowledge",
+        sections=list(_sections(watch, now, points, alarms, why)),
+        level=f"The probability that any interval ever shown here misses is at most {chance(watch.delta)}.",
+        counts=counts,
+        bounds=[(text, number(low), number(high)) for text, (low, high) in watch.bounds.items()],
+        late=watch.pending + watch.missing > 0,
+        pending=f"{watch.pending:,}",
+        missing=f"{watch.missing:,}",
+        assumptions=[capitalised(item) for item in watch.verdict.assumptions],
     )
 
 
