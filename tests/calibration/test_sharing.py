@@ -18,10 +18,11 @@ import pytest
 from scipy.stats import binom
 
 import isonomia as iso
-from isonomia.audits.answers import Sharing
+from isonomia.audits.answers import SharedPeople
 from isonomia.audits.check import new_check, run_check
 from isonomia.engine.observer import Silent
 from isonomia.models import adapt
+from isonomia.models.session import open_session
 
 DELTA = 0.05
 REPETITIONS = 60
@@ -49,7 +50,7 @@ def _model(table: dict[str, Any]) -> Any:
 def _answers(seed: int) -> list[tuple[str, int]]:
     """One audit: the answers of all claims about one pool, and how many people each took."""
     population, model = iso.Generator(_draw), adapt(_model)
-    sharing = Sharing(population, model, seed, want_prediction=True, want_score=False)
+    sharing = SharedPeople(population, open_session(model), seed, want_prediction=True, want_score=False)
     found = []
     for text in CLAIMS:
         check = new_check(text, model, population, delta=DELTA, budget=BUDGET, seed=seed, growth=1.3)

@@ -1,10 +1,10 @@
 """The layers between a check and its model, from the outside in.
 
 =====================  ================================================================================================
-:class:`SharedSource`  one check's access to what several checks of one population and model share
-:class:`SharedDraws`   people drawn once, in numbered blocks, and the model's answer about each of them, asked for once
-:class:`Asker`         the journal first; then the answers that an earlier pass over a census remembered
-                       (:class:`RememberedAnswers`); then the model
+:class:`SharedPeople`  what several checks of one population and model share: people drawn once, in numbered blocks, and
+                       the model's answer about each of them, asked for once
+:class:`Asker`         the journal first; then the answers of an earlier check's pass over a census, where they are
+                       shared; then the model
 the model              as :mod:`isonomia.models.session` has it: cached, watched for changed answers, behind a gate,
                        run by the workers of an executor
 =====================  ================================================================================================
@@ -62,13 +62,13 @@ class Asker:
     """A model, and what it has answered.
 
     With a journal, answers are kept in the order of the questions, and read from there where they were kept before: a
-    check that was cut off and asks the same questions again asks the model only what is new. With a memory, so does a
-    check that makes the same pass over everybody as an earlier one.
+    check that was cut off and asks the same questions again asks the model only what is new. Where it is ``shared``, so
+    does a check that makes the same pass over everybody as an earlier one.
     """
 
     model: Model
     journal: Journal = field(default_factory=Blank)
-    memory: RememberedAnswers | None = None
+    shared: SharedPeople | None = None
     _questions: int = field(default=0, repr=False)
 
     def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
@@ -81,20 +81,12 @@ class Asker:
             if watch is not None and not isinstance(self.journal, ReadOnly):
                 watch.expect(table, answer, vectors=isinstance(self.model, VectorAnswers))
             return answer
-        answer = self._remembered(number, table, want_score, want_prediction)
+        if self.shared is None:
+            answer = ask(self.model, table, want_score, want_prediction)
+        else:
+            answer = self.shared.answer_to(number, self.model, table, want_score, want_prediction)
         self.journal.keep(f"answer {number}", lambda: packed(answer))
         return answer
-
-    def _remembered(self, number: int, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-        memory = self.memory
-        if memory is None:
-            return ask(self.model, table, want_score, want_prediction)
-        return memory.answer(
-            number,
-            want_score,
-            want_prediction,
-            lambda: ask(self.model, table, memory.want_score, memory.want_prediction),
-        )
 
     @property
     def session(self) -> ModelSession | None:
@@ -218,124 +210,17 @@ def _form(table: Table, want_score: bool, want_prediction: bool) -> Hashable:
     return table.kind, table.names, types, want_score, want_prediction
 
 
+def _wanted(answer: Answer, want_score: bool, want_prediction: bool) -> Answer:
+    """What is wanted of an answer that was given to several checks together."""
+    return Answer(
+        answer.prediction if want_prediction else None,
+        answer.score if want_score else None,
+        answer.classes if want_score else (),
+    )
+
+
 MAX_REMEMBERED = 2**24
 """How many people's answers are remembered; for the rest of a longer table, each check asks the model itself."""
-
-
-@dataclass(slots=True)
-class RememberedAnswers:
-    """The answers of one pass over everybody, for all checks that make the same pass.
-
-    Attributes
-    ----------
-    want_prediction, want_score
-        What the checks want, all of them together.
-    answers
-        The answers so far, by the number of the question.
-    rows
-        How many people the model has answered about.
-    """
-
-    want_prediction: bool
-    want_score: bool
-    answers: dict[int, Answer] = field(default_factory=dict, repr=False)
-    rows: int = 0
-
-    def answer(self, number: int, want_score: bool, want_prediction: bool, ask_all: Callable[[], Answer]) -> Answer:
-        """The remembered answer to a question, or a new one."""
-        known = self.answers.get(number)
-        if known is None:
-            known = ask_all()
-            self._remember(number, known)
-        return Answer(
-            known.prediction if want_prediction else None,
-            known.score if want_score else None,
-            known.classes if want_score else (),
-        )
-
-    def _remember(self, number: int, answer: Answer) -> None:
-        """Keep an answer, unless there are so many already that a long table would fill the memory."""
-        given = answer.prediction if answer.prediction is not None else answer.score
-        self.rows += 0 if given is None else len(given)
-        if self.rows <= MAX_REMEMBERED:
-            self.answers[number] = answer
-
-
-@dataclass(slots=True)
-class Sharing:
-    """What the checks of one population and one model have in common, opened when the first of them needs it.
-
-    Attributes
-    ----------
-    population, model, seed
-        As every one of the checks has them.
-    want_prediction, want_score
-        What they want of the model, all of them together.
-    """
-
-    population: Population
-    model: Model | None
-    seed: int
-    want_prediction: bool
-    want_score: bool
-    memory: RememberedAnswers = field(init=False, repr=False)
-    _pool: SharedDraws | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.memory = RememberedAnswers(self.want_prediction, self.want_score)
-
-    def shared(self) -> SharedSource:
-        """One check's access to the shared draws."""
-        if self._pool is None:
-            asker = None if self.model is None else Asker(self.model)
-            source = self.population.open(root(self.seed))
-            self._pool = SharedDraws(source, asker, self.seed, self.want_prediction, self.want_score)
-        return SharedSource(self._pool)
-
-
-@dataclass(slots=True)
-class SharedSource:
-    """One check's access to shared draws: it is both a source and an asker.
-
-    It is used by one check at a time. Only answers about the table drawn last are shared; any other table goes to the
-    model itself.
-    """
-
-    pool: SharedDraws
-    _drawn: tuple[Table, int] | None = field(default=None, repr=False)
-
-    @property
-    def finite(self) -> bool:
-        """Whether the people come to an end."""
-        return self.pool.source.finite
-
-    @property
-    def model(self) -> Model:
-        """The model behind the pool."""
-        assert self.pool.asker is not None
-        return self.pool.asker.model
-
-    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
-        """The next people; the pool has its own randomness, so ``rng`` is not used."""
-        table = self.pool.people(start, n)
-        self._drawn = table, start
-        return table
-
-    def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-        """What the model says about the people drawn last."""
-        if self._drawn is None or self._drawn[0] is not table:
-            assert self.pool.asker is not None
-            return self.pool.asker(table, want_score, want_prediction)
-        answer = self.pool.answer(self._drawn[1], table.rows)
-        return Answer(
-            answer.prediction if want_prediction else None,
-            answer.score if want_score else None,
-            answer.classes if want_score else (),
-        )
-
-    def close(self) -> None:
-        """Do nothing: the pool may serve other checks."""
-
 
 FIRST, LARGEST = 64, 2**13
 """The size of the first block; each later one is as large as all before it together, up to the largest."""
@@ -345,29 +230,76 @@ KEPT = 128
 
 
 @dataclass(slots=True)
-class SharedDraws:
-    """People and answers that several checks share.
+class SharedPeople:
+    """What the checks of one population and one model share: the people, and the model's answers about them.
+
+    It is both a source of people and what answers about them, for one check at a time. Only answers about the table
+    drawn last are shared; any other table goes to the model itself. The answers of a pass over a whole census are
+    shared, too (:meth:`answer_to`).
 
     Attributes
     ----------
-    source
-        Where people are drawn: one stream of them, as they are.
-    asker
-        Asks the model about them; ``None`` where no check has one.
-    seed
-        The seed of the draws.
+    population, session, seed
+        As every one of the checks has them; no session where no check has a model.
     want_prediction, want_score
         What the checks want of the model, all of them together, so that it is asked once.
     """
 
-    source: Source
-    asker: Asker | None
+    population: Population
+    session: ModelSession | None
     seed: int
     want_prediction: bool = True
     want_score: bool = False
-    _blocks: OrderedDict[int, Table] = field(default_factory=OrderedDict, repr=False)
-    _answers: dict[int, _AnsweredBlock] = field(default_factory=dict, repr=False)
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    _opened: Source | None = field(default=None, init=False, repr=False)
+    _drawn: tuple[Table, int] | None = field(default=None, init=False, repr=False)
+    _blocks: OrderedDict[int, Table] = field(default_factory=OrderedDict, init=False, repr=False)
+    _answers: dict[int, _AnsweredBlock] = field(default_factory=dict, init=False, repr=False)
+    _pass: dict[int, Answer] = field(default_factory=dict, init=False, repr=False)
+    _pass_rows: int = field(default=0, init=False, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+
+    @property
+    def source(self) -> Source:
+        """Where people are drawn: one stream of them, as they are; opened when the first check needs it."""
+        if self._opened is None:
+            self._opened = self.population.open(root(self.seed))
+        return self._opened
+
+    @property
+    def finite(self) -> bool:
+        """Whether the people come to an end."""
+        return self.source.finite
+
+    @property
+    def model(self) -> ModelSession:
+        """The model, where there is one."""
+        assert self.session is not None
+        return self.session
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
+        """The next people; the draws have their own randomness, so ``rng`` is not used."""
+        table = self.people(start, n)
+        self._drawn = table, start
+        return table
+
+    def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """What the model says about the people drawn last."""
+        if self._drawn is None or self._drawn[0] is not table:
+            return ask(self.model, table, want_score, want_prediction)
+        return _wanted(self.answer(self._drawn[1], table.rows), want_score, want_prediction)
+
+    def close(self) -> None:
+        """Do nothing: other checks may go on."""
+
+    def answer_to(self, number: int, model: Model, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """The answer to a numbered question of a pass over everybody, which another check may have asked before."""
+        known = self._pass.get(number)
+        if known is None:
+            known = ask(model, table, self.want_score, self.want_prediction)
+            self._pass_rows += table.rows
+            if self._pass_rows <= MAX_REMEMBERED:  # a long table would fill the memory
+                self._pass[number] = known
+        return _wanted(known, want_score, want_prediction)
 
     def people(self, start: int, n: int) -> Table:
         """The people numbered from ``start`` up to ``start + n``, or what is left of them."""
@@ -404,8 +336,7 @@ class SharedDraws:
         known, block = self._answers.setdefault(number, _AnsweredBlock()), self._block(number)
         last = min(last, block.rows)
         if last > known.rows:
-            assert self.asker is not None
-            new = self.asker(block.slice(known.rows, last), self.want_score, self.want_prediction)
+            new = ask(self.model, block.slice(known.rows, last), self.want_score, self.want_prediction)
             known.rows, known.classes = last, new.classes
             if new.prediction is not None:
                 known.prediction[:] = [np.concatenate([*known.prediction, new.prediction])]

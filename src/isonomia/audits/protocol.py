@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from isonomia.audits.answers import Sharing
+from isonomia.audits.answers import SharedPeople
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.loop import Schedule
@@ -90,7 +90,7 @@ class Check(Generic[P]):
     stop: str = "decided"
     width: float | None = None
     journal: Journal = field(default_factory=Blank)
-    sharing: Sharing | None = None
+    sharing: SharedPeople | None = None
 
     def with_journal(self, journal: Journal) -> Check[P]:
         """The same check with a journal, in which it keeps what it measures and finds what it measured before."""

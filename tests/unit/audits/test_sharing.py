@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import isonomia as iso
-from isonomia.audits.answers import Asker, RememberedAnswers, SharedDraws, SharedSource, _edges, _parts
-from isonomia.engine.seeds import root
+from isonomia.audits.answers import Asker, SharedPeople, _edges, _parts
 from isonomia.models import adapt
+from isonomia.models.session import open_session
 from isonomia.populations import Table
 
 
@@ -31,9 +31,8 @@ class Counting:
         return (values > 0.3).astype(int)
 
 
-def _pool(population: object, model: Counting) -> SharedDraws:
-    source = population.open(root(5))  # type: ignore[attr-defined]
-    return SharedDraws(source, Asker(adapt(model)), seed=5)
+def _pool(population: iso.Generator, model: Counting) -> SharedPeople:
+    return SharedPeople(population, open_session(adapt(model), watched=False), seed=5)
 
 
 KINDS = {
@@ -90,13 +89,12 @@ def test_each_person_is_asked_about_once(kind: str) -> None:
     def asked(batch: object) -> np.ndarray:
         return model({"x": np.array([row["x"] for row in batch])} if isinstance(batch, list) else batch)  # type: ignore[arg-type]
 
-    pool = SharedDraws(iso.Sample(table).open(root(1)), Asker(adapt(asked)), seed=1)
-    one, other = SharedSource(pool), SharedSource(pool)
-    for check, portions in ((one, [50, 950, 1000, 5000]), (other, [1000, 200, 4000])):
+    pool = SharedPeople(iso.Sample(table), open_session(adapt(asked), watched=False), seed=1)
+    for portions in ([50, 950, 1000, 5000], [1000, 200, 4000]):  # one check after the other
         start, seen = 0, []
         for n in portions:
-            batch = check.batch(start, n, np.random.default_rng(0))
-            answer = check(batch, want_score=False, want_prediction=True)
+            batch = pool.batch(start, n, np.random.default_rng(0))
+            answer = pool(batch, want_score=False, want_prediction=True)
             assert answer.prediction is not None
             assert np.array_equal(answer.prediction, (batch.column("x") > 0.3).astype(int))
             seen.append(batch.rows)
@@ -109,25 +107,25 @@ def test_each_person_is_asked_about_once(kind: str) -> None:
 def test_what_was_not_drawn_from_the_pool_is_asked_about_all_the_same() -> None:
     model = Counting()
     pool = _pool(iso.Generator(lambda n, rng: {"x": rng.random(n)}), model)
-    check = SharedSource(pool)
-    drawn = check.batch(0, 10, np.random.default_rng(0))
-    check(drawn.slice(0, 4), want_score=False, want_prediction=True)
+    drawn = pool.batch(0, 10, np.random.default_rng(0))
+    pool(drawn.slice(0, 4), want_score=False, want_prediction=True)
     assert model.rows == 4
-    check(drawn, want_score=False, want_prediction=True)
+    pool(drawn, want_score=False, want_prediction=True)
     assert model.rows == 14
-    check(drawn, want_score=False, want_prediction=True)
+    pool(drawn, want_score=False, want_prediction=True)
     assert model.rows == 14
 
 
 def test_a_long_table_is_not_remembered_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isonomia.audits.answers.MAX_REMEMBERED", 250)
-    memory, model = RememberedAnswers(want_prediction=True, want_score=False), Counting()
-    table = Table.of({"x": np.linspace(0.0, 1.0, 100)})
-    first, second = (Asker(adapt(model), memory=memory) for _ in range(2))
+    model, table = Counting(), Table.of({"x": np.linspace(0.0, 1.0, 100)})
+    session = open_session(adapt(model), watched=False)
+    shared = SharedPeople(iso.Census(table), session, seed=1)
+    first, second = (Asker(session, shared=shared) for _ in range(2))
     for asker in (first, second):
         for _ in range(4):
             answer = asker(table, want_score=False, want_prediction=True)
             assert answer.prediction is not None
             assert answer.prediction.sum() == 70
-    assert len(memory.answers) == 2
+    assert len(shared._pass) == 2
     assert model.rows == 400 + 200, "what was not remembered is asked about again"

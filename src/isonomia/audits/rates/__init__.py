@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from isonomia.audits.answers import Sharing
+from isonomia.audits.answers import SharedPeople
 from isonomia.audits.file_options import named_property, refuse_key
 from isonomia.audits.protocol import Check, Entries, FileKey, Permissions, PropertyTable, Recheck, RecordedCounts
 from isonomia.audits.rates.intervals import VIEW
@@ -77,7 +77,7 @@ class RatesAudit:
             for output in outputs_of(formula, version)
         }
         first = checks[0]
-        sharing = Sharing(first.population, first.model, first.seed, "prediction" in wanted, "score" in wanted)
+        sharing = SharedPeople(first.population, first.model, first.seed, "prediction" in wanted, "score" in wanted)
         return [replace(check, sharing=sharing) for check in checks]
 
     def locks(self, check: Check[Property]) -> Sequence[Hashable]:

@@ -173,7 +173,7 @@ def _counted_rows(
     if (
         not isinstance(asker, Asker | None)
         or Other() in question.asked
-        or (asker is not None and asker.memory is not None)
+        or (asker is not None and asker.shared is not None)
     ):
         pool = None
     counter = Counter(count_rows, question, _packed_amounts, _unpacked_amounts)

@@ -161,9 +161,8 @@ def _is_counted(check: Check[Property], question: Question) -> bool:
 def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
     observer.begin(str(check.prop))
-    alike = check.sharing is not None and set(question.asked) <= {None, Other()}
-    memory = check.sharing.memory if check.sharing is not None and alike else None
-    asker = None if check.model is None else Asker(check.model, check.journal, memory)
+    shared = check.sharing if set(question.asked) <= {None, Other()} else None
+    asker = None if check.model is None else Asker(check.model, check.journal, shared)
     try:
         counted = count_census(question, asker, check.population, observer, check.journal, check.pool)
     finally:

@@ -129,8 +129,7 @@ def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bo
     alone = set(question.asked) == {None} and len(check.population.streams) == 1 and not on_device
     again = replaced and census_of(check.population) is not None
     if check.sharing is not None and alone and not again:
-        shared = check.sharing.shared()
-        return shared, None if check.model is None else shared
+        return check.sharing, None if check.model is None else check.sharing
     asker = None if check.model is None else Asker(check.model)
     return _source(check, question, replaced=replaced), asker
 
