@@ -1,11 +1,9 @@
-"""The protocol of constraints, and what their kinds share.
+"""The protocol of constraints, and what their kinds share: conditions on one feature, moves, linear rows and codes.
 
 Three values of each feature matter. *Start* is where the person is, ``x``. *Acted* is ``x + a``, the value after the
 person's own action on the feature. *Ended* is ``x + c``, with the effects that actions on other features have on it by
 linkage. Encodings and rules about actions refer to acted values; rules about where the person ends up refer to ended
 values. Without linkages the two are the same.
-
-A comparison of one feature's value, or of its change, with a constant.
 """
 
 from __future__ import annotations

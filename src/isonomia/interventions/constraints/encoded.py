@@ -1,18 +1,10 @@
-"""Several columns that encode one feature, and moves between its levels.
-
-Exactly, or at most, a given number of several dummies are on.
-
-Dummies of the levels of an ordered feature.
-
-Dummies of thresholds: ones, then zeros.
-
-A list of joint values, and a matrix that says which can be reached from which.
-"""
+"""Several columns that encode one feature: dummies of its levels or of its thresholds, and listed joint values."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -102,8 +94,42 @@ class OneHot:
         return np.asarray(np.abs(total - self.limit) <= TOLERANCE)
 
 
+class _Encoding(ABC):
+    """A constraint that is a list of joint codes, and moves between them."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def codes(self) -> Codes:
+        """The codes, and which can be reached from which."""
+
+    def coded(self, levels: Levels) -> Self:  # noqa: ARG002
+        """The constraint itself: it has no categories."""
+        return self
+
+    def accepts(self, start: Floats) -> Bools:
+        """Whether the person is at a code, or need not be."""
+        return self.codes().accepts(start)
+
+    def holds(self, moves: Moves) -> Bools:
+        """Whether the acted code can be reached."""
+        return self.codes().holds(moves)
+
+    def possible(self, box: Box) -> Bools:
+        """Whether a code in the box can be reached."""
+        return self.codes().possible(box)
+
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
+        """One binary per code."""
+        return self.codes().standing()
+
+    def form(self, scope: ActionScope) -> Form:
+        """One binary for each code that can be reached."""
+        return self.codes().form(scope.start)
+
+
 @dataclass(frozen=True, slots=True)
-class Ordinal:
+class Ordinal(_Encoding):
     """The features are dummies of increasing levels, and the level moves in the allowed direction.
 
     Exactly one is on where they are ``exhaustive``; otherwise all may be off, which is the level below the first.
@@ -136,38 +162,15 @@ class Ordinal:
         way = {"both": "", "up": ", and the level only rises", "down": ", and the level only falls"}[self.direction]
         return f"{count} one of the increasing levels {', '.join(self.names)}{way}"
 
-    def coded(self, levels: Levels) -> Ordinal:  # noqa: ARG002
-        """The constraint itself: it has no categories."""
-        return self
-
-    def accepts(self, start: Floats) -> Bools:
-        """Whether the person is at a level."""
-        return self._codes().accepts(start)
-
-    def holds(self, moves: Moves) -> Bools:
-        """Whether the acted level can be reached."""
-        return self._codes().holds(moves)
-
-    def possible(self, box: Box) -> Bools:
-        """Whether a level in the box can be reached."""
-        return self._codes().possible(box)
-
-    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """One binary per level."""
-        return self._codes().standing()
-
-    def form(self, scope: ActionScope) -> Form:
-        """One binary for each level that can be reached."""
-        return self._codes().form(scope.start)
-
-    def _codes(self) -> Codes:
+    def codes(self) -> Codes:
+        """The levels, and which can be reached from which."""
         count = len(self.names)
         codes = np.eye(count) if self.exhaustive else np.vstack([np.zeros((1, count)), np.eye(count)])
         return Codes(codes, monotone(len(codes), self.direction))
 
 
 @dataclass(frozen=True, slots=True)
-class Thermometer:
+class Thermometer(_Encoding):
     """The features are dummies of rising thresholds, so that ones come before zeros.
 
     With direction ``"up"`` dummies only turn on, with ``"down"`` only off. A person whose values are not such a code is
@@ -200,38 +203,15 @@ class Thermometer:
         way = {"both": "", "up": ", and only turn on", "down": ", and only turn off"}[self.direction]
         return f"{', '.join(self.names)} are ones followed by zeros{way}"
 
-    def coded(self, levels: Levels) -> Thermometer:  # noqa: ARG002
-        """The constraint itself: it has no categories."""
-        return self
-
-    def accepts(self, start: Floats) -> Bools:
-        """Whether the person is at a code, or need not be."""
-        return self._codes().accepts(start)
-
-    def holds(self, moves: Moves) -> Bools:
-        """Whether the acted code can be reached."""
-        return self._codes().holds(moves)
-
-    def possible(self, box: Box) -> Bools:
-        """Whether a code in the box can be reached."""
-        return self._codes().possible(box)
-
-    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """One binary per code."""
-        return self._codes().standing()
-
-    def form(self, scope: ActionScope) -> Form:
-        """One binary for each code that can be reached."""
-        return self._codes().form(scope.start)
-
-    def _codes(self) -> Codes:
+    def codes(self) -> Codes:
+        """The codes, and which can be reached from which."""
         count = len(self.names)
         codes = np.tri(count + 1, count, -1)
         return Codes(codes, monotone(count + 1, self.direction), self.keep_invalid)
 
 
 @dataclass(frozen=True, slots=True)
-class Reachability:
+class Reachability(_Encoding):
     """The features together have one of ``values``; the j-th can be reached from the i-th if ``matrix[i][j]`` is 1.
 
     One step only: values that can be reached in two steps must be in the matrix too.
@@ -263,7 +243,7 @@ class Reachability:
         """The constraint as a sentence."""
         return f"({', '.join(self.names)}) is one of {len(self.values)} listed values, reached as its matrix says"
 
-    def coded(self, levels: Levels) -> Reachability:
+    def coded(self, levels: Levels) -> Self:
         """The same with indices instead of categories."""
         values = tuple(
             tuple(coded_value(self.kind, name, one, levels) for name, one in zip(self.names, value, strict=True))
@@ -271,27 +251,8 @@ class Reachability:
         )
         return replace(self, values=values)
 
-    def accepts(self, start: Floats) -> Bools:
-        """Whether the person is at one of the values."""
-        return self._codes().accepts(start)
-
-    def holds(self, moves: Moves) -> Bools:
-        """Whether the acted value can be reached."""
-        return self._codes().holds(moves)
-
-    def possible(self, box: Box) -> Bools:
-        """Whether a value in the box can be reached."""
-        return self._codes().possible(box)
-
-    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """One binary per value."""
-        return self._codes().standing()
-
-    def form(self, scope: ActionScope) -> Form:
-        """One binary for each value that can be reached."""
-        return self._codes().form(scope.start)
-
-    def _codes(self) -> Codes:
+    def codes(self) -> Codes:
+        """The values, and which can be reached from which."""
         return Codes(np.asarray(self.values, dtype=np.float64), np.asarray(self.matrix, dtype=bool))
 
     def _check(self) -> None:

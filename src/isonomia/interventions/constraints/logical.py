@@ -1,19 +1,10 @@
-"""Rules between features: if-then on values and on changes, switches, and predicates of the user's own.
-
-A rule over values: if a condition is true of where one feature ends up, another is true of a second feature.
-
-A rule over changes: if one action meets a condition, a second action meets another; otherwise it is 0.
-
-A feature that decides whether others may change.
-
-A rule of the user's own, as a condition in words or as a function of whole columns.
-"""
+"""Rules between features: if-then on values and on changes, switches that lock features, and predicates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +32,29 @@ from isonomia.spec.tree import columns_of, outputs_of, versions_of
 
 
 @dataclass(frozen=True, slots=True)
-class IfThen:
+class _Conditional:
+    """A rule with a condition on one feature that decides, and one on another that is decided."""
+
+    kind: ClassVar[str]
+
+    when: Condition
+    then: Condition
+
+    def __post_init__(self) -> None:
+        check_conditions(self.kind, self.when, self.then)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The feature that decides, and the one that is decided."""
+        return (self.when.name, self.then.name)
+
+    def coded(self, levels: Levels) -> Self:
+        """The same with indices instead of categories; other values must be numbers."""
+        return replace(self, when=self.when.coded(self.kind, levels), then=self.then.coded(self.kind, levels))
+
+
+@dataclass(frozen=True, slots=True)
+class IfThen(_Conditional):
     """If ``when`` is true of where the person ends up, so is ``then``.
 
     It applies to ended values, and to the person's start as well.
@@ -55,24 +68,9 @@ class IfThen:
     kind: ClassVar[str] = "if-then"
     takes_categories: ClassVar[bool] = True
 
-    when: Condition
-    then: Condition
-
-    def __post_init__(self) -> None:
-        check_conditions(self.kind, self.when, self.then)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The feature that decides, and the one that is decided."""
-        return (self.when.name, self.then.name)
-
     def words(self) -> str:
         """The constraint as a sentence."""
         return f"if {self.when.words()} then {self.then.words()}"
-
-    def coded(self, levels: Levels) -> IfThen:
-        """The same with indices instead of categories."""
-        return replace(self, when=self.when.coded(self.kind, levels), then=self.then.coded(self.kind, levels))
 
     def accepts(self, start: Floats) -> Bools:
         """Whether the rule holds of the start."""
@@ -104,7 +102,7 @@ class IfThen:
 
 
 @dataclass(frozen=True, slots=True)
-class IfChanged:
+class IfChanged(_Conditional):
     """If ``when`` is true of the action on one feature, ``then`` is true of that on the other; otherwise it is 0.
 
     Both are about the person's own actions, ``x + a`` minus ``x``.
@@ -118,25 +116,10 @@ class IfChanged:
     kind: ClassVar[str] = "if-changed"
     takes_categories: ClassVar[bool] = False
 
-    when: Condition
-    then: Condition
-
-    def __post_init__(self) -> None:
-        check_conditions(self.kind, self.when, self.then)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The feature that decides, and the one that is decided."""
-        return (self.when.name, self.then.name)
-
     def words(self) -> str:
         """The constraint as a sentence."""
         rule = f"if change of {self.when.words()} then change of {self.then.words()}"
         return f"{rule}, otherwise {self.then.name} stays"
-
-    def coded(self, levels: Levels) -> IfChanged:
-        """The same, with its values checked to be numbers."""
-        return replace(self, when=self.when.coded(self.kind, levels), then=self.then.coded(self.kind, levels))
 
     def accepts(self, start: Floats) -> Bools:
         """Every start: the rule is about changes."""
