@@ -11,10 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.populations import Census, Generator, Sample, Weighted
 from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
+from isonomia.populations.protocol import PopulationFacts, facts_of
+from isonomia.populations.table import Table
 from isonomia.populations.worlds.mechanisms import Categories
 
 ROWS = 97
@@ -261,3 +264,30 @@ def test_the_kind_of_table_changes_neither_rows_nor_fingerprint(kind, tmp_path):
 def test_the_randomness_of_a_batch_does_not_touch_a_finite_population(finite):
     source = finite.open(np.random.SeedSequence(3))
     assert ids(batch(source, 0, 9, number=1)) == ids(batch(source, 0, 9, number=2))
+
+
+class Bare:
+    """A user's own population, which has the members of the protocol and no others."""
+
+    kind, size, streams, names, assumptions = "generator", None, (None,), ("hired",), ("rows are independent",)
+
+    def values(self, column):  # noqa: ARG002
+        return (False, True)
+
+    def open(self, seed, wanted=None):  # noqa: ARG002
+        return BareSource()
+
+    def fingerprint(self):
+        return "0" * 64
+
+
+class BareSource:
+    finite = False
+
+    def batch(self, start, n, rng, stream=0):  # noqa: ARG002
+        return Table.of({"hired": rng.random(n) < 0.5})
+
+
+def test_a_population_that_states_no_facts_can_be_checked() -> None:
+    assert facts_of(Bare()) == PopulationFacts()
+    assert iso.check("P[hired] >= 0.3", population=Bare(), seed=1).answer == "holds"

@@ -15,7 +15,7 @@ from isonomia.models.protocol import Model, reads_of
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.frames import distinct
-from isonomia.populations.protocol import Population, Wanted
+from isonomia.populations.protocol import Population, Wanted, facts_of
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
@@ -130,7 +130,7 @@ class _KnownValues:
     @classmethod
     def of(cls, people: Population, name: str, read: bool) -> _KnownValues | None:
         """What is known of a column; ``None`` where nothing is, and where it holds times, which have many spellings."""
-        declared: tuple[Value, ...] = tuple(getattr(people, "declared", {}).get(name, ()))
+        declared = facts_of(people).declared(name)
         if isinstance(people, Sample | Census) and isinstance(people.rows, Table):
             column = plain(people.rows.column(name), name)
             if kind_of(column) == "time":
@@ -139,8 +139,6 @@ class _KnownValues:
             return cls(people, column, (*declared, *people.rows.categories(name), *truths))
         if isinstance(people, Sample | Census):
             return cls(people, None, people.values(name)) if read else None
-        if hasattr(people, "known_values"):
-            declared = people.known_values(name)
         return cls(people, None, declared) if declared else None
 
     def has(self, value: Value) -> bool:

@@ -24,7 +24,7 @@ from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.models.structure import readable
 from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
-from isonomia.populations.protocol import Wanted
+from isonomia.populations.protocol import Wanted, facts_of
 from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
 from isonomia.spec.tree import Do, Row, Version, columns_of
 from isonomia.wording import plural
@@ -64,7 +64,7 @@ def _asks_for_proof(check: Check[Any]) -> bool:
     """Whether to try a proof: a device, planned looks, or a ``stop`` other than ``"decided"`` ask for draws."""
     if check.population.kind not in {"program", "causal"}:
         return False
-    device = getattr(check.population, "device", None)
+    device = facts_of(check.population).device
     return check.method == "exact" or (
         check.method == "auto" and check.looks == "any" and check.stop == "decided" and device is None
     )

@@ -14,7 +14,7 @@ from isonomia.models.protocol import RecordedModel
 from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Sample
-from isonomia.populations.protocol import BatchSizes, Population, clusters_of
+from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.records.violations import KeepsViolations
@@ -88,18 +88,19 @@ def _population(population: Any) -> Entry:
     if not hasattr(population, "streams"):  # a domain of a k-safety property
         known = {"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {}
         return {"kind": "domain", "name": population.name, "size": population.size, **known}
+    facts = facts_of(population)
     return {
         "kind": population.kind,
         "size": population.size,
         "streams": [None if condition is None else to_text(condition) for condition in population.streams],
         "names": list(population.names),
         "assumptions": list(population.assumptions),
-        "remarks": list(getattr(population, "remarks", ())),
+        "remarks": list(facts.remarks),
         "fingerprint": population.fingerprint(),
         **drawn_on(population),
-        **_batches(population),
+        **({} if facts.batch_sizes is None else {"batches": asdict(facts.batch_sizes)}),
         **_growth(population),
-        **({} if (clusters := clusters_of(population)) is None else {"clusters": asdict(clusters)}),
+        **({} if facts.clusters is None else {"clusters": asdict(facts.clusters)}),
     }
 
 
@@ -116,12 +117,6 @@ def _growth(population: Any) -> Entry:
         return {}
     looks = {} if rows.looks is None else {"looks": list(rows.looks), "note": rows.note}
     return {"order": rows.row_order, **looks}
-
-
-def _batches(population: Population) -> Entry:
-    """How large batches should be, where a population says so: a replay makes the same ones."""
-    sizes: BatchSizes | None = getattr(population, "batch_sizes", None)
-    return {} if sizes is None else {"batches": asdict(sizes)}
 
 
 def _given(model: ModelSession | None, population: Any) -> tuple[str, ...]:
@@ -253,7 +248,7 @@ def new_verdict(
         assumptions=assumptions,
         remarks=(
             *remarks,
-            *(remark for remark in getattr(check.population, "remarks", ()) if finite_kind and remark not in remarks),
+            *(remark for remark in facts_of(check.population).remarks if finite_kind and remark not in remarks),
             *_given(check.model, check.population),
             *_cache_remarks(check, interrupted=stopped == INTERRUPTED),
         ),
@@ -281,7 +276,7 @@ def stated_looks(population: Any) -> dict[str, list[int]]:
 def drawn_on(population: Population) -> dict[str, str]:
     """On which kind of device people are drawn; nothing for NumPy."""
     kind = population.drawn_on if isinstance(population, RecordedPopulation) else None
-    device = getattr(population, "device", None)
+    device = facts_of(population).device
     kind = device.kind if device is not None else kind
     return {} if kind is None else {"device": kind}
 

@@ -15,7 +15,7 @@ from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.frames import distinct
-from isonomia.populations.protocol import Population, Source, Wanted, refuse_clusters
+from isonomia.populations.protocol import Population, PopulationFacts, Source, Wanted, refuse_clusters
 from isonomia.populations.table import Table
 from isonomia.populations.worlds.abduction import counterfactual, not_invertible, under_interventions
 from isonomia.populations.worlds.source import Direction, WorldSource, direction_for, stream_remarks, streams_for
@@ -137,9 +137,9 @@ class Causal:
         )
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """How the groups that are drawn directly are drawn, in words."""
-        return stream_remarks(self.directions)
+    def facts(self) -> PopulationFacts:
+        """How the groups that are drawn directly are drawn, and the values that are known without a draw."""
+        return PopulationFacts(remarks=stream_remarks(self.directions), declared=self.known_values)
 
     def draw(self, n: int, seed: int = 0) -> Table:
         """Draw ``n`` people, the same ones for the same seed."""

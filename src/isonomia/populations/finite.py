@@ -22,7 +22,7 @@ from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.fingerprint import TableDigest, fingerprint_of, table_fingerprint
 from isonomia.populations.frames import declared_values, distinct
 from isonomia.populations.profile import signs_of_repeats
-from isonomia.populations.protocol import Clusters, Wanted, check_request
+from isonomia.populations.protocol import Clusters, PopulationFacts, Wanted, check_request
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table, check_known, joined
 from isonomia.spec.columns import missing, plain
@@ -41,8 +41,48 @@ LATE_ROWS = (
 """What is assumed of a table that grows where rows belong together."""
 
 
+class _TablePopulation:
+    """What a sample and a census share: both are the rows of one table."""
+
+    __slots__ = ()
+
+    rows: Rows
+    declared: dict[str, tuple[Value, ...]]
+
+    @property
+    def table(self) -> Table:
+        """All rows in memory."""
+        return self.rows.table() if isinstance(self.rows, LongTable) else self.rows
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return self.rows.rows
+
+    @property
+    def streams(self) -> tuple[Row | None, ...]:
+        """One stream, without a condition."""
+        return (None,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.rows.names
+
+    def order(self, column: str) -> tuple[str, ...]:
+        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
+        return self.rows.order(column)
+
+    def values(self, column: str) -> tuple[Value, ...]:
+        """List the values that occur in a column, or are declared for it, numbers before text, each ascending."""
+        return _values(self.rows, column, self.declared)
+
+    def _declared(self, column: str) -> tuple[Value, ...]:
+        return self.declared.get(column, ())
+
+
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class Sample:
+class Sample(_TablePopulation):
     """Rows that are independent draws from the real population.
 
     Each row is used once. When the rows run out, the verdict may be *undecided*; rows are never resampled.
@@ -122,34 +162,20 @@ class Sample:
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
     @property
-    def table(self) -> Table:
-        """All rows in memory."""
-        return self.rows.table() if isinstance(self.rows, LongTable) else self.rows
-
-    @property
     def kind(self) -> str:
         """``"sample"``."""
         return "sample"
 
     @property
-    def size(self) -> int:
-        """How many rows there are."""
-        return self.rows.rows
-
-    @property
-    def streams(self) -> tuple[Row | None, ...]:
-        """One stream, without a condition."""
-        return (None,)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self.rows.names
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What a verdict mentions of the file that the rows were read from."""
-        return (*self.rows.remarks, *(() if self.clustering is not None else self._repeats()))
+    def facts(self) -> PopulationFacts:
+        """The table, what a verdict mentions of its file and of repeated rows, and the rows that belong together."""
+        together = None if self.clustering is None else self.clustering.facts
+        return PopulationFacts(
+            remarks=(*self.rows.remarks, *(self._repeats() if together is None else ())),
+            declared=self._declared,
+            rows=self.rows,
+            clusters=None if together is None or together.largest == 1 else together,
+        )
 
     def _repeats(self) -> tuple[str, ...]:
         """Signs that rows are not independent; looked for once."""
@@ -179,12 +205,6 @@ class Sample:
         if self.row_order == "random" or not (facts.declared or facts.weigh == "clusters"):
             return (ONE_TABLE.partition(" (")[0],) if alone or self.row_order == "file" else ()
         return (f"rows that are added are of values of {facts.column!r} that are not in the table yet",)
-
-    @property
-    def clusters(self) -> Clusters | None:
-        """What a verdict needs to know of rows that belong together; ``None`` where each row stands alone."""
-        facts = None if self.clustering is None else self.clustering.facts
-        return None if facts is None or facts.largest == 1 else facts
 
     def cluster_edges(self, seed: np.random.SeedSequence) -> NDArray[np.intp]:
         """Where each cluster begins among the rows in their order for this seed, and where the last one ends."""
@@ -225,14 +245,6 @@ class Sample:
                 break
         return digest.value()
 
-    def order(self, column: str) -> tuple[str, ...]:
-        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
-        return self.rows.order(column)
-
-    def values(self, column: str) -> tuple[Value, ...]:
-        """List the values that occur in a column, or are declared for it, numbers before text, each ascending."""
-        return _values(self.rows, column, self.declared)
-
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the sample for one run."""
         return _opened(self.rows, self.positions(seed), wanted)
@@ -258,7 +270,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class Census:
+class Census(_TablePopulation):
     """Rows that are the whole population.
 
     A verdict is about these rows only; it says nothing about people who are not in the table.
@@ -315,47 +327,19 @@ class Census:
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
     @property
-    def table(self) -> Table:
-        """All rows in memory."""
-        return self.rows.table() if isinstance(self.rows, LongTable) else self.rows
-
-    @property
     def kind(self) -> str:
         """``"census"``."""
         return "census"
 
     @property
-    def size(self) -> int:
-        """How many rows there are."""
-        return self.rows.rows
-
-    @property
-    def streams(self) -> tuple[Row | None, ...]:
-        """One stream, without a condition."""
-        return (None,)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self.rows.names
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What a verdict mentions of the file that the rows were read from."""
-        return self.rows.remarks
+    def facts(self) -> PopulationFacts:
+        """The table, and what a verdict mentions of its file."""
+        return PopulationFacts(remarks=self.rows.remarks, declared=self._declared, rows=self.rows)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a verdict about this population rests on, in words."""
         return (f"the {self.size:,} rows are the whole population",)
-
-    def order(self, column: str) -> tuple[str, ...]:
-        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
-        return self.rows.order(column)
-
-    def values(self, column: str) -> tuple[Value, ...]:
-        """List the values that occur in a column, or are declared for it, numbers before text, each ascending."""
-        return _values(self.rows, column, self.declared)
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the census for one run."""

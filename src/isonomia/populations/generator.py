@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, table_fingerprint
 from isonomia.populations.frames import declared_values, distinct
-from isonomia.populations.protocol import BatchSizes, Device, Wanted, check_request
+from isonomia.populations.protocol import BatchSizes, Device, PopulationFacts, Wanted, check_request
 from isonomia.populations.table import Table, tensor_table
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value, columns_of
@@ -151,9 +151,10 @@ class Generator:
         )
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """On which kind of device draws are made; empty for NumPy."""
-        return () if self.device is None else (self.device.remark,)
+    def facts(self) -> PopulationFacts:
+        """On which kind of device draws are made, the sizes of batches there, and the declared values."""
+        remarks = () if self.device is None else (self.device.remark,)
+        return PopulationFacts(self.device, remarks, self.batch_sizes, lambda column: self.declared.get(column, ()))
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column, declared or seen in pilot draws, numbers before text, ascending."""

@@ -12,7 +12,7 @@ import numpy as np
 from isonomia.errors import DataError, SpecError, UsageError, nearest, refuse_no_path
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.frames import distinct
-from isonomia.populations.protocol import BatchSizes, Device, Source, Wanted
+from isonomia.populations.protocol import BatchSizes, Device, PopulationFacts, Source, Wanted
 from isonomia.populations.worlds.source import Direction, WorldSource, stream_remarks, streams_for
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare.reader import read_program
@@ -127,9 +127,10 @@ class Program:
         return (drawn,) if self.device is None else (f"{drawn}, with numbers in {self.precision} precision",)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """How the groups that are drawn directly are drawn, and on which kind of device, unless by NumPy."""
-        return (*stream_remarks(self.directions), *(() if self.device is None else (self.device.remark,)))
+    def facts(self) -> PopulationFacts:
+        """How the groups that are drawn directly are drawn, on which kind of device, and the sizes of batches."""
+        remarks = (*stream_remarks(self.directions), *(() if self.device is None else (self.device.remark,)))
+        return PopulationFacts(self.device, remarks, self.batch_sizes)
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values of a column: both truth values, or the numbers that occur among 10,000 pilot draws."""

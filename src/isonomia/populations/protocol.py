@@ -10,16 +10,19 @@ same kind of device.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from isonomia.errors import SpecError, UsageError
 from isonomia.populations.table import Table
 from isonomia.spec.tree import Do, Other, Row, Value, Version
+
+if TYPE_CHECKING:
+    from isonomia.populations.streaming import LongTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,15 +250,56 @@ class Population(Protocol):
         """Tell this population from others, as 64 hexadecimal digits."""
 
 
-def clusters_of(population: Any) -> Clusters | None:
-    """The rows of a population that belong together; ``None`` where each draw stands alone."""
-    found: Clusters | None = getattr(population, "clusters", None)
-    return found
+def _nothing_declared(column: str) -> tuple[Value, ...]:
+    del column
+    return ()
 
 
-def refuse_clusters(population: Any, what: str) -> None:
+@dataclass(frozen=True, slots=True)
+class PopulationFacts:
+    """What a population may state beyond the protocol; the defaults are those of one that states nothing.
+
+    Attributes
+    ----------
+    device
+        Where torch draws; ``None`` for NumPy.
+    remarks
+        What a reader of a verdict should know about the rows, and how groups that are drawn directly are drawn.
+    batch_sizes
+        How large batches should be; ``None`` for the usual sizes.
+    declared
+        Gives the values of a column that are known without a draw; empty where only rows would show them.
+    rows
+        The table, for a population that is one: in memory, or read batch by batch.
+    clusters
+        The rows that belong together; ``None`` where each draw stands alone.
+    """
+
+    device: Device | None = None
+    remarks: tuple[str, ...] = ()
+    batch_sizes: BatchSizes | None = None
+    declared: Callable[[str], tuple[Value, ...]] = _nothing_declared
+    rows: Table | LongTable | None = None
+    clusters: Clusters | None = None
+
+
+@runtime_checkable
+class WithFacts(Protocol):
+    """A population that states facts of itself."""
+
+    @property
+    def facts(self) -> PopulationFacts:
+        """The facts."""
+
+
+def facts_of(population: object) -> PopulationFacts:
+    """The facts that a population states; the defaults for one that states none, and for a domain."""
+    return population.facts if isinstance(population, WithFacts) else PopulationFacts()
+
+
+def refuse_clusters(population: object, what: str) -> None:
     """Refuse rows that belong together where no method takes them into account."""
-    clusters = clusters_of(population)
+    clusters = facts_of(population).clusters
     if clusters is not None:
         raise UsageError(
             f"expected independent rows for {what}, but rows with the same {clusters.column!r} belong together, and "
@@ -267,12 +311,17 @@ def refuse_clusters(population: Any, what: str) -> None:
 class Directable(Population, Protocol):
     """A population that can draw from groups directly."""
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """How the groups that are drawn directly are drawn, in words."""
-
     def focused(self, conditions: Sequence[Row | None]) -> Population:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""
+
+
+@runtime_checkable
+class DeviceSource(Protocol):
+    """A source that may draw on a device."""
+
+    @property
+    def device(self) -> Device | None:
+        """Where torch draws; ``None`` for NumPy."""
 
 
 People = Mapping[Version | None, Table]
@@ -319,7 +368,7 @@ def people_in_parts(
     source: Source, wanted: Wanted, start: int, n: int, rng: np.random.Generator, stream: int
 ) -> Iterator[People]:
     """Draw people as :func:`people` does, a part at a time; on a device all at once."""
-    size = n if getattr(source, "device", None) is not None else AT_ONCE
+    size = n if isinstance(source, DeviceSource) and source.device is not None else AT_ONCE
     if n > size:
         _keep_memory()
     for first in range(0, n, size):

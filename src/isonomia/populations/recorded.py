@@ -10,7 +10,7 @@ import numpy as np
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.frames import column_from
-from isonomia.populations.protocol import BatchSizes, Clusters, Wanted
+from isonomia.populations.protocol import BatchSizes, Clusters, PopulationFacts, Wanted
 from isonomia.populations.table import Table
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Row, Value
@@ -74,6 +74,11 @@ class RecordedPopulation:
         if column not in self.known:
             raise DataError(f"expected the values of {column!r} in the record, but they are not there")
         return self.known[column]
+
+    @property
+    def facts(self) -> PopulationFacts:
+        """What the population stated, as far as its reasoning needs it."""
+        return PopulationFacts(remarks=self.remarks, batch_sizes=self.batch_sizes, clusters=self.clusters)
 
     @property
     def finite(self) -> bool:

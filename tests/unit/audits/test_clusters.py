@@ -11,7 +11,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.clusters import ClusterBatch, ClusterTests
-from isonomia.populations.protocol import clusters_of
+from isonomia.populations.protocol import facts_of
 
 
 def visits(clusters: int = 120, each: int = 10, seed: int = 1, correlated: bool = True) -> dict[str, Any]:
@@ -157,8 +157,8 @@ def test_signs_of_clusters_are_remarked_on() -> None:
     )
     rng = np.random.default_rng(0)
     copies = {"x": np.tile(rng.integers(0, 1000, 100), 20), "y": np.tile(rng.integers(0, 2, 100), 20)}
-    assert any("whole rows repeat" in remark for remark in iso.Sample(copies).remarks)
-    assert any("whole rows repeat" in remark for remark in iso.Sample({"x": np.tile(rng.random(50), 3)}).remarks)
+    assert any("whole rows repeat" in remark for remark in iso.Sample(copies).facts.remarks)
+    assert any("whole rows repeat" in remark for remark in iso.Sample({"x": np.tile(rng.random(50), 3)}).facts.remarks)
 
 
 def test_ordinary_tables_get_no_remark() -> None:
@@ -173,7 +173,7 @@ def test_ordinary_tables_get_no_remark() -> None:
             "sex": rng.choice(["F", "M"], 3000),
         },
     ):
-        assert iso.Sample(table).remarks == ()
+        assert iso.Sample(table).facts.remarks == ()
 
 
 def test_measure_has_intervals_for_clusters() -> None:
@@ -243,7 +243,7 @@ def test_a_table_of_clusters_that_grows_is_covered_only_as_far_as_it_can_be() ->
 
 
 def test_the_largest_cluster_is_a_number_that_can_be_computed_with() -> None:
-    assert clusters_of(iso.Sample(visits(20), cluster="customer", max_cluster=np.int64(12))).largest == 12
+    assert facts_of(iso.Sample(visits(20), cluster="customer", max_cluster=np.int64(12))).clusters.largest == 12
     for odd in (10**400, True, 12.5):
         with pytest.raises(UsageError):
             iso.Sample(visits(20), cluster="customer", max_cluster=odd)
@@ -252,8 +252,8 @@ def test_the_largest_cluster_is_a_number_that_can_be_computed_with() -> None:
 def test_columns_that_only_sound_like_units_get_no_remark() -> None:
     rng = np.random.default_rng(0)
     for name in ("user_tweeted", "person_age", "account_length", "customer_age", "item_price", "CaseOrder"):
-        assert iso.Sample({name: rng.integers(0, 60, 400), "x": rng.random(400)}).remarks == ()
+        assert iso.Sample({name: rng.integers(0, 60, 400), "x": rng.random(400)}).facts.remarks == ()
     for name in ("Hotel_Name", "cust_no", "student", "doctor_id", "conversation"):
-        assert iso.Sample({name: rng.integers(0, 60, 400), "x": rng.random(400)}).remarks
+        assert iso.Sample({name: rng.integers(0, 60, 400), "x": rng.random(400)}).facts.remarks
     copied = {"x": np.tile(rng.random(15_000), 2), "sex": np.tile(rng.integers(0, 2, 15_000), 2)}
-    assert any("whole rows repeat" in remark for remark in iso.Sample(copied).remarks)
+    assert any("whole rows repeat" in remark for remark in iso.Sample(copied).facts.remarks)

@@ -27,7 +27,7 @@ from isonomia.models.session import open_session
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.profile import signs_of_repeats
-from isonomia.populations.protocol import clusters_of
+from isonomia.populations.protocol import facts_of
 from isonomia.populations.table import Table, check_known
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, ScoreBin, word_of
 from isonomia.version import __version__
@@ -543,7 +543,7 @@ def _rows(data: Any) -> tuple[Rows, str]:
 
 def _kept(data: Any) -> KeptRows | None:
     """What is kept of each row where rows belong together."""
-    clusters = clusters_of(data)
+    clusters = facts_of(data).clusters
     if clusters is None:
         return None
     if clusters.weigh != "rows":

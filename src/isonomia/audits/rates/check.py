@@ -44,7 +44,7 @@ from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
 from isonomia.populations.frames import column_from, distinct
-from isonomia.populations.protocol import Directable, Wanted
+from isonomia.populations.protocol import Directable, Wanted, facts_of
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.columns import host
 from isonomia.spec.property import Property
@@ -381,7 +381,7 @@ def remarks_on_draws(
     tallies = work.leaf_tallies(outcome.state)
     empty = tuple(leaf for leaf in work.question.leaves if tallies[leaf].n == 0)
     return (
-        *getattr(check.population, "remarks", ()),
+        *facts_of(check.population).remarks,
         *work.notes,
         *work.evidence.remarks,
         *_nobody(empty, outcome.samples, work.question),

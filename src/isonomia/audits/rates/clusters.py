@@ -26,7 +26,7 @@ from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.normal_form import Polynomial, compared, value_at
 from isonomia.evidence.protocol import LeafTally
 from isonomia.populations.finite import Sample
-from isonomia.populations.protocol import Clusters, Source, clusters_of, people
+from isonomia.populations.protocol import Clusters, Source, facts_of, people
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
@@ -59,7 +59,7 @@ class ClusterSamplingState:
 def cluster_work(check: Check[Property], question: Question, source: Source, asker: Asks | None) -> ClusterSampling:
     """Prepare a check of rows that belong together."""
     need_ranges(question)
-    clusters = clusters_of(check.population)
+    clusters = facts_of(check.population).clusters
     assert clusters is not None, "it has clusters"
     if set(question.asked) != {None}:
         raise SpecError(

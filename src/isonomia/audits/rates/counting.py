@@ -21,7 +21,7 @@ from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
 from isonomia.evidence.protocol import Channel, Grid, stream_of
-from isonomia.populations.protocol import Population
+from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.columns import count, first, host, is_tensor, kind_of, namespace, some, together
@@ -304,7 +304,7 @@ def refuse_known_outside(question: Question, population: Population, has_model: 
     Draws alone might meet such a number late or never, and then what they say of the mean is wrong. A model's outputs
     are checked in the draws.
     """
-    table = getattr(population, "rows", None)
+    table = facts_of(population).rows
     if not isinstance(table, Table):
         return
     known = table

@@ -20,7 +20,7 @@ from isonomia.evidence.looks import Findings, LookEvidence, LookPlan, NoLookErro
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import people_for
 from isonomia.evidence.protocol import Evidence, LeafTally
-from isonomia.populations.protocol import BatchSizes
+from isonomia.populations.protocol import facts_of
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
@@ -100,7 +100,7 @@ def schedule_of(check: Check[Property], question: Question, evidence: Evidence[A
     batches of an earlier look are the first ones of a later.
     """
     schedule = check.schedule
-    sizes: BatchSizes | None = getattr(check.population, "batch_sizes", None)
+    sizes = facts_of(check.population).batch_sizes
     sizes = sizes if sizes is None or check.model is None else sizes.asked()
     if sizes is not None and check.method != "verifair":
         return schedule.of_sizes(sizes)

@@ -16,7 +16,7 @@ from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.protocol import Population, Wanted, clusters_of
+from isonomia.populations.protocol import Population, Wanted, facts_of
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import range_of
 from isonomia.spec.columns import example, kind_of, plain
@@ -272,7 +272,7 @@ def ask_about(
         values.known,
         claims,
         prop.within,
-        clusters_of(population) is not None,
+        facts_of(population).clusters is not None,
     )
 
 

@@ -43,7 +43,7 @@ from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.populations.causal import Abducted, AbductedSource
 from isonomia.populations.finite import Census, WithReplacement
-from isonomia.populations.protocol import People, Population, Source, Wanted, people_in_parts
+from isonomia.populations.protocol import People, Population, Source, Wanted, facts_of, people_in_parts
 from isonomia.records.verdict import Expression
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
@@ -125,7 +125,7 @@ def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
 
 def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
     """The source of people and the asker: shared with other checks where the check only sees people as they are."""
-    on_device = getattr(check.population, "device", None) is not None
+    on_device = facts_of(check.population).device is not None
     alone = set(question.asked) == {None} and len(check.population.streams) == 1 and not on_device
     again = replaced and census_of(check.population) is not None
     if check.sharing is not None and alone and not again:
