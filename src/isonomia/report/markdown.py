@@ -44,8 +44,8 @@ def summary(audit: Audit) -> str:
         f"| {SIGNS[entry.verdict.answer]} | {escaped(entry.name)} | {entry.verdict.answer} | {_known(entry.verdict)} |"
         for entry in audit.entries
     ]
-    told = levels(entry.verdict for entry in audit.entries)
-    return "\n".join([*lines, *(["", told] if told else [])]) + "\n"
+    note = levels(entry.verdict for entry in audit.entries)
+    return "\n".join([*lines, *(["", note] if note else [])]) + "\n"
 
 
 def as_markdown(audit: Audit) -> str:

@@ -53,9 +53,9 @@ def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
     for item in items:
         table.add_row(*_cells(item, console, wide))
     console.print(table)
-    told = levels(item.verdict for item in items if isinstance(item, Entry))
-    if told:
-        console.print(Text(told, style="dim"))
+    note = levels(item.verdict for item in items if isinstance(item, Entry))
+    if note:
+        console.print(Text(note, style="dim"))
 
 
 def print_page(verdicts: Sequence[Verdict], console: Console) -> None:

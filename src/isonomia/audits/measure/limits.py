@@ -137,17 +137,17 @@ class GroupLimits:
         if not self.exact and len(n) > MANY:
             return self._of_ends(yes, n, able, rates / base if base > 0 else rates * np.nan)
         highest = self._may_be_highest(yes, n, able)
-        found: list[RatioEnds] = []
+        results: list[RatioEnds] = []
         for group in range(len(n)):
             if n[group] == 0 or not base > 0:
-                found.append((None, None, None))
+                results.append((None, None, None))
                 continue
             value = float(rates[group]) / base
             if self.exact or able == [group]:
-                found.append((value, value, value))
+                results.append((value, value, value))
             else:
-                found.append((value, self._least(yes, n, group, highest, len(able)), self._most(yes, n, group, able)))
-        return found
+                results.append((value, self._least(yes, n, group, highest, len(able)), self._most(yes, n, group, able)))
+        return results
 
     def _of_ends(self, yes: Floats, n: Floats, able: Sequence[int], values: Floats) -> list[RatioEnds]:
         """Ratios of many groups, from the ends of two intervals with half the risk each: quick, and a third wider.
@@ -159,16 +159,18 @@ class GroupLimits:
         low, high = self._lower(yes, n, own), self._upper(yes, n, own)
         top = float(high[chosen].max())
         bottom = float(self._lower(yes[chosen], n[chosen], own / len(able)).max())
-        found: list[RatioEnds] = []
+        results: list[RatioEnds] = []
         for group, value in enumerate(values.tolist()):
             if value != value:
-                found.append((None, None, None))
+                results.append((None, None, None))
             elif able == [group]:
-                found.append((1.0, 1.0, 1.0))
+                results.append((1.0, 1.0, 1.0))
             else:
-                most = 1.0 if group in able else inf
-                found.append((value, _divided(float(low[group]), top), min(_divided(float(high[group]), bottom), most)))
-        return found
+                largest_ratio = 1.0 if group in able else inf
+                results.append(
+                    (value, _divided(float(low[group]), top), min(_divided(float(high[group]), bottom), largest_ratio))
+                )
+        return results
 
     def _may_be_highest(self, yes: Floats, n: Floats, able: Sequence[int]) -> list[int]:
         """The groups whose rate may be the highest: all others are refuted, at a risk of gamma in all."""
@@ -202,9 +204,9 @@ class GroupLimits:
         by an approximation, is searched. A group that can itself be the highest is not above it.
         """
         others = [other for other in able if other != group and yes[other] > 0]
-        most, risk = 1.0 if group in able else inf, self.risk / 2.0 / max(len(able) - (group in able), 1)
+        largest_ratio, risk = 1.0 if group in able else inf, self.risk / 2.0 / max(len(able) - (group in able), 1)
         if not others:
-            return most
+            return largest_ratio
         z = -float(ndtri(risk))
 
         def guess(other: int) -> float:
@@ -213,12 +215,12 @@ class GroupLimits:
             return float(np.log(first / second) + z * np.sqrt(max(spread, 0.0)))
 
         best = min(others, key=guess)
-        if guess(best) > 0.5 and most == 1.0:
-            return most
+        if guess(best) > 0.5 and largest_ratio == 1.0:
+            return largest_ratio
         counts, draws = (yes[group], yes[best]), (n[group], n[best])
         if self.looks == "any":
-            return min(most, self._anytime(counts, draws, risk)[1])
-        return min(most, upper_end(RATIO, counts, draws, risk))
+            return min(largest_ratio, self._anytime(counts, draws, risk)[1])
+        return min(largest_ratio, upper_end(RATIO, counts, draws, risk))
 
     def _anytime(self, yes: tuple[float, float], n: tuple[float, float], risk: float) -> Ends:
         """Limits of a ratio at any time, each at this risk: from the ends of two intervals with half of it each."""
@@ -261,17 +263,17 @@ class GroupLimits:
         base = (
             float(rates[reference]) if reference is not None else max((float(rates[g]) for g in able), default=np.nan)
         )
-        found: list[RatioEnds] = []
+        results: list[RatioEnds] = []
         low, high = (rates, rates) if self.exact else self.scoring(least, greatest, n, self.risk / 2.0)
         # The highest rate is at most the greatest upper limit, since it has one itself, which errs with its own risk.
         # It is at least every lower limit; the greatest of these is right if all are, so each has a part of the risk.
         part = low if self.exact or len(able) < 2 else self.scoring(least, greatest, n, self.risk / 2.0 / len(able))[0]
         for group in range(len(n)):
             if n[group] == 0 or not base > 0:
-                found.append((None, None, None))
+                results.append((None, None, None))
                 continue
             if group == reference:
-                found.append((1.0, 1.0, 1.0))
+                results.append((1.0, 1.0, 1.0))
                 continue
             if reference is not None:
                 bottom, top = float(low[reference]), float(high[reference])
@@ -280,8 +282,8 @@ class GroupLimits:
             ends = _divided(float(low[group]), top), _divided(float(high[group]), bottom)
             if reference is None and group in able:
                 ends = ends[0], min(ends[1], 1.0)
-            found.append((float(rates[group]) / base, *ends))
-        return found
+            results.append((float(rates[group]) / base, *ends))
+        return results
 
 
 def _divided(top: float, bottom: float) -> float:
@@ -355,11 +357,11 @@ def cluster_intervals(
     rates: dict[int, Mapping[str, tuple[Floats, Floats]]] = {}
     histories: dict[tuple[int, str], list[ClusterBatch]] = {}
     spans: dict[str, tuple[float, float]] = {}
-    for place in range(len(estimates)):
-        mask = groups == place
+    for index in range(len(estimates)):
+        mask = groups == index
         own = np.bincount(codes[mask] * 9 + cells[mask], minlength=count * 9).reshape(count, 3, 3)
-        rates[place] = shares(own)
-        histories |= {(place, name): kept.history([n], [yes]) for name, (yes, n) in rates[place].items() if n.any()}
+        rates[index] = shares(own)
+        histories |= {(index, name): kept.history([n], [yes]) for name, (yes, n) in rates[index].items() if n.any()}
         for name, parts in kept.numbers.items():
             span, values = counts.means[name].ends, np.concatenate(parts)
             there = mask & ~np.isnan(values)
@@ -368,14 +370,14 @@ def cluster_intervals(
             n = np.bincount(codes[there], minlength=count).astype(float)
             unit = np.clip((values[there] - span[0]) / (span[1] - span[0]), 0.0, 1.0)
             sums = np.minimum(np.bincount(codes[there], unit, minlength=count), n)
-            spans[name], histories[place, name] = span, kept.history([n], [sums])
+            spans[name], histories[index, name] = span, kept.history([n], [sums])
     ends = dict(zip(histories, rate_limits(list(histories.values()), largest, risk, deadline), strict=True))
-    for place, row in enumerate(estimates):
+    for index, row in enumerate(estimates):
         for name, item in row.items():
-            least, most = spans.get(name, (0.0, 1.0))
-            low, high = (least + (most - least) * end for end in ends.get((place, name), (nan, nan)))
-            found = replace(item, low=None if isnan(low) else low, high=None if isnan(high) else high)
-            row[name] = item if item.low is None else found
+            least, greatest = spans.get(name, (0.0, 1.0))
+            low, high = (least + (greatest - least) * end for end in ends.get((index, name), (nan, nan)))
+            bounded = replace(item, low=None if isnan(low) else low, high=None if isnan(high) else high)
+            row[name] = item if item.low is None else bounded
     able, large, reference = who
     if "impact_ratio" in (estimates[0] if estimates else {}):
         _bound_ratios(kept, rates, estimates, (able, large, reference), (largest, limits.risk / 2.0, deadline))
@@ -391,8 +393,8 @@ def _bound_ratios(
     """The intervals of impact ratios."""
     able, large, reference = who
     largest, risk, deadline = how
-    selected = {place: rates[place]["selection_rate"] for place in able if rates[place]["selection_rate"][1].any()}
-    highest = [place for place in large if place in selected]
+    selected = {index: rates[index]["selection_rate"] for index in able if rates[index]["selection_rate"][1].any()}
+    highest = [index for index in large if index in selected]
     box, ratios = {}, {}
     if reference is None:
         share = risk / (len(highest) + 1)
@@ -400,18 +402,18 @@ def _bound_ratios(
         box = dict(zip(selected, rate_limits(alone, largest, share, deadline), strict=True))
     elif reference in selected:
         other_yes, other = selected[reference]
-        compared = {place: pair for place, pair in selected.items() if place != reference}
+        compared = {index: pair for index, pair in selected.items() if index != reference}
         pairs = [kept.history([n, other], [yes, other_yes]) for yes, n in compared.values()]
         ratios = dict(zip(compared, ratio_limits(pairs, largest, risk, deadline), strict=True))
-    for place in selected:
-        item = estimates[place]["impact_ratio"]
-        if item.value is None or place == reference or (reference is not None and place not in ratios):
+    for index in selected:
+        item = estimates[index]["impact_ratio"]
+        if item.value is None or index == reference or (reference is not None and index not in ratios):
             continue
         if reference is not None:
-            low, high = ratios[place]
+            low, high = ratios[index]
         else:
             above, below = max(box[each][1] for each in highest), max(box[each][0] for each in highest)
-            low = box[place][0] / above if above > 0.0 else 0.0
-            high = box[place][1] / below if below > 0.0 else inf
-            high = min(high, 1.0) if place in highest else high
-        estimates[place]["impact_ratio"] = replace(item, low=low, high=high)
+            low = box[index][0] / above if above > 0.0 else 0.0
+            high = box[index][1] / below if below > 0.0 else inf
+            high = min(high, 1.0) if index in highest else high
+        estimates[index]["impact_ratio"] = replace(item, low=low, high=high)

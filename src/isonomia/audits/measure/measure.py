@@ -68,13 +68,13 @@ class _References:
 
     def among(self, groups: Sequence[tuple[Any, ...]]) -> int | None:
         """The position of the named group among these; ``None`` where none is."""
-        found = None
+        result = None
         for number, item in enumerate(self.named):
-            for place, values in enumerate(groups):
+            for index, values in enumerate(groups):
                 if None not in values and _same(values, item):
                     self.met.add(number)
-                    found = place
-        return found
+                    result = index
+        return result
 
     def close(self, names: Sequence[str]) -> None:
         """Refuse a group that does not occur."""
@@ -114,9 +114,9 @@ def _grouping(
     people = counts.cells.sum(axis=(1, 2))
     shares = people / max(work.rows.rows, 1)
     order = _order(work, counts.by, values)
-    shown = [place for place in order if people[place] or not counts.by]
-    able = [place for place in shown if None not in values[place]] if counts.by else []
-    large = [place for place in able if shares[place] >= small] or able
+    shown = [index for index in order if people[index] or not counts.by]
+    able = [index for index in shown if None not in values[index]] if counts.by else []
+    large = [index for index in able if shares[index] >= small] or able
     reference = references.among(values) if counts.by else None
     # Where rows belong together these intervals are replaced, so the quickest ones do.
     replaced = limits if work.kept is None else replace(limits, looks="any")
@@ -129,65 +129,65 @@ def _grouping(
     return [
         GroupRow(
             by=counts.by,
-            values=values[place],
-            n=int(people[place]),
-            share=float(shares[place]),
-            estimates={name: estimates[place][name] for name in MEASURES if name in estimates[place]},
-            counts=_counts(work, counts.cells[place]),
-            missing=_missing(work, counts, place, int(people[place])),
-            small=bool(counts.by and None not in values[place] and shares[place] < small),
-            reference_for=tuple(name for name, chosen in references_of.items() if chosen == place),
-            reliability=() if work.kept is not None else _reliability(work, counts, limits, place),
+            values=values[index],
+            n=int(people[index]),
+            share=float(shares[index]),
+            estimates={name: estimates[index][name] for name in MEASURES if name in estimates[index]},
+            counts=_counts(work, counts.cells[index]),
+            missing=_missing(work, counts, index, int(people[index])),
+            small=bool(counts.by and None not in values[index] and shares[index] < small),
+            reference_for=tuple(name for name, chosen in references_of.items() if chosen == index),
+            reliability=() if work.kept is not None else _reliability(work, counts, limits, index),
         )
-        for place in shown
+        for index in shown
     ]
 
 
 def _order(work: OnePass, by: Sequence[str], values: Sequence[tuple[Any, ...]]) -> list[int]:
     """The groups as people read them: in the order declared for their values, or ascending; the unknown one last."""
-    declared = {name: {value: place for place, value in enumerate(work.rows.order(name))} for name in by}
+    declared = {name: {value: index for index, value in enumerate(work.rows.order(name))} for name in by}
 
-    def key(place: int) -> tuple[Any, ...]:
-        parts: list[Any] = [by != () and None in values[place]]
-        for name, value in zip(by, values[place], strict=True):
+    def key(index: int) -> tuple[Any, ...]:
+        parts: list[Any] = [by != () and None in values[index]]
+        for name, value in zip(by, values[index], strict=True):
             ranks = declared[name]
             rank = ranks.get(value, len(ranks))
             parts += [rank, isinstance(value, str), str(value) if value is None or isinstance(value, str) else value]
         return tuple(parts)
 
-    known = [place for place in range(len(values)) if None not in values[place] or not by]
-    return [*sorted(known, key=key), *(place for place in range(len(values)) if place not in set(known))]
+    known = [index for index in range(len(values)) if None not in values[index] or not by]
+    return [*sorted(known, key=key), *(index for index in range(len(values)) if index not in set(known))]
 
 
 def _counts(work: OnePass, cells: NDArray[np.int64]) -> dict[str, int]:
     if work.decision is None or work.is_number:
         return {}
-    found = {"selected": int(cells[YES].sum())}
+    result = {"selected": int(cells[YES].sum())}
     if work.outcome is not None:
-        found |= {
+        result |= {
             "true_positives": int(cells[YES, YES]),
             "false_positives": int(cells[YES, NO]),
             "false_negatives": int(cells[NO, YES]),
             "true_negatives": int(cells[NO, NO]),
         }
-    return found
+    return result
 
 
-def _missing(work: OnePass, counts: GroupCounts, place: int, people: int) -> dict[str, int]:
+def _missing(work: OnePass, counts: GroupCounts, index: int, people: int) -> dict[str, int]:
     """How many have no decision, outcome or score."""
-    found: dict[str, int] = {}
-    cells = counts.cells[place]
+    result: dict[str, int] = {}
+    cells = counts.cells[index]
     if work.decision is not None:
         numbers = counts.means.get("mean_decision")
-        there = people - cells[MISSING].sum() if numbers is None else numbers.n[place]
-        found["decision"] = people - int(there)
+        there = people - cells[MISSING].sum() if numbers is None else numbers.n[index]
+        result["decision"] = people - int(there)
     if work.outcome is not None:
         numbers = counts.means.get("mean_outcome")
-        there = people - cells[:, MISSING].sum() if numbers is None else numbers.n[place]
-        found["outcome"] = people - int(there)
+        there = people - cells[:, MISSING].sum() if numbers is None else numbers.n[index]
+        result["outcome"] = people - int(there)
     if work.columns.score is not None:
-        found["score"] = people - int(counts.scored[place])
-    return found
+        result["score"] = people - int(counts.scored[index])
+    return result
 
 
 # ----------------------------------------------------------------------------------------------------------- estimates
@@ -195,29 +195,29 @@ def _missing(work: OnePass, counts: GroupCounts, place: int, people: int) -> dic
 
 def _estimates(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> list[dict[str, Estimate]]:
     """The measures of each group, except ratios."""
-    found: list[dict[str, Estimate]] = [{} for _ in range(counts.size)]
+    result: list[dict[str, Estimate]] = [{} for _ in range(counts.size)]
     for name, (yes, n) in _shares(work, counts.cells).items():
         low, high = limits.rates(yes, n)
-        for place in range(counts.size):
-            found[place][name] = _rate(yes[place], n[place], low[place], high[place])
+        for index in range(counts.size):
+            result[index][name] = _rate(yes[index], n[index], low[index], high[index])
     for name, means in counts.means.items():
-        for place in range(counts.size):
-            found[place][name] = _mean(means, limits, place)
+        for index in range(counts.size):
+            result[index][name] = _mean(means, limits, index)
     if work.median is not None:
         least, above, greatest, n = _above(work, counts, limits)
         share = above / np.maximum(n, 1.0)
         low, high = (share, share) if limits.exact else limits.scoring(least, greatest, n)
-        for place in range(counts.size):
-            found[place]["scoring_rate"] = _rate(above[place], n[place], low[place], high[place])
-    return found
+        for index in range(counts.size):
+            result[index]["scoring_rate"] = _rate(above[index], n[index], low[index], high[index])
+    return result
 
 
-def _mean(means: MeanCounts, limits: GroupLimits, place: int) -> Estimate:
-    n = int(means.n[place]) if place < len(means.n) else 0
+def _mean(means: MeanCounts, limits: GroupLimits, index: int) -> Estimate:
+    n = int(means.n[index]) if index < len(means.n) else 0
     if n == 0:
         return Estimate(None, None, None, 0)
-    low, high = limits.mean(means, place) or (None, None)
-    return Estimate(float(means.sums[place]) / n, low, high, n)
+    low, high = limits.mean(means, index) or (None, None)
+    return Estimate(float(means.sums[index]) / n, low, high, n)
 
 
 def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
@@ -229,22 +229,22 @@ def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
 
 def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
     """For each rate, its numerators and denominators by group."""
-    found: dict[str, tuple[Any, Any]] = {}
+    result: dict[str, tuple[Any, Any]] = {}
     decided = work.decision is not None and not work.is_number
     if decided:
-        found["selection_rate"] = cells[:, YES].sum(axis=1), cells[:, (YES, NO)].sum(axis=(1, 2))
+        result["selection_rate"] = cells[:, YES].sum(axis=1), cells[:, (YES, NO)].sum(axis=(1, 2))
     if work.outcome is not None and not work.is_number:
-        found["outcome_rate"] = cells[:, :, YES].sum(axis=1), cells[:, :, (YES, NO)].sum(axis=(1, 2))
+        result["outcome_rate"] = cells[:, :, YES].sum(axis=1), cells[:, :, (YES, NO)].sum(axis=(1, 2))
     if decided and work.outcome is not None:
         tp, fp, fn, tn = (cells[:, d, o] for d, o in ((YES, YES), (YES, NO), (NO, YES), (NO, NO)))
-        found |= {
+        result |= {
             "true_positive_rate": (tp, tp + fn),
             "false_positive_rate": (fp, fp + tn),
             "false_negative_rate": (fn, tp + fn),
             "positive_predictive_value": (tp, tp + fp),
             "accuracy": (tp + tn, tp + fp + fn + tn),
         }
-    return {name: (yes.astype(float), n.astype(float)) for name, (yes, n) in found.items()}
+    return {name: (yes.astype(float), n.astype(float)) for name, (yes, n) in result.items()}
 
 
 def _above(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> tuple[Floats, Floats, Floats, Floats]:
@@ -252,10 +252,10 @@ def _above(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> tuple[Flo
     (scores,), (groups,) = work.scores, counts.held
     assert work.median is not None, "there are scores"
     below, above = (work.median, work.median) if limits.exact else work.around_median(limits)
-    found = [
+    result = [
         np.bincount(groups[scores > cut], minlength=counts.size).astype(float) for cut in (above, work.median, below)
     ]
-    return found[0], found[1], found[2], counts.scored.astype(float)
+    return result[0], result[1], result[2], counts.scored.astype(float)
 
 
 def _add_ratios(
@@ -285,20 +285,20 @@ def _add_ratios(
 def _put(
     estimates: list[dict[str, Estimate]], name: str, ratios: Sequence[RatioEnds], able: Sequence[int], n: Floats
 ) -> None:
-    for place, row in enumerate(estimates):
-        row[name] = Estimate(*(ratios[place] if place in able else (None, None, None)), int(n[place]))
+    for index, row in enumerate(estimates):
+        row[name] = Estimate(*(ratios[index] if index in able else (None, None, None)), int(n[index]))
 
 
 def _highest(estimates: Sequence[Mapping[str, Estimate]], name: str, among: Sequence[int]) -> int | None:
-    rates = {place: estimates[place][name].value for place in among}
-    known = {place: rate for place, rate in rates.items() if rate is not None}
-    return max(known, key=lambda place: known[place], default=None)
+    rates = {index: estimates[index][name].value for index in among}
+    known = {index: rate for index, rate in rates.items() if rate is not None}
+    return max(known, key=lambda index: known[index], default=None)
 
 
-def _reliability(work: OnePass, counts: GroupCounts, limits: GroupLimits, place: int) -> tuple[ScoreBin, ...]:
-    if not work.probable or work.outcome is None or work.columns.score is None or not counts.binned[place].any():
+def _reliability(work: OnePass, counts: GroupCounts, limits: GroupLimits, index: int) -> tuple[ScoreBin, ...]:
+    if not work.probable or work.outcome is None or work.columns.score is None or not counts.binned[index].any():
         return ()
-    n, yes, total = counts.binned[place].T
+    n, yes, total = counts.binned[index].T
     low, high = limits.rates(yes, n)
     return tuple(
         ScoreBin(

@@ -67,7 +67,7 @@ TOGETHER = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ToldPass:
+class _PassContext:
     """What is sent once to every worker that reads rows and queries the model about them.
 
     Attributes
@@ -89,18 +89,18 @@ class _ToldPass:
     want_prediction: bool
 
 
-def _answered_batches(told: _ToldPass, piece: tuple[int, int]) -> list[tuple[Table, Answer]]:
+def _answered_batches(context: _PassContext, piece: tuple[int, int]) -> list[tuple[Table, Answer]]:
     """What a worker does with some rows."""
-    found, (start, stop) = [], piece
-    for table in told.table.batches(told.read, start=start):
-        given = table if told.given is None else table.select(told.given)
+    batches, (start, stop) = [], piece
+    for table in context.table.batches(context.read, start=start):
+        given = table if context.given is None else table.select(context.given)
         with unmetered():  # the caller was charged for the piece
-            answer = ask(told.model, given, told.want_score, told.want_prediction)
-        found.append((table.select(told.measured), answer))
+            answer = ask(context.model, given, context.want_score, context.want_prediction)
+        batches.append((table.select(context.measured), answer))
         start += table.rows
         if start >= stop:
             break
-    return found
+    return batches
 
 
 def _in_order(pool: Pool, shared: Shared, rows: int) -> Iterator[tuple[Table, Answer]]:
@@ -191,7 +191,7 @@ class OnePass:
             return None
         columns = self.columns
         wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
-        told = _ToldPass(
+        context = _PassContext(
             LongTable(self.rows.reader),
             workers.model,
             self._read(),
@@ -200,7 +200,7 @@ class OnePass:
             SCORE in columns.from_model,
             PREDICTION in columns.from_model,
         )
-        return _in_order(workers.pool, Shared(told, workers.model.name), self.rows.rows)
+        return _in_order(workers.pool, Shared(context, workers.model.name), self.rows.rows)
 
     def _read(self) -> tuple[str, ...]:
         """The columns that are read of a long table, in its order."""

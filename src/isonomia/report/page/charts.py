@@ -470,9 +470,9 @@ def _kinds_key(relation: str) -> str:
 
 def _kind_rows(place: int, label: str, counts: Mapping[str, int], words: Mapping[str, str]) -> Iterable[dict[str, Any]]:
     whole, so_far = max(counts["people"], 1), 0
-    for kind, told in words.items():
+    for kind, kind_words in words.items():
         begin, so_far = so_far, so_far + counts[kind]
-        yield {"place": place, "label": short(label, 160), "kind": told, "count": counts[kind]} | {
+        yield {"place": place, "label": short(label, 160), "kind": kind_words, "count": counts[kind]} | {
             "from": begin / whole,
             "to": so_far / whole,
             "size": f"{counts['people']:,} people",
@@ -518,4 +518,7 @@ def _group_name(group: Mapping[str, Any]) -> str:
 
 
 def _counts_in_words(counts: Mapping[str, int], words: Mapping[str, str]) -> str:
-    return ", ".join(f"{counts[kind]:,} {told}" for kind, told in words.items()) + f" of {counts['people']:,} people"
+    return (
+        ", ".join(f"{counts[kind]:,} {kind_words}" for kind, kind_words in words.items())
+        + f" of {counts['people']:,} people"
+    )

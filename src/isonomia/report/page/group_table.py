@@ -195,7 +195,7 @@ def _chart(name: str, rows: Sequence[GroupRow]) -> Drawing | None:
         return None
     shown, ratio = drawn[:MAX_ROWS], name in FRACTIONS
     ends = _ends([estimate for _, estimate in shown], ratio)
-    values = [_bar(place, row, estimate, ends, name) for place, (row, estimate) in enumerate(shown)]
+    values = [_bar(index, row, estimate, ends, name) for index, (row, estimate) in enumerate(shown)]
     more = "" if len(shown) == len(drawn) else f" Shown are {len(shown):,} of {len(drawn):,} groups."
     title = capitalised(words_of(name))
     return Drawing(
@@ -221,11 +221,11 @@ def _ends(estimates: Sequence[Estimate], ratio: bool) -> tuple[float, float]:
     return (0.0 if min(finite) >= 0.0 else least), largest
 
 
-def _bar(place: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float], name: str) -> dict[str, Any]:
+def _bar(index: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float], name: str) -> dict[str, Any]:
     value = float(estimate.value or 0.0)
     low, high = (value if end is None else min(max(end, ends[0]), ends[1]) for end in (estimate.low, estimate.high))
     return {
-        "place": place,
+        "place": index,
         "label": short(name_of(row, [name]), 160),
         "size": f"n = {estimate.n:,}",
         "estimate": min(max(value, ends[0]), ends[1]),

@@ -173,12 +173,12 @@ def _together(verdicts: Sequence[Verdict]) -> str:
 def _aloud(sections: Sequence[Section], audit: Audit) -> str:
     """The whole audit in a sentence or two that can be read aloud: how many claims hold, and which do not."""
     counted = summary_sentence([entry.verdict for entry in audit.entries], audit.failures)
-    told = []
+    sentences = []
     for answer, words in (("violated", "Violated"), ("undecided", "Not settled")):
         names = [section.name for section in sections if section.answer == answer]
         if names:
-            told.append(f"{words}: {first_few(names, _ALOUD)}.")
-    return " ".join([counted, *told])
+            sentences.append(f"{words}: {first_few(names, _ALOUD)}.")
+    return " ".join([counted, *sentences])
 
 
 _ALOUD = 3

@@ -154,8 +154,8 @@ def _sections(
         }
         groups = {group for group, _ in ringing}
         ordered = sorted(mine, key=lambda pair: pair[1].group not in groups)
-        found = [_timeline(index, standing, points, alarms) for index, standing in ordered[:MAX_CHARTS]]
-        drawings = [drawing for drawing in found if drawing is not None]
+        timelines = [_timeline(index, standing, points, alarms) for index, standing in ordered[:MAX_CHARTS]]
+        drawings = [drawing for drawing in timelines if drawing is not None]
         if drawings:
             drawings[0] = replace(drawings[0], key=KEY)
         yield WatchSection(
@@ -207,15 +207,15 @@ def _timeline(
     drawn = [(point, value, low, high) for point, value, low, high, _ in known if value is not None]
     if not drawn:
         return None
-    least, most = _ends(drawn, item)
+    least, largest = _ends(drawn, item)
     rows = [
         {
             "alarm": False,
             "at": point.samples,
             "until": point.samples,
-            "estimate": _within(value, least, most),
-            "low": _within(low, least, most),
-            "high": _within(high, least, most),
+            "estimate": _within(value, least, largest),
+            "low": _within(low, least, largest),
+            "high": _within(high, least, largest),
             "threshold": item.threshold,
             "label": short(point.label, 80),
             "told": _known(value, low, high),
@@ -258,7 +258,7 @@ def _timeline(
             )
             for point, value, low, high in drawn[-MAX_DAYS:]
         ),
-        {"least": least, "most": most, "first": 0.0, "last": float(max(point.samples for point in points))},
+        {"least": least, "most": largest, "first": 0.0, "last": float(max(point.samples for point in points))},
     )
 
 
@@ -272,8 +272,8 @@ def _ends(drawn: Sequence[tuple[HistoryPoint, float, float, float]], item: Expre
     return stretch([*centre, *seen], 0.06)
 
 
-def _within(value: float, least: float, most: float) -> float:
-    return min(max(value, least), most)
+def _within(value: float, least: float, largest: float) -> float:
+    return min(max(value, least), largest)
 
 
 def _known(value: float, low: float, high: float) -> str:
