@@ -173,8 +173,8 @@ class GroupRow:
     @property
     def flags(self) -> tuple[str, ...]:
         """What a reader should know about the row: ``reference``, ``small``, ``unknown``."""
-        told = {"reference": self.reference, "small": self.small, UNKNOWN: self.unknown}
-        return tuple(flag for flag, is_so in told.items() if is_so)
+        flags = {"reference": self.reference, "small": self.small, UNKNOWN: self.unknown}
+        return tuple(flag for flag, is_so in flags.items() if is_so)
 
     def __getitem__(self, measure: str) -> Estimate:
         try:
@@ -278,12 +278,12 @@ class GroupTable:
     def row(self, by: str | Sequence[str], *values: Any) -> GroupRow:
         """One group: ``table.row("sex", "F")``, ``table.row(("sex", "race"), "F", "Black")``."""
         rows = self[by]
-        found = next((row for row in rows if row.values == values), None)
-        if found is None:
+        match = next((row for row in rows if row.values == values), None)
+        if match is None:
             names = [row.name for row in rows]
             shown = ", ".join(map(str, values))
             raise UsageError(f"there is no group {shown!r}; there are {first_few(names, 20)}.{nearest(shown, names)}")
-        return found
+        return match
 
     def columns(self) -> dict[str, list[Any]]:
         """The table as columns of plain values: a row for each group, three columns for each measure."""
@@ -296,10 +296,10 @@ class GroupTable:
             "flags": flags,
         }
         for name in self.measures:
-            found = [row.estimates.get(name) for row in rows]
-            columns[name] = [None if one is None else one.value for one in found]
-            columns[f"{name}_low"] = [None if one is None else one.low for one in found]
-            columns[f"{name}_high"] = [None if one is None else one.high for one in found]
+            estimates = [row.estimates.get(name) for row in rows]
+            columns[name] = [None if one is None else one.value for one in estimates]
+            columns[f"{name}_low"] = [None if one is None else one.low for one in estimates]
+            columns[f"{name}_high"] = [None if one is None else one.high for one in estimates]
         for name in COUNTS:
             if any(name in row.counts for row in rows):
                 columns[name] = [row.counts.get(name) for row in rows]

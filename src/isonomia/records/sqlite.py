@@ -176,11 +176,11 @@ class Database:
     def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
         """Refuse what another program made, and all that computes: it could reverse verdicts, or have endless rows."""
         expected = _table_texts(self.schema)
-        found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        objects = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
-        if found and self.schema.application not in (0, application):
+        if objects and self.schema.application not in (0, application):
             raise RecordError(f"expected {self.schema.content} at {self.path}, but another program made this database")
-        for kind, name, sql in found:
+        for kind, name, sql in objects:
             if sql is not None and (kind != "table" or expected.get(name, sql.split()) != sql.split()):
                 raise RecordError(
                     f"expected tables alone in the store at {self.path}, but it has the {kind} {name!r:.80}, which was "

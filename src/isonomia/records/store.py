@@ -259,14 +259,14 @@ class StoredJournal:
     run: str
     number: int
     _entries: dict[str, Mapping[str, Any]] = field(init=False)
-    _place: int = field(init=False)
+    _next_index: int = field(init=False)
 
     def __post_init__(self) -> None:
         query = "SELECT place, key, entry FROM entries WHERE run = ? AND number = ? ORDER BY place"
         with self.database.reading("read a journal") as connection:
             stored = connection.execute(query, (self.run, self.number)).fetchall()
             self._entries = {key: _loaded(entry) for _, key, entry in stored}
-        self._place = stored[-1][0] + 1 if stored else 0
+        self._next_index = stored[-1][0] + 1 if stored else 0
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
@@ -280,7 +280,7 @@ class StoredJournal:
     def keep(self, key: str, make: Callable[[], Mapping[str, Any]]) -> None:
         """Keep an entry, in a separate transaction."""
         entry = make()
-        row = (self.run, self.number, self._place, key, json.dumps(entry, allow_nan=False))
+        row = (self.run, self.number, self._next_index, key, json.dumps(entry, allow_nan=False))
         with self.database.writing(f"write {key} of run {self.run}") as connection:
             try:
                 connection.execute("INSERT INTO entries (run, number, place, key, entry) VALUES (?, ?, ?, ?, ?)", row)
@@ -290,16 +290,16 @@ class StoredJournal:
                     "one end, or begin a new run"
                 ) from error
         self._entries[key] = entry
-        self._place += 1
+        self._next_index += 1
 
     def keep_violations(self, violations: ViolationSet) -> None:
         """Keep all violations of the check, a chunk at a time, replacing any that were kept before."""
         with self.database.writing(f"write the violations of run {self.run}") as connection:
             connection.execute("DELETE FROM violations WHERE run = ? AND number = ?", (self.run, self.number))
-            for place, chunk in enumerate(violations.packed()):
+            for index, chunk in enumerate(violations.packed()):
                 connection.execute(
                     "INSERT INTO violations (run, number, place, rows, more, chunk) VALUES (?, ?, ?, ?, ?, ?)",
-                    (self.run, self.number, place, len(violations), int(violations.more), chunk),
+                    (self.run, self.number, index, len(violations), int(violations.more), chunk),
                 )
 
     def violations(self) -> ViolationSet | None:
@@ -320,12 +320,12 @@ def _stored_violations(connection: sqlite3.Connection, run: str, number: int) ->
         return None  # a read-only store of an earlier version has no such table
     from isonomia.records.violations import ViolationSet, unpack_columns  # which need NumPy
 
-    found: ViolationSet | None = None
+    violations: ViolationSet | None = None
     for more, chunk in stored:
-        found = found or ViolationSet()
-        found.add(unpack_columns(chunk))
-        found.more = bool(more)
-    return found
+        violations = violations or ViolationSet()
+        violations.add(unpack_columns(chunk))
+        violations.more = bool(more)
+    return violations
 
 
 def _run(row: tuple[Any, ...]) -> RunRecord:

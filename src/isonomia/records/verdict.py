@@ -104,8 +104,8 @@ class Expression:
         if answer is (self.relation in {">", ">="}):
             least = edge if self.relation in {">=", "<"} else above
             return replace(self, low=max(self.low, least), high=max(self.high, least))
-        most = edge if self.relation in {"<=", ">"} else below
-        return replace(self, low=min(self.low, most), high=min(self.high, most))
+        greatest = edge if self.relation in {"<=", ">"} else below
+        return replace(self, low=min(self.low, greatest), high=min(self.high, greatest))
 
 
 @dataclass(frozen=True, slots=True)

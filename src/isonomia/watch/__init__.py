@@ -1,6 +1,6 @@
 """Watch: a model in production, judged as people arrive.
 
-Reading order: :mod:`~isonomia.watch.stream`, what is watched; :mod:`~isonomia.watch.stream`, what is kept of a stream;
+Reading order: :mod:`~isonomia.watch.stream`, what is watched, and what is stored of a stream;
 :mod:`~isonomia.watch.watch`, how it is judged; :mod:`~isonomia.watch.answers`, the results;
 :mod:`~isonomia.watch.evidence`, the sealed evidence.
 """

@@ -224,12 +224,12 @@ class WatchTerms:
         tally = known.recent
         risk = float(self.delta * (tally.number + 1) ** -SPENDING / zeta(SPENDING))
         leaves = self._leaves(tally, risk)
-        found = []
+        statuses = []
         for claim in self.claims:
             expression = self._expression(claim, leaves)
             records = tuple(leaves[leaf] for leaf in claim.leaves)
             samples = known.samples - tally.start
-            found.append(
+            statuses.append(
                 WatchStatus(
                     self.name(claim),
                     claim.group,
@@ -240,7 +240,7 @@ class WatchTerms:
                     tally.start,
                 )
             )
-        return tuple(found)
+        return tuple(statuses)
 
     def _leaves(self, tally: StreamTally, risk: float) -> dict[Leaf, LeafRecord]:
         """What is known about each rate and mean; the risk is divided evenly."""
@@ -371,14 +371,14 @@ _EACH_HELD = (
 
 def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None:
     """The compared quantity since the onset; ``None`` if a group had no samples since, or has several rates."""
-    found = {}
+    means = {}
     for channel, factors, mean in zip(side.channels, side.factors, onset.means, strict=True):
         if len(factors) > 1 or mean is None:
             return None
-        found[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # + 0.0 avoids -0.0
-    if set(found) != set(claim.leaves):
+        means[channel.leaves[0]] = (mean / factors[0] + 0.0,) * 2  # + 0.0 avoids -0.0
+    if set(means) != set(claim.leaves):
         return None
-    low, high = over_box(claim.quantity, found)  # rounded outward: around 0, both ends are tiny and not 0
+    low, high = over_box(claim.quantity, means)  # rounded outward: around 0, both ends are tiny and not 0
     value = low + (high - low) / 2 + 0.0
     return value if isfinite(value) else None
 

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 from isonomia.errors import DataError, UsageError
 from isonomia.models.files import needed
 from isonomia.populations.files import table_of
-from isonomia.watch.source import AT_ONCE, Kinds, Part, Position, days_of, ids_of, pieces
-from isonomia.watch.stream import DECISIONS
+from isonomia.watch.source import AT_ONCE, Kinds, Part, Position, days_of, pieces
+from isonomia.watch.stream import DECISIONS, ids_of
 from isonomia.wording import excerpt
 
 MAX_FETCHED = 2**26

@@ -83,8 +83,8 @@ def watch_evidence(
     )
     part = watch_part(terms, known)
     nothing = {"raised": None, "acknowledged": None, "in": None, "began_in": None}
-    told = stream.alarms or (nothing,) * len(part["alarms"])
-    part["alarms"] = [{**alarm, **when} for alarm, when in zip(part["alarms"], told, strict=True)]
+    times = stream.alarms or (nothing,) * len(part["alarms"])
+    part["alarms"] = [{**alarm, **when} for alarm, when in zip(part["alarms"], times, strict=True)]
     watch = {"source": stream.source, **part, "log": [dict(entry) for entry in stream.log]}
     return EvidenceFile(run, audit, checks, watch=watch)
 
@@ -133,12 +133,12 @@ def _side(terms: WatchTerms, watched: tuple[int, WatchedSide], side: SideStatist
 
 
 def _now(terms: WatchTerms, known: WatchStatistics) -> list[dict[str, Any]]:
-    found = []
+    statuses = []
     for each in terms.now(known):
         expression = {key: _or_none(value) for key, value in asdict(each.expression).items()}
         about = {"property": each.property, "group": each.group, "answer": each.answer}
-        found.append({**about, **expression, "samples": each.samples, "first": each.first})
-    return found
+        statuses.append({**about, **expression, "samples": each.samples, "first": each.first})
+    return statuses
 
 
 def _rates(terms: WatchTerms, known: WatchStatistics) -> list[dict[str, Any]]:
@@ -271,7 +271,7 @@ def _impossible_alarms(alarms: Sequence[Mapping[str, Any]], terms: WatchTerms, k
     if any(later < sooner for sooner, later in pairwise((0, *drawn, known.samples))):
         yield f"alarms came after {drawn!r:.80} of {known.samples} samples"
     given = set()
-    for told, (index, crossing) in zip(alarms, known.crossings, strict=True):
+    for recorded, (index, crossing) in zip(alarms, known.crossings, strict=True):
         epoch, claim = known.epoch(crossing.draws), terms.claims[terms.sides[index][0]]
         what, (before, after) = f"the alarm after {crossing.draws:,} samples", crossing.heights
         enough = terms.enough(epoch)
@@ -286,9 +286,9 @@ def _impossible_alarms(alarms: Sequence[Mapping[str, Any]], terms: WatchTerms, k
         if (epoch, claim.text, claim.group) in given:
             yield f"{what} came while one of the same kind was open"
         given.add((epoch, claim.text, claim.group))
-        acknowledged, times_known = epoch < len(times), told["raised"] is not None
-        if times_known and acknowledged != (told["acknowledged"] is not None):
-            yield f"{what} was acknowledged: {told['acknowledged'] is not None}, and {acknowledged} by its number"
+        acknowledged, times_known = epoch < len(times), recorded["raised"] is not None
+        if times_known and acknowledged != (recorded["acknowledged"] is not None):
+            yield f"{what} was acknowledged: {recorded['acknowledged'] is not None}, and {acknowledged} by its number"
     for (number, _), side in zip(terms.sides, known.sides, strict=True):
         claim = terms.claims[number]
         if side.height > terms.enough(len(times)) + CLOSE and (len(times), claim.text, claim.group) not in given:

@@ -217,23 +217,23 @@ def channels_of(file: AuditFile) -> list[AlarmChannel]:
     """The channels for alarms."""
     entry = FileTable(file, ("alarm",), file.content.get("alarm", {}))
     timeout = float(entry.get("timeout", 30.0))
-    found: list[AlarmChannel] = []
+    channels: list[AlarmChannel] = []
     if "command" in entry.content:
         if not entry.get("command"):
             raise entry.error("expected a program and its arguments, but the list is empty", "command")
-        found.append(AlarmCommand(Command(tuple(entry.get("command")), file.folder.resolve(), timeout)))
+        channels.append(AlarmCommand(Command(tuple(entry.get("command")), file.folder.resolve(), timeout)))
     if "webhook" in entry.content and "webhook_env" in entry.content:
         raise entry.error("expected webhook or webhook_env, but got both", "webhook_env")
     if "webhook" in entry.content or "webhook_env" in entry.content:
         given = (entry.get("token_env"), entry.get("token_header", "Authorization"), timeout, 2)
         try:
-            found.append(Webhook(sender_to(_address(entry), *given)))
+            channels.append(Webhook(sender_to(_address(entry), *given)))
         except UsageError as error:
             key = error.name if error.name in ALARM else "webhook"
             raise entry.error(str(error), str(key)) from None
     elif "token_env" in entry.content:
         raise entry.error("expected webhook with token_env: the token is sent to nothing else", "token_env")
-    return found
+    return channels
 
 
 def _address(entry: FileTable) -> str:

@@ -26,9 +26,9 @@ from isonomia.records.evidence import EvidenceFile
 from isonomia.toml import TomlText
 from isonomia.watch.answers import Alarm
 from isonomia.watch.evidence import StreamRecord, watch_evidence
-from isonomia.watch.source import Part, Position, StreamSource, day_of, ids_of
-from isonomia.watch.store import HistoryPoint, KeptAlarm, LogEntry, SeenSample, WatchStore
-from isonomia.watch.stream import DECISIONS, EARLY, LEFT_OUT, OUTCOMES, PARTS
+from isonomia.watch.source import Part, Position, StreamSource, day_of
+from isonomia.watch.store import HistoryPoint, KeptAlarm, LogEntry, SeenSample, WatchStore, timestamp
+from isonomia.watch.stream import DECISIONS, EARLY, LEFT_OUT, OUTCOMES, PARTS, ids_of
 from isonomia.watch.watch import Watch
 from isonomia.wording import first_few, plural
 
@@ -174,7 +174,7 @@ class Monitor:
 
     @property
     def _reads_lines(self) -> bool:
-        return brought_by(self.source) is None
+        return self.source.brings is None
 
     def _can_be_early(self, part: Part) -> bool:
         """Whether outcomes can be kept for samples that may still come through standard input."""
@@ -210,7 +210,7 @@ class Monitor:
             {"raised": each.raised, "acknowledged": each.acknowledged, "in": each.label, "began_in": each.began}
             for each in self.store.alarms()
         ]
-        run = {"id": self.store.id, "begun": self.store.begun, "ended": datetime.now(UTC).isoformat(timespec="seconds")}
+        run = {"id": self.store.id, "begun": self.store.begun, "ended": timestamp()}
         return watch_evidence(
             self.watch.terms,
             self.watch.statistics,
@@ -223,7 +223,7 @@ class Monitor:
 
     def deliver(self) -> bool:
         """Deliver alarms to every channel that does not have them; returns whether all of them do."""
-        everybody = True
+        all_delivered = True
         for alarm in self.store.alarms():
             for channel in self.channels:
                 if channel.name in alarm.delivered:
@@ -231,11 +231,11 @@ class Monitor:
                 try:
                     channel.deliver(self.message(alarm))
                 except IsonomiaError as error:
-                    everybody = False
+                    all_delivered = False
                     self.warn(f"alarm {alarm.number} was not delivered by {channel.name}, and will be: {error}")
                 else:
                     self.store.delivered(alarm.number, channel.name)
-        return everybody
+        return all_delivered
 
     def message(self, alarm: KeptAlarm) -> bytes:
         """An alarm as JSON: the same each time, so that a recipient can recognize a duplicate."""
@@ -257,8 +257,7 @@ class Monitor:
             (each.expression.estimate, each.expression.low, each.expression.high, each.answer)
             for each in self.watch.now
         )
-        moment = datetime.now(UTC).isoformat(timespec="seconds")
-        return HistoryPoint(moment, label, self.watch.samples, claims, self.watch.pending, self.watch.missing)
+        return HistoryPoint(timestamp(), label, self.watch.samples, claims, self.watch.pending, self.watch.missing)
 
     def _take(self, part: Part) -> None:
         days, seen, before = self._days(part), self._seen(part), self.watch.samples
@@ -272,18 +271,18 @@ class Monitor:
         seen: Sequence[SeenSample],
         days: Mapping[str, int] | None = None,
     ) -> None:
-        told = []
+        labelled = []
         for alarm in alarms:
             label, onset = self._label(part, alarm.sample - before - 1), min(alarm.onset.estimate, alarm.sample - 1)
             began = self._label(part, onset - before) if onset >= before else self.store.label_of(onset)
-            told.append((alarm, label, began or label))
+            labelled.append((alarm, label, began or label))
         moment, samples, day = self._last_point
         today = part.label[:10] if self.time is not None and part.names else day
         enough = self.watch.samples - samples >= max(self.watch.window // PARTS, 1)
         point = None
         if part.alone or alarms or enough or today != day or monotonic() - moment >= SELDOM:
             point, self._last_point = self.point(part.label), (monotonic(), self.watch.samples, today)
-        self.store.save(self.watch.state, part, told, days or {}, point, seen)
+        self.store.save(self.watch.state, part, labelled, days or {}, point, seen)
 
     def _label(self, part: Part, index: int) -> str:
         """What to call a sample that a part let judge, given its index among those."""
@@ -382,16 +381,9 @@ def _shareable(file: AuditFile) -> str:
 
 def _lasting(position: Position | None) -> Position | None:
     """A position without what is found again when the source is read again, and the times and inodes of files."""
-    return (
-        None
-        if position is None
-        else {name: value for name, value in position.items() if name not in {"stamp", "kinds", "chain"}}
-    )
-
-
-def brought_by(source: StreamSource) -> str | None:
-    """What a source brings; ``None`` for one that brings both samples and outcomes."""
-    return getattr(source, "brings", None)
+    if position is None:
+        return None
+    return {name: value for name, value in position.items() if name not in {"stamp", "kinds", "chain"}}
 
 
 def judged(watch: Watch, part: Part, *, leave_out: bool) -> tuple[Alarm, ...]:

@@ -27,7 +27,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.watch.answers import Alarm, WatchStatistics, WatchTerms
 from isonomia.watch.evidence import contradictions, options_of, statistics_in, watch_part
 from isonomia.watch.file import described, outcomes_of, recorded_watch_file, source_of, watch_of
-from isonomia.watch.monitor import brought_by, judged
+from isonomia.watch.monitor import judged
 from isonomia.watch.source import StreamSource
 from isonomia.watch.store import LogEntry, WatchStore
 from isonomia.watch.stream import ACKNOWLEDGED, LEFT_OUT, OUTCOMES
@@ -102,14 +102,14 @@ class RebuiltWatch:
     def contradictions(self) -> tuple[object, ...]:
         """Where the record contradicts itself; statistics that cannot be read are reported by every property."""
         run, title = self.evidence.run, self.file.content.get("title") or self.file.path.stem
-        said = {"title": run["title"], "seed": run["seed"], "source": self.watch["source"]}
+        recorded = {"title": run["title"], "seed": run["seed"], "source": self.watch["source"]}
         stated = {"title": title, "seed": self.terms.seed, "source": described(self.file, Permissions())}
-        found: list[object] = list(differences(said, stated))
+        problems: list[object] = list(differences(recorded, stated))
         try:
-            found += contradictions(self.watch, self.terms, self.known)
+            problems += contradictions(self.watch, self.terms, self.known)
         except Exception:  # a stranger may have written anything; reported property by property
-            return tuple(found)
-        return tuple(found)
+            return tuple(problems)
+        return tuple(problems)
 
 
 def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
@@ -142,13 +142,13 @@ def recomputed_watch(watch: RebuiltWatch) -> Iterator[Recomputed]:
 
 def _recompute(watch: RebuiltWatch, number: int) -> tuple[tuple[ValueDifference, ...], str | None]:
     check, table = watch.evidence.checks[number], watch.file.properties()[number]
-    found = [
+    result = [
         *differences(check.definition, dict(table.content), "definition"),
         *differences(check.options, options_of(watch.terms)[number], "options", ROUNDING),
         *differences(check.entries, watch.evidence.checks[0].entries, "entries"),
         *_differences(watch, number, watch.again),
     ]
-    return tuple(found), None
+    return tuple(result), None
 
 
 def _differences(watch: RebuiltWatch, number: int, again: _Again) -> Iterator[ValueDifference]:
@@ -164,8 +164,8 @@ def _differences(watch: RebuiltWatch, number: int, again: _Again) -> Iterator[Va
             yield ValueDifference(f"{name}, how many", len(before), len(after))
         for index, (old, new) in enumerate(zip(before, after, strict=False)):
             if _property(watch.terms, name, index, new) == number:
-                kept = {key: value for key, value in old.items() if key in new}
-                yield from differences(kept, new, f"{name}[{index}]", ROUNDING)
+                recorded = {key: value for key, value in old.items() if key in new}
+                yield from differences(recorded, new, f"{name}[{index}]", ROUNDING)
 
 
 def _property(terms: WatchTerms, name: str, index: int, item: Mapping[str, Any]) -> int:
@@ -222,7 +222,7 @@ def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: 
         for number, entry in enumerate(watch.watch["log"])
     ]
     try:
-        found, rows = _read_again(fresh, log, source_of(file, permissions), outcomes_of(file, permissions))
+        problems, rows = _read_again(fresh, log, source_of(file, permissions), outcomes_of(file, permissions))
     except (LookupError, TypeError, ValueError) as error:
         raise RecordError(f"expected positions in the source that can be read again, but: {error!r}") from error
     again = _Again.of(fresh.terms, fresh.statistics)
@@ -234,7 +234,7 @@ def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: 
         Rerun(check.name, verdict, others, tuple(_differences(watch, number, again)))
         for number, (check, verdict) in enumerate(zip(evidence.checks, again.verdicts, strict=True))
     )
-    return Reread(rows, (*found, *counted), properties)
+    return Reread(rows, (*problems, *counted), properties)
 
 
 _ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"
@@ -250,15 +250,15 @@ def replayed(
     expected = store.state()
     if expected is None:
         raise RecordError(f"expected a watch that has counted something at {store.path}, but there is none")
-    found, rows = _read_again(fresh, store.log(), source, outcomes)
-    return [*found, *_compared(fresh, expected)], rows
+    problems, rows = _read_again(fresh, store.log(), source, outcomes)
+    return [*problems, *_compared(fresh, expected)], rows
 
 
 def _read_again(
     fresh: Watch, log: Sequence[LogEntry], source: StreamSource, outcomes: StreamSource | None
 ) -> tuple[list[str], int]:
     """Let a watch judge everything again; returns where the source differs, and how many rows there were."""
-    found, rows = [], 0
+    problems, rows = [], 0
     before: dict[str | None, Mapping[str, Any]] = {}
     for entry in log:
         if entry.brings == LEFT_OUT:
@@ -267,35 +267,34 @@ def _read_again(
         if entry.brings == ACKNOWLEDGED or entry.position is None:
             fresh.acknowledge()
             continue
-        mine = outcomes if outcomes is not None and entry.brings == OUTCOMES else source
-        place = brought_by(mine)
+        reader = outcomes if outcomes is not None and entry.brings == OUTCOMES else source
         count = 0
-        for part in mine.again(before.get(place), entry.position, entry.rows):
+        for part in reader.again(before.get(reader.brings), entry.position, entry.rows):
             if entry.digest is not None and part.digest != entry.digest:
-                found.append(f"{part.label} is not the file that was read: its SHA-256 is {part.digest}")
+                problems.append(f"{part.label} is not the file that was read: its SHA-256 is {part.digest}")
             judged(fresh, part, leave_out=outcomes is None)
             count += part.rows
-        before[place] = entry.position
+        before[reader.brings] = entry.position
         rows += count
         if count != entry.rows:
             where = " ".join(
                 f"{name} {value}" for name, value in entry.position.items() if name in {"file", "key", "line"}
             )
-            found.append(f"{entry.brings} up to {where}: {entry.rows:,} rows were counted, {count:,} are there")
-    return found, rows
+            problems.append(f"{entry.brings} up to {where}: {entry.rows:,} rows were counted, {count:,} are there")
+    return problems, rows
 
 
 def _compared(fresh: Watch, expected: bytes) -> list[str]:
     """What differs between a watch and a state: first the alarms, then any bit."""
-    kept, found = json.loads(expected), json.loads(fresh.state)
-    for each in (kept, found):
+    stored, again = json.loads(expected), json.loads(fresh.state)
+    for each in (stored, again):
         each.pop("queries", None)  # a cache answers the second time
     differences = []
-    if kept["alarms"] != found["alarms"]:
-        differences.append(f"the store has {len(kept['alarms'])} alarms, reading again gave {found['alarms']}")
-    if kept["samples"] != found["samples"]:
-        differences.append(f"the store has judged {kept['samples']:,} samples, reading again {found['samples']:,}")
-    if kept != found and not differences:
-        parts = [name for name in kept if kept[name] != found.get(name)]
+    if stored["alarms"] != again["alarms"]:
+        differences.append(f"the store has {len(stored['alarms'])} alarms, reading again gave {again['alarms']}")
+    if stored["samples"] != again["samples"]:
+        differences.append(f"the store has judged {stored['samples']:,} samples, reading again {again['samples']:,}")
+    if stored != again and not differences:
+        parts = [name for name in stored if stored[name] != again.get(name)]
         differences.append(f"the state differs in {', '.join(parts)}")
     return differences

@@ -10,7 +10,7 @@ import csv
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BufferedReader, FileIO
@@ -25,7 +25,7 @@ from isonomia.errors import DataError, ModelError, UsageError
 from isonomia.models.payloads import json_value
 from isonomia.populations.files import cells_of, files_in, read_rows, table_of
 from isonomia.populations.table import Table
-from isonomia.watch.stream import DECISIONS, OUTCOMES, normal_id
+from isonomia.watch.stream import DECISIONS, OUTCOMES, ids_of
 from isonomia.wording import shortened
 
 Position = Mapping[str, Any]
@@ -79,6 +79,11 @@ class Part:
 
 class StreamSource(Protocol):
     """Gives rows in an order that stays the same."""
+
+    @property
+    def brings(self) -> str | None:
+        """Samples, or outcomes of earlier ones; ``None`` for both."""
+        ...
 
     def resume(self, positions: Sequence[Position]) -> None:
         """Continue after these positions, which were stored in this order."""
@@ -135,12 +140,12 @@ class Folder:
                 return
             name = file.relative_to(self.path).as_posix()
             try:
-                found = file.stat()
+                status = file.stat()
             except FileNotFoundError:  # moved away since it was listed
                 continue
             if name in self._read:
-                self._check_unchanged(file, name, _stamp(found))
-            elif found.st_size and (part := self._part(file, name)) is not None:
+                self._check_unchanged(file, name, _stamp(status))
+            elif status.st_size and (part := self._part(file, name)) is not None:
                 yield part
                 self._read[name] = (part.position or {}).get("stamp"), part.digest
 
@@ -203,16 +208,8 @@ def _digest(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _stamp(found: os.stat_result) -> list[int]:
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-
-
-def ids_of(values: Iterable[Any], name: str | None, where: str) -> tuple[str, ...]:
-    """Ids in their normal form; none may be missing."""
-    ids = tuple(map(normal_id, values))
-    if None in ids:
-        raise DataError(f"{where}: expected {name!r} of every row, but it is missing in row {ids.index(None) + 1}")
-    return ids  # type: ignore[return-value]
+def _stamp(status: os.stat_result) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 # ------------------------------------------------------------------------------------------------- types of rows, days
@@ -342,6 +339,8 @@ class Lines:
     _queue: Queue[bytes | None] | None = None
     _kinds: Kinds = field(default_factory=Kinds)
     _ended: bool = False
+
+    brings = None
 
     def resume(self, positions: Sequence[Position]) -> None:
         """Continue counting lines."""

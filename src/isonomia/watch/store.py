@@ -181,16 +181,16 @@ class WatchStore:
     def log(self) -> list[LogEntry]:
         """Everything that was read, in order."""
         with self._database.reading("read the store") as connection:
-            rows = connection.execute(
-                "SELECT number, brings, position, rows, digest FROM log ORDER BY number"
-            ).fetchall()
-        return [LogEntry(n, brings, _loaded(position), count, digest) for n, brings, position, count, digest in rows]
+            rows = connection.execute("SELECT number, brings, position, rows, digest FROM log ORDER BY number")
+            return [
+                LogEntry(n, brings, _loaded(position), count, digest) for n, brings, position, count, digest in rows
+            ]
 
     def begin(self, state: bytes) -> None:
         """Store a watch that has seen nothing yet."""
         with self._database.writing("begin the watch") as connection:
             connection.execute(
-                "INSERT INTO watch VALUES (1, ?, ?, ?, 0, ?)", (uuid4().hex[:12], _now(), self.source, state)
+                "INSERT INTO watch VALUES (1, ?, ?, ?, 0, ?)", (uuid4().hex[:12], timestamp(), self.source, state)
             )
         self._revision = 0
 
@@ -213,7 +213,7 @@ class WatchStore:
                 content = json.dumps(asdict(alarm))
                 connection.execute(
                     "INSERT INTO alarms (content, raised, label, began) VALUES (?, ?, ?, ?)",
-                    (content, _now(), label, began),
+                    (content, timestamp(), label, began),
                 )
             column = "outcomes" if part.brings == OUTCOMES else "samples"  # LEFT_OUT has no days
             for day, count in days.items():
@@ -227,9 +227,9 @@ class WatchStore:
         with self._database.writing("acknowledge alarms") as connection:
             self._keep_state(connection, state)
             connection.execute(
-                "INSERT INTO log (brings, position, rows, written) VALUES (?, NULL, 0, ?)", (ACKNOWLEDGED, _now())
+                "INSERT INTO log (brings, position, rows, written) VALUES (?, NULL, 0, ?)", (ACKNOWLEDGED, timestamp())
             )
-            connection.execute("UPDATE alarms SET acknowledged = ? WHERE acknowledged IS NULL", (_now(),))
+            connection.execute("UPDATE alarms SET acknowledged = ? WHERE acknowledged IS NULL", (timestamp(),))
 
     def _keep_state(self, connection: sqlite3.Connection, state: bytes) -> None:
         changed = connection.execute(
@@ -249,12 +249,12 @@ class WatchStore:
         if last is not None and last[1] == part.brings and not part.alone:
             connection.execute(
                 "UPDATE log SET position = ?, rows = rows + ?, written = ? WHERE number = ?",
-                (position, part.rows, _now(), last[0]),
+                (position, part.rows, timestamp(), last[0]),
             )
         else:
             connection.execute(
                 "INSERT INTO log (brings, position, rows, digest, written) VALUES (?, ?, ?, ?, ?)",
-                (part.brings, position, part.rows, part.digest, _now()),
+                (part.brings, position, part.rows, part.digest, timestamp()),
             )
 
     # --------------------------------------------------------------------------------------------------------- alarms
@@ -274,20 +274,20 @@ class WatchStore:
     def delivered(self, alarm: int, channel: str) -> None:
         """Record that an alarm was delivered through a channel."""
         with self._database.writing("keep a delivery") as connection:
-            connection.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alarm, channel, _now()))
+            connection.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alarm, channel, timestamp()))
 
     # ------------------------------------------------------------------------------------------------- late outcomes
 
     def seen(self, ids: Sequence[str]) -> dict[str, SeenSample]:
         """Those of some ids that came before, with a sample or with an outcome."""
-        found = {}
+        samples = {}
         with self._database.reading("read the samples") as connection:
             for start in range(0, len(ids), 500):
                 some = ids[start : start + 500]
                 query = f"SELECT id, outcome, decided FROM seen WHERE id IN ({', '.join('?' * len(some))})"
                 for key, outcome, decided in connection.execute(query, tuple(some)):
-                    found[key] = SeenSample(key, outcome, bool(decided))
-        return found
+                    samples[key] = SeenSample(key, outcome, bool(decided))
+        return samples
 
     def unmatched(self) -> int:
         """How many outcomes belong to samples that have not come."""
@@ -338,5 +338,6 @@ def _loaded(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
-def _now() -> str:
+def timestamp() -> str:
+    """The present time in UTC, as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")

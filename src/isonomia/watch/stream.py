@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
@@ -124,12 +124,11 @@ def watched_claims(
     restarts: RestartWeights,
 ) -> tuple[WatchedClaim, ...]:
     """Split properties into comparisons; ``values`` are those of columns that a ``for`` runs over."""
-    found = [
+    return tuple(
         claim
         for number, prop in enumerate(properties)
         for claim in _claims_of(number, prop, _listed(values), declared, score, restarts)
-    ]
-    return tuple(found)
+    )
 
 
 def _claims_of(
@@ -222,18 +221,16 @@ def _range(
 ) -> tuple[float, float]:
     if isinstance(leaf, Rate):
         return 0.0, 1.0
-    found = (
-        (leaf.low, leaf.high)
-        if leaf.low is not None and leaf.high is not None
-        else range_of(leaf.term, declared, score)
-    )
-    if found is None:
+    if leaf.low is not None and leaf.high is not None:
+        return leaf.low, leaf.high
+    bounds = range_of(leaf.term, declared, score)
+    if bounds is None:
         raise SpecError(
             f"the range of {to_text(leaf)} is not known: write it into the property, E[... from 0 to 100 | ...], or "
             "declare it, ranges={'column': (0, 100)}",
             leaf.place,
         )
-    return found
+    return bounds
 
 
 DECISIONS, OUTCOMES = "decisions", "outcomes"
@@ -348,14 +345,11 @@ class Waiting:
     def __contains__(self, key: object) -> bool:
         return key in self._rows
 
-    def ids(self, people: Table) -> list[str]:
+    def ids(self, people: Table) -> tuple[str, ...]:
         """The ids of samples, in their normal form."""
         if self.id not in people.names:
             raise DataError(f"expected the column {self.id!r}, which identifies samples, but this update has none")
-        ids = [normal_id(value) for value in people.column(self.id)]
-        if None in ids:
-            raise DataError(f"expected {self.id!r} of every sample, but it is missing in row {ids.index(None) + 1}")
-        return ids  # type: ignore[return-value]
+        return ids_of(people.column(self.id), self.id, "this update")
 
     def add(self, people: Table, names: Sequence[str], ids: Sequence[str]) -> None:
         """Let samples wait; one that already has an outcome waits only for those before it."""
@@ -363,8 +357,7 @@ class Waiting:
         twice = next((key for key in ids if key in self._rows or key in seen or seen.add(key)), None)  # type: ignore[func-returns-value]
         if twice is not None:
             raise DataError(f"expected every sample once, but got {self.id} {twice!r} a second time")
-        kept = [name for name in names if name in people.names and name != self.outcome]
-        columns = {name: people.column(name) for name in kept}
+        columns = {name: people.column(name) for name in names if name in people.names and name != self.outcome}
         outcomes = people.column(self.outcome) if self.outcome in people.names else None
         for k, key in enumerate(ids):
             row = {name: self._single(column[k], name, key) for name, column in columns.items()}
@@ -423,7 +416,7 @@ class Waiting:
         They are those before the first that still waits for its outcome. They stay here until :meth:`settle`. Those
         that have waited too long are skipped if they may be left out.
         """
-        ids, found, done = [], [], 0
+        ids, rows, done = [], [], 0
         for key, (number, row) in self._rows.items():
             late = leave_out and self.patience is not None and self._came - number > self.patience
             if self.outcome not in row and not late:
@@ -431,9 +424,9 @@ class Waiting:
             done += 1
             if self.outcome in row:
                 ids.append(key)
-                found.append(row)
-        names = dict.fromkeys(name for row in found for name in row)
-        return ids, {name: [row.get(name) for row in found] for name in names}, done
+                rows.append(row)
+        names = dict.fromkeys(name for row in rows for name in row)
+        return ids, {name: [row.get(name) for row in rows] for name in names}, done
 
     def settle(self, done: int) -> None:
         """Remove the first samples: they were judged, or left out for lack of an outcome."""
@@ -480,6 +473,14 @@ def normal_id(value: Any) -> str | None:
     if whole := _WHOLE.fullmatch(text):
         return "0" if whole[1] == "-0" else whole[1]
     return _MOMENT.sub(r"\1T", text, count=1).removesuffix("T00:00:00")
+
+
+def ids_of(values: Iterable[Any], name: str | None, where: str) -> tuple[str, ...]:
+    """Ids in their normal form; none may be missing."""
+    ids = tuple(map(normal_id, values))
+    if None in ids:
+        raise DataError(f"{where}: expected {name!r} of every row, but it is missing in row {ids.index(None) + 1}")
+    return ids  # type: ignore[return-value]
 
 
 _STORED = {"log_restarts": "owed", "restarted_until": "lent"}

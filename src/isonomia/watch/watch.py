@@ -241,13 +241,13 @@ class Watch:
     def bounds(self) -> dict[str, tuple[float, float]]:
         """The least and the greatest value that each rate and mean so far could have with the absent outcomes."""
         absent = self.pending + self.missing
-        found = {}
+        bounds = {}
         for k, leaf in enumerate(self.terms.leaves):
             low, high = self.terms.ranges[leaf]
             count, total = self._sums.everything.counts[k] + absent, self._sums.everything.totals[k]
             ends = (total / count, (total + absent) / count) if count else (0.0, 1.0)
-            found[to_text(leaf)] = low + (high - low) * float(ends[0]), low + (high - low) * float(ends[1])
-        return found
+            bounds[to_text(leaf)] = low + (high - low) * float(ends[0]), low + (high - low) * float(ends[1])
+        return bounds
 
     def _judge_those_ready(self, *, leave_out: bool) -> tuple[Alarm, ...]:
         late = self._waiting
