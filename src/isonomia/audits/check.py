@@ -501,6 +501,14 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
         return verdict  # a record from before rows were counted
 
 
+def prepare_sampling(check: Check[Property]) -> None:
+    """Refuse a check of rates that could not be sampled, before anything is drawn."""
+    from isonomia.audits.rates.question import ask_about
+    from isonomia.audits.rates.sampling import prepare
+
+    prepare(check, ask_about(check.prop, check.population, check.model, check.ranges))
+
+
 def plan(
     property: Property | str,  # noqa: A002  (the word of the glossary)
     guesses: Mapping[str, float],

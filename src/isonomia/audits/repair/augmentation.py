@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.check import checked_delta, checked_population, checked_property
+from isonomia.audits.random_search import called
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
-from isonomia.audits.repair.training import RepairRound, Rule, Training, called
+from isonomia.audits.repair.training import RepairRound, Rule, Training
 from isonomia.engine.budget import Budget
 from isonomia.engine.seeds import derived_seed
 from isonomia.errors import ChangingModelError, DataError, ModelError, UsageError, nearest

@@ -13,17 +13,8 @@ from numpy.typing import NDArray
 
 from isonomia.audits.check import check
 from isonomia.audits.protocol import Check
-from isonomia.audits.repair.training import (
-    AUDIT,
-    SEARCH,
-    RepairRound,
-    Training,
-    called,
-    counting,
-    judged,
-    related_records,
-    with_repeats,
-)
+from isonomia.audits.random_search import called, counting, judged, related_records
+from isonomia.audits.repair.training import AUDIT, SEARCH, RepairRound, Training, with_repeats
 from isonomia.audits.verdicts import new_verdict
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import mean_ends

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.check import new_check
-from isonomia.audits.ksafety.cases import Judgement
-from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.sampling import SampledCases
-from isonomia.audits.ksafety.setup import Setup
-from isonomia.engine.loop import Plan
+from isonomia.audits.random_search import RandomSearch, judged, related_records, rows_per_case
 from isonomia.engine.seeds import root
 from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, ModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.inputs import fitted_names
 from isonomia.models.meter import current_meter, send
 from isonomia.models.protocol import Model
-from isonomia.populations.domains.tables import TableRecords
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 from isonomia.populations.table import Table, joined, replaced
@@ -162,17 +156,7 @@ class Training:
 
     def rows_of_case(self, prop: Safety, estimator: Any, rows: Table) -> int:
         """How many rows a case of a property sends to the model."""
-        setup = Setup(new_check(counting(prop), self.adapted(estimator), Census(rows.select(self.columns(prop)))))
-        try:
-            setup.compile()
-            if not setup.program.k:
-                raise UsageError(
-                    f"expected no budget with {called(prop)}, whose block is code: how many rows a case sends to the "
-                    "model is not known beforehand"
-                )
-            return setup.program.k
-        finally:
-            setup.close()
+        return rows_per_case(prop, self.adapted(estimator), Census(rows.select(self.columns(prop))))
 
     def search(self, estimator: Any, train: Table, index: int) -> SearchFindings:
         """Try random cases of every property: of training rows, of mixed ones, and of fresh people."""
@@ -187,22 +171,22 @@ class Training:
             if self.fresh is not None:
                 searches.append(judged(prop, model, self.fresh, self.cases, self.number(SEARCH, index, k, 2)))
             for search in searches:
-                for judgement in search.judgements:
-                    self.collect(found, estimator, search.program, judgement)
+                self.collect(found, estimator, search)
         return found
 
-    def collect(self, found: SearchFindings, estimator: Any, program: CompiledSpec, judgement: Judgement) -> None:
+    def collect(self, found: SearchFindings, estimator: Any, search: RandomSearch) -> None:
         """Count cases, and note the changed rows of those that violate with their right labels."""
-        values, domain, bad = judgement.batch.values, judgement.domain, np.flatnonzero(judgement.violating)
-        found.searched += len(judgement.cases)
-        found.violating += len(bad)
-        if not len(bad):
-            return
-        first, others = related_records(program, values)
-        related = domain.table(values[first].data.take(bad)).select(self.features)
-        for name in others:
-            changed = domain.table(values[name].data.take(bad)).select(self.features)
-            self.label_rows(found, estimator, related, changed)
+        for judgement in search.judgements:
+            values, domain, bad = judgement.batch.values, judgement.domain, np.flatnonzero(judgement.violating)
+            found.searched += len(judgement.cases)
+            found.violating += len(bad)
+            if not len(bad):
+                continue
+            first, others = related_records(search.program, values)
+            related = domain.table(values[first].data.take(bad)).select(self.features)
+            for name in others:
+                changed = domain.table(values[name].data.take(bad)).select(self.features)
+                self.label_rows(found, estimator, related, changed)
 
     def label_rows(self, found: SearchFindings, estimator: Any, related: Table, changed: Table) -> None:
         """Give the rows of violating cases their right labels.
@@ -289,47 +273,9 @@ class SearchFindings:
         return picked
 
 
-@dataclass(frozen=True, slots=True)
-class RandomSearch:
-    """Random cases: the program, their judgements and, for a census, the rows that have cases at all."""
-
-    program: CompiledSpec
-    judgements: list[Judgement]
-    rows: NDArray[np.intp]
-
-
-def judged(prop: Safety, model: Model, population: Population, cases: int, seed: int) -> RandomSearch:
-    """Draw random cases and judge them."""
-    setup = Setup(new_check(counting(prop), model, population, seed=seed))
-    try:
-        setup.compile()
-        _, judgements = SampledCases(setup, stop_early=False, noted=False).draw(Plan(0, 0, cases, (1.0,)))
-        return RandomSearch(setup.program, judgements, getattr(setup.inputs, "rows", np.zeros(0, dtype=np.intp)))
-    finally:
-        setup.close()
-
-
 def with_repeats(rows: int) -> int:
     """The most rows that samples of so many rows send, with second questions, shrinking and showing."""
     return rows + max(64, ceil(rows / 4))
-
-
-def counting(prop: Safety) -> Safety:
-    """The property, tried on random cases only, however many violate."""
-    return replace(prop, enumerate=False, stop_early=False, corners=False, known=())
-
-
-def related_records(program: CompiledSpec, values: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The first input, and the other records that are put to the model."""
-    first = program.spec.inputs[0]
-    put = [name for name in values if name in program.compared and isinstance(values[name].data, TableRecords)]
-    others = [name for name in put if name != first]
-    if not others:
-        raise UsageError(
-            f"expected a property that puts a record other than {first} to the model, by a name of its own, but it has "
-            f"none: write `var x2 := ...` before the block and predict(x2) in it"
-        )
-    return first, others
 
 
 def _new(factory: Any) -> Any:
@@ -359,8 +305,3 @@ def _for_training(rows: Table) -> Any:
 
     frames = needed("pandas", "pandas", "training on a table that is neither a data frame nor an array")
     return frames.DataFrame({name: rows.column(name) for name in rows.names})
-
-
-def called(prop: Safety) -> str:
-    """The name of a property, in words."""
-    return prop.name or "the property"

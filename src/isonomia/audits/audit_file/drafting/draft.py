@@ -43,10 +43,8 @@ from isonomia.audits.audit_file.drafting.suggestions import (
 )
 from isonomia.audits.audit_file.planner import property_of
 from isonomia.audits.audit_file.reader import recorded_audit_file
-from isonomia.audits.check import new_check, run_check
+from isonomia.audits.check import new_check, prepare_sampling, run_check
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.rates.question import ask_about
-from isonomia.audits.rates.sampling import prepare
 from isonomia.engine.budget import Budget
 from isonomia.engine.observer import Silent
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest, no_names
@@ -402,7 +400,7 @@ def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions 
         )
         if isinstance(prop, Property):
             # For rates, everything is prepared for sampling, but then all rows are counted, which is faster.
-            prepare(check, ask_about(prop, check.population, check.model, check.ranges))
+            prepare_sampling(check)
             if queries == inf:
                 check = replace(check, population=Census(rows), budget=Budget())
         run_check(check, Silent())
