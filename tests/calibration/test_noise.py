@@ -24,6 +24,7 @@ from isonomia.audits.ksafety.setup import Setup
 from isonomia.audits.protocol import Check
 from isonomia.engine.loop import Plan
 from isonomia.models import adapt
+from isonomia.models.session import open_session
 from isonomia.populations import Table
 
 Floats = NDArray[np.float64]
@@ -160,7 +161,7 @@ def test_boundary_claims_about_a_cached_coin_are_decided_with_at_most_the_risk(t
     rng, answers = np.random.default_rng(2), []
     cached = iso.Cached(lambda table: rng.random(len(table["x"])) < 0.5, tmp_path / "answers.sqlite", "coin")
     for run in range(runs):
-        check = replace(cached, key=f"coin {run}").at_random()
+        check = open_session(replace(cached, key=f"coin {run}"), at_random=True)
         asked = [rows.slice(0, 32), rows.slice(32, 64)]
         told = [check.answer(part, want_score=False, want_prediction=True).prediction for part in asked]
         answers.append(np.concatenate([part for part in told if part is not None]))

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from isonomia.report.entries import Audit
 
 
-def new_console(*, stderr: bool = False, wrap: bool = True) -> Console:
+def new_console(*, stderr: bool = False, wrap: bool = True, quiet: bool = False) -> Console:
     """A console that shows control characters instead of sending them; without ``wrap``, lines stay as they are."""
-    return _ShieldedConsole(stderr=stderr, highlight=False, soft_wrap=not wrap)
+    return _ShieldedConsole(stderr=stderr, highlight=False, soft_wrap=not wrap, quiet=quiet)
 
 
 class _ShieldedConsole(Console):

@@ -209,7 +209,8 @@ def _carried_out(
     from isonomia.audits.audit_file.runner import run_checks
     from isonomia.report.live import display_for
 
-    board = display_for([each.name for each in planned], console, new_console(stderr=True), quiet)
+    output = new_console(quiet=True) if quiet else console
+    board = display_for([each.name for each in planned], output, new_console(stderr=True, quiet=quiet))
 
     def tell(number: int, outcome: Outcome) -> None:
         board.finished(number, _result(planned[number], outcome))

@@ -189,12 +189,10 @@ class AuditDisplay(Protocol):
         """Show that somebody pressed Ctrl-C, and what that means."""
 
 
-def display_for(names: Sequence[str], output: Console, errors: Console, quiet: bool) -> AuditDisplay:
+def display_for(names: Sequence[str], output: Console, errors: Console) -> AuditDisplay:
     """The display that suits the terminal."""
     statuses = [PropertyStatus(on_one_line(name)) for name in names]
-    if quiet:
-        return PlainLines(statuses, Console(quiet=True))
-    if errors.is_terminal and not errors.is_dumb_terminal:
+    if errors.is_terminal and not errors.is_dumb_terminal and not errors.quiet:
         return LiveTable(statuses, errors)
     return PlainLines(statuses, output)
 

@@ -59,7 +59,7 @@ def test_what_is_written_as_toml_is_visible_and_read_again_the_same(text):
 def test_every_command_prints_through_the_one_console():
     source = Path(isonomia.__file__).parent
     makers = [path for path in source.rglob("*.py") if re.search(r"(?<![\w.])Console\(", path.read_text("utf-8"))]
-    assert not [path.relative_to(source).as_posix() for path in makers], "take new_console of cli/console.py"
+    assert not [path.relative_to(source).as_posix() for path in makers], "take new_console of cli/outputs.py"
 
 
 @pytest.fixture

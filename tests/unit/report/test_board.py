@@ -36,7 +36,7 @@ def _progress(samples: int) -> Progress:
 
 
 def _board(*names: str) -> LiveTable:
-    board = display_for(names, _console(), _console(), quiet=False)
+    board = display_for(names, _console(), _console())
     assert isinstance(board, LiveTable)
     return board
 
@@ -107,7 +107,7 @@ def test_a_pipe_or_a_dumb_terminal_gets_plain_lines_without_control_codes(dumb: 
     output = Console(file=io.StringIO(), width=60, _environ={})
     environment = {"TERM": "dumb"} if dumb else {}
     errors = Console(file=io.StringIO(), force_terminal=dumb, _environ=environment)
-    board = display_for(["women", NASTY, "broken"], output, errors, quiet=False)
+    board = display_for(["women", NASTY, "broken"], output, errors)
     assert isinstance(board, PlainLines)
     with board:
         board.observer(1).advance(_progress(5))
@@ -125,8 +125,8 @@ def test_a_pipe_or_a_dumb_terminal_gets_plain_lines_without_control_codes(dumb: 
 
 
 def test_quiet_is_quiet() -> None:
-    output = Console(file=io.StringIO())
-    with display_for(["women"], output, output, quiet=True) as board:
+    output = _console(quiet=True)
+    with display_for(["women"], output, output) as board:
         assert isinstance(board, PlainLines)
         board.observer(0).advance(_progress(5))
         board.finished(0, FAILURE)
