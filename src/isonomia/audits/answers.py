@@ -44,7 +44,7 @@ Reading = TypeVar("Reading")
 
 
 class Asks(Protocol):
-    """Answers for a model."""
+    """Answers for a model; a session does, and so does what keeps or shares its answers."""
 
     @property
     def model(self) -> Model:
@@ -94,24 +94,10 @@ class Asker:
         model = self.model.model if isinstance(self.model, VectorAnswers) else self.model
         return model if isinstance(model, ModelSession) else None
 
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether workers can start on tables before their answers are needed."""
-        return isinstance(self.model, ModelSession) and self.model.direct_workers is not None
-
-    def ahead(self, table: Table, want_score: bool, want_prediction: bool) -> None:
-        """Let workers start on a table whose answers will be needed soon."""
-        if isinstance(self.model, ModelSession):
-            self.model.begin(table, want_score, want_prediction)
-
-    def forget(self, table: Table | None = None) -> None:
-        """Drop what workers have begun ahead: one table, or everything."""
-        if isinstance(self.model, ModelSession):
-            self.model.drop(table)
-
     def close(self) -> None:
         """Drop everything that workers have begun ahead."""
-        self.forget()
+        if self.session is not None:
+            self.session.close()
 
 
 @dataclass(slots=True)
@@ -122,19 +108,19 @@ class AskedTogether:
 
     Attributes
     ----------
-    asker
-        Asks the model.
+    session
+        What asks the model, and its workers.
     """
 
-    asker: Asker
+    session: ModelSession
     _groups: list[tuple[Table, bool, bool]] = field(default_factory=list, repr=False)
     _places: dict[int, tuple[int, int]] = field(default_factory=dict, repr=False)
     _answers: dict[int, Answer] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, asker: Asker, questions: Sequence[tuple[Table, bool, bool]]) -> AskedTogether:
+    def of(cls, session: ModelSession, questions: Sequence[tuple[Table, bool, bool]]) -> AskedTogether:
         """Let workers start on some tables, each with whether scores and whether predictions are wanted."""
-        made, forms = cls(asker), dict[Hashable, list[tuple[Table, bool, bool]]]()
+        made, forms = cls(session), dict[Hashable, list[tuple[Table, bool, bool]]]()
         for question in questions:
             forms.setdefault(_form(*question), []).append(question)
         for number, alike in enumerate(forms.values()):
@@ -143,19 +129,19 @@ class AskedTogether:
                 made._places[id(table)] = number, start
                 start += table.rows
             made._groups.append((joined([table for table, _, _ in alike]), *alike[0][1:]))
-            asker.ahead(*made._groups[-1])
+            session.begin(*made._groups[-1])
         return made
 
     @property
     def model(self) -> Model:
-        """The model behind the asker."""
-        return self.asker.model
+        """The model."""
+        return self.session.model
 
     def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         """What the model says about one of the tables."""
         number, start = self._places[id(table)]
         if number not in self._answers:
-            self._answers[number] = self.asker(*self._groups[number])
+            self._answers[number] = self.session(*self._groups[number])
         answer, stop = self._answers[number], start + table.rows
         return Answer(
             answer.prediction[start:stop] if want_prediction and answer.prediction is not None else None,
@@ -167,7 +153,7 @@ class AskedTogether:
         """Drop the answers that nobody needed."""
         for number, (table, _, _) in enumerate(self._groups):
             if number not in self._answers:
-                self.asker.forget(table)
+                self.session.drop(table)
 
 
 @dataclass(frozen=True, slots=True)

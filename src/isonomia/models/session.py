@@ -25,6 +25,7 @@ from typing import Any
 from isonomia.errors import ModelError
 from isonomia.executors import Pool
 from isonomia.models.cache import AnswerCache, Cached
+from isonomia.models.checked import ask
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.meter import send
@@ -83,6 +84,14 @@ class ModelSession(AroundModel):
             return self.workers.answer(table, want_score, want_prediction)
         with self._entered():
             return self._asked(table, want_score, want_prediction)
+
+    def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """Ask about every row of a table, and check the answers."""
+        return ask(self, table, want_score, want_prediction)
+
+    def close(self) -> None:
+        """Drop everything that workers have begun ahead."""
+        self.drop()
 
     def _entered(self) -> AbstractContextManager[Any]:
         return nullcontext() if self.gate is None else self.gate

@@ -18,7 +18,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.verdicts import about_model
@@ -335,7 +334,7 @@ class Watch:
             return Batch(people.rows, columns)
         try:
             with metering(self._meter):
-                answer = Asker(self._model)(people, "score" in outputs, "prediction" in outputs)
+                answer = self._model(people, "score" in outputs, "prediction" in outputs)
         except BudgetSpentError as spent:
             allowed = self._meter.queries
             raise BudgetTooSmallError(

@@ -207,12 +207,13 @@ def _work(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Princ
         normalised=prop.normalised,
         assumptions=question.constraints,
     )
-    asker = None if check.model is None else Asker(check.model)
     streams = len(check.population.streams)
     found = once(check.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(check, question)]})
     listed = tuple(tuple(key) for key in found["keys"])
     closed = check.population.kind in {"sample", "census"} or not question.given
-    return PrincipalSampling(question, _source(check, question), streams, asker, worlds, listed, closed, check.seed)
+    return PrincipalSampling(
+        question, _source(check, question), streams, check.model, worlds, listed, closed, check.seed
+    )
 
 
 def _source(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Source:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from isonomia.audits.answers import AskedTogether, Asker, Asks, BatchesAhead
+from isonomia.audits.answers import AskedTogether, Asks, BatchesAhead
 from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, refuse_many, sorted_into
 from isonomia.engine.journal import Entry
@@ -27,6 +27,7 @@ from isonomia.engine.seeds import batch_rng
 from isonomia.evidence.bets import Wealth
 from isonomia.evidence.fair_worlds import FairWorlds, FairWorldsState
 from isonomia.evidence.multiple import joint_wealth
+from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
 from isonomia.records.verdict import Expression
@@ -91,7 +92,7 @@ class PrincipalSampling:
     question: PrincipalQuestion
     source: Source
     streams: int
-    asker: Asker | None
+    asker: ModelSession | None
     worlds: FairWorlds
     listed: tuple[Key, ...]
     closed: bool
@@ -138,7 +139,7 @@ class PrincipalSampling:
     @property
     def ahead(self) -> PrincipalSampling | None:
         """Itself, where there are workers that can be asked ahead."""
-        return self if self.asker is not None and self.asker.looks_ahead else None
+        return self if self.asker is not None and self.asker.direct_workers is not None else None
 
     def pack(self, reading: SubgroupCounts) -> Entry:
         """The counts, subgroup by subgroup."""

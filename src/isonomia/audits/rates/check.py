@@ -336,11 +336,7 @@ def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
         table = check.population.open(root(check.seed), Wanted()).batch(0, people, batch_rng(check.seed, 0, 0), 0)
         if check.model is None:
             return list(distinct([table.column("prediction")], "prediction"))
-        asker = Asker(check.model)
-        try:
-            given = asker(table, False, True).prediction
-        finally:
-            asker.close()
+        given = check.model(table, False, True).prediction
     return [] if given is None else list(distinct([column_from(host(given), "prediction")], "prediction"))
 
 

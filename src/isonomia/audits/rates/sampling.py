@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import AskedTogether, Asker, Asks, BatchesAhead
+from isonomia.audits.answers import AskedTogether, Asks, BatchesAhead
 from isonomia.audits.people import UNLIMITED, census_of
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
@@ -41,6 +41,7 @@ from isonomia.evidence.planning import best_shares
 from isonomia.evidence.protocol import Channel, Evidence, LeafTally, Tallies, leaf_channel
 from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
+from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted, AbductedSource
 from isonomia.populations.finite import Census, WithReplacement
 from isonomia.populations.protocol import People, Population, Source, Wanted, facts_of, people_in_parts
@@ -130,8 +131,7 @@ def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bo
     again = replaced and census_of(check.population) is not None
     if check.sharing is not None and alone and not again:
         return check.sharing, None if check.model is None else check.sharing
-    asker = None if check.model is None else Asker(check.model)
-    return _source(check, question, replaced=replaced), asker
+    return _source(check, question, replaced=replaced), check.model
 
 
 def _available(check: Check[Property], question: Question, replaced: bool) -> int | None:
@@ -352,7 +352,7 @@ class RatesSampling(Generic[S]):
 
     def together(self, plans: Sequence[Plan]) -> BatchesAhead[BatchCounts]:
         """Draw several batches, and let workers start on all of them."""
-        assert isinstance(self.asker, Asker), "it has workers"
+        assert isinstance(self.asker, ModelSession), "it has workers"
         drawn = [list(self._drawn(plan)) for plan in plans]
         questions = [
             (table, asked.score, asked.prediction)
@@ -367,7 +367,7 @@ class RatesSampling(Generic[S]):
     @property
     def ahead(self) -> RatesSampling[S] | None:
         """Itself, where there are workers that can be asked ahead."""
-        return self if isinstance(self.asker, Asker) and self.asker.looks_ahead else None
+        return self if isinstance(self.asker, ModelSession) and self.asker.direct_workers is not None else None
 
     def pack(self, reading: BatchCounts) -> Entry:
         """The counts, channel by channel."""

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.check import checked_population, checked_property
 from isonomia.audits.rates.census import census_batches
 from isonomia.audits.rates.question import Asked, Question, refuse_classes
@@ -28,7 +27,7 @@ from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, hypothesis_of
 from isonomia.evidence.multiple import benjamini_yekutieli
 from isonomia.evidence.normal_form import compared
 from isonomia.models.adapt import adapt
-from isonomia.models.session import open_session
+from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters
 from isonomia.records.display.view import sent_to_model
@@ -396,7 +395,7 @@ class _Coded:
         return least.ravel()
 
 
-def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model: Any) -> _Coded:
+def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model: ModelSession | None) -> _Coded:
     """Go through the table once: who is spoken of, who has the event, and everybody's attributes."""
     spoken = [row for row in (claim.event, claim.given) if row is not None]
     outputs = {output.name for row in spoken for output in outputs_of(row)}
@@ -408,18 +407,17 @@ def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model:
     _refuse_unknown(columns, people)
     asked = Asked(columns, model is not None and "prediction" in outputs, model is not None and "score" in outputs)
     question = Question(_formula_of(claim), (claim.inside,), {}, {None: asked})
-    asker = None if model is None else Asker(model)
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
     events: list[NDArray[np.bool_]] = []
     try:
-        for _, batch in census_batches(question, asker, Census(people.rows)):
+        for _, batch in census_batches(question, model, Census(people.rows)):
             chosen = np.ones(batch.rows, dtype=bool) if claim.given is None else truth(claim.given, batch)
             events.append(truth(claim.event, batch)[chosen])
             for name in names:
                 values[name].append(batch.columns[name][chosen])
     finally:
-        if asker is not None:
-            asker.close()
+        if model is not None:
+            model.close()
     codes, labels = {}, {}
     for name in names:
         codes[name], labels[name] = _coded(np.concatenate(values[name]))
