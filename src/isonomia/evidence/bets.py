@@ -381,8 +381,8 @@ def gains(
         gained[:, :-1] = steady_gains(payoffs, bounds[:, 0], estimate, weights, counts)
     elif steady:
         sides = [np.repeat(array, steady, axis=0) for array in (estimate, weights, counts)]
-        found = steady_gains(payoffs.reshape(-1, 1, *payoffs.shape[2:]), bounds.ravel(), *sides)
-        gained[:, :-1] = found.reshape(len(payoffs), -1)
+        result = steady_gains(payoffs.reshape(-1, 1, *payoffs.shape[2:]), bounds.ravel(), *sides)
+        gained[:, :-1] = result.reshape(len(payoffs), -1)
     return gained
 
 
@@ -400,11 +400,11 @@ def _plain_gains(
         gained.append([*row, 0.0 if gain is None else gain])
         if gain is None:
             hard.append(index)
-    found = np.asarray(gained)
+    result = np.asarray(gained)
     if hard:
         part = payoffs[hard], bounds[hard], estimate[hard], weights[hard], counts[hard]
-        found[hard, -1] = estimate_gains(*part, tolerance)
-    return found
+        result[hard, -1] = estimate_gains(*part, tolerance)
+    return result
 
 
 def _yes_no(payoffs: Floats) -> bool:

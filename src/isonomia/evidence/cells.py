@@ -278,12 +278,12 @@ class Masses:
             share = Fraction(1)
             for _, _, p in chosen:
                 share *= p
-            found = probability(variables, constraints, self.tolerance, self.points)  # type: ignore[arg-type]
-            self.points -= found.points + POLYTOPE
+            result = probability(variables, constraints, self.tolerance, self.points)  # type: ignore[arg-type]
+            self.points -= result.points + POLYTOPE
             if self.points < 0 or self.late():
                 reason = "more polytopes than are worth while" if self.points < 0 else "more time than it may"
                 raise TooManyCellsError(reason, hopeless=True)
-            parts.append(Mass(share, found.low, found.high))
+            parts.append(Mass(share, result.low, result.high))
         return Mass(ONE, *total_mass(parts)[1:]) if parts else Mass(ZERO)
 
 

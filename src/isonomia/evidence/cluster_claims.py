@@ -108,13 +108,13 @@ class ClusterEvidence:
     @cached_property
     def _tests(self) -> tuple[tuple[int, HalfSpace, ClusterTests], ...]:
         """The half-spaces over one or two leaves, each with its polytope's number and its test."""
-        found = []
+        result = []
         for number, polytope in enumerate(self._polytopes):
             for half_space in polytope.half_spaces:
                 if len(half_space.leaves) <= 2:
                     tests = self._against(half_space.leaves, [half_space], self.delta / len(polytope.half_spaces))
-                    found.append((number, half_space, tests))
-        return tuple(found)
+                    result.append((number, half_space, tests))
+        return tuple(result)
 
     @cached_property
     def boxed(self) -> bool:
@@ -274,11 +274,11 @@ class ClusterEvidence:
     def _refutes(
         self, history: Sequence[ClusterBatch], quantity: Quantity, delta: float, values: Floats, upper: bool
     ) -> NDArray[np.bool_]:
-        found = [self._half_space(quantity, float(value), upper=upper) for value in values]
-        out = np.asarray([half is False for half in found])
+        result = [self._half_space(quantity, float(value), upper=upper) for value in values]
+        out = np.asarray([half is False for half in result])
         leaves = leaves_of(quantity)
         # The leaf with the larger slope everywhere comes first: its value is bounded by that of the other.
-        tested = [(place, half) for place, half in enumerate(found) if isinstance(half, HalfSpace)]
+        tested = [(place, half) for place, half in enumerate(result) if isinstance(half, HalfSpace)]
         for first in dict.fromkeys((leaves, leaves[::-1])):
             left = [
                 (place, half) for place, half in tested if half.leaves and first[0] in half.leaves and not out[place]
@@ -376,7 +376,7 @@ def ratio_limits(
     histories: Sequence[Sequence[ClusterBatch]], largest: float, risk: float, deadline: int | None
 ) -> list[tuple[float, float]]:
     """The limits of the first leaf's mean over the second's, which no row informs both of; infinite where open."""
-    found, ratios, errors = [(0.0, inf)] * len(histories), [], []
+    result, ratios, errors = [(0.0, inf)] * len(histories), [], []
     known = list[int]()
     for place, history in enumerate(histories):
         rows, sums, times = _stacked(history)
@@ -390,8 +390,8 @@ def ratio_limits(
             errors.append(sqrt(float(times @ away**2)))
     some = _limits([histories[k] for k in known], (ratios, errors), (0.0, inf), ((0, 1), largest, risk, deadline))
     for place, ends in zip(known, some, strict=True):
-        found[place] = ends
-    return found
+        result[place] = ends
+    return result
 
 
 def _limits(

@@ -137,8 +137,8 @@ class Inversion:
         cache: dict[tuple[Channel, ...], _Batches] = {}
 
         def paths(thresholds: Floats, above: bool) -> Floats:
-            found = [self.tests(float(threshold), above=above) for threshold in thresholds]
-            return _least(found, set(self.channels), history, cache)
+            result = [self.tests(float(threshold), above=above) for threshold in thresholds]
+            return _least(result, set(self.channels), history, cache)
 
         return paths
 
@@ -153,9 +153,9 @@ class Inversion:
         hypothesis = hypothesis_of(claim, self.ranges, positive=True)
         if hypothesis is None or sum(len(piece.half_spaces) for piece in hypothesis.polytopes) > MAX_PIECES:
             return None
-        found = [polytope_test(piece, self.streams, self.ranges, 1.0, self.sizes) for piece in hypothesis.polytopes]
-        tests = tuple(test for test in found if test is not None and isinstance(test.process, EProcess))
-        return tests if len(tests) == len(found) else None
+        result = [polytope_test(piece, self.streams, self.ranges, 1.0, self.sizes) for piece in hypothesis.polytopes]
+        tests = tuple(test for test in result if test is not None and isinstance(test.process, EProcess))
+        return tests if len(tests) == len(result) else None
 
 
 def inversion_for(
@@ -197,8 +197,8 @@ def _evidence(paths: Paths, above: bool, need: float, *, now: bool = False) -> C
 def _end(evidence: Callable[[Floats], Floats], at: Floats, limit: float, *, rough: bool) -> float:
     """The end of the values not refuted: the refuted value next to them, or the limit. Evidence of 1 refutes."""
     at = at[at > limit] if at[-1] < at[0] else at[at < limit]
-    found = evidence(at)
-    left = np.flatnonzero(found < 1.0)
+    result = evidence(at)
+    left = np.flatnonzero(result < 1.0)
     if not len(left):
         return float(at[0]) if len(at) else limit  # every value of the scan is refuted
     last = int(left[-1])
@@ -207,7 +207,7 @@ def _end(evidence: Callable[[Floats], Floats], at: Floats, limit: float, *, roug
     inner, outer = float(at[last]), float(at[last + 1])
     if rough:
         return outer
-    below, beyond = np.sqrt(found[last : last + 2])
+    below, beyond = np.sqrt(result[last : last + 2])
     shares = (1.0 - below) / (beyond - below) + SHARPEN
     between = inner + (outer - inner) * shares[(shares > 0) & (shares < 1)]
     left = np.flatnonzero(evidence(between) < 1.0)
@@ -381,8 +381,8 @@ class _Batches:
         batches = len(self.counts)
         every = np.broadcast_to(payoffs, (batches, *payoffs.shape[1:]))
         left, none = remaining(every, np.zeros((batches, 1)), self.sizes, self.before)
-        found = steady_gains(left, none + np.asarray([0.0, 1.0]), self._estimate, self._weights, self.counts)
-        start, end = np.moveaxis(np.cumsum(found, axis=0), 1, 0)
+        result = steady_gains(left, none + np.asarray([0.0, 1.0]), self._estimate, self._weights, self.counts)
+        start, end = np.moveaxis(np.cumsum(result, axis=0), 1, 0)
         return left, none, start, end - start
 
     @cached_property

@@ -110,12 +110,12 @@ class LookPlan:
 
 def planned_report(looks: str | int) -> tuple[int, tuple[int, ...]] | None:
     """For ``"3 of 5 after 2000, 4000"`` the 5, and the rows of the earlier reports; ``None`` for other looks."""
-    found = re.fullmatch(r"(\d+) of (\d+)(?: after (\d+(?:, ?\d+)*))?", str(looks))
-    if found is None:
+    result = re.fullmatch(r"(\d+) of (\d+)(?: after (\d+(?:, ?\d+)*))?", str(looks))
+    if result is None:
         return None
-    sizes = tuple(int(size) for size in (found[3] or "").split(",") if size)
-    right = len(sizes) == int(found[1]) - 1 < int(found[2]) and list(sizes) == sorted({*sizes} - {0})
-    return (int(found[2]), sizes) if right else None
+    sizes = tuple(int(size) for size in (result[3] or "").split(",") if size)
+    right = len(sizes) == int(result[1]) - 1 < int(result[2]) and list(sizes) == sorted({*sizes} - {0})
+    return (int(result[2]), sizes) if right else None
 
 
 class NoLookError(Exception):
@@ -225,14 +225,14 @@ class LookEvidence:
     @cached_property
     def apart(self) -> tuple[tuple[int, tuple[Row | None, ...]], ...]:
         """Sets of groups, each with its stream, that nobody may be in two of: then the counts are independent."""
-        found: dict[tuple[int, tuple[Row | None, ...]], None] = {}
+        result: dict[tuple[int, tuple[Row | None, ...]], None] = {}
         for part in _rates_in(self.parts.values()):
             channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]
             for stream in {channel.stream for channel in channels}:
                 groups = tuple(channel.given for channel in channels if channel.stream == stream)
                 if len(groups) > 1:
-                    found[stream, groups] = None
-        return tuple(found)
+                    result[stream, groups] = None
+        return tuple(result)
 
     def begin(self) -> LookState:
         """Nothing seen."""
@@ -284,9 +284,9 @@ class LookEvidence:
             case Junction(connective=connective, operands=operands):
                 alone, shared = (true, false / len(operands)), (true / len(operands), false)
                 risks = alone if connective == "and" else shared
-                found = [self._judged(operand, *risks, table) for operand in operands]
-                answers = [answer for answer, _ in found]
-                return (_all if connective == "and" else _any)(answers), [end for _, ends in found for end in ends]
+                result = [self._judged(operand, *risks, table) for operand in operands]
+                answers = [answer for answer, _ in result]
+                return (_all if connective == "and" else _any)(answers), [end for _, ends in result for end in ends]
             case Implies(premise=premise, conclusion=conclusion):
                 before, premises = self._judged(premise, false, true / 2.0, table)
                 after, conclusions = self._judged(conclusion, true / 2.0, false, table)
@@ -349,14 +349,14 @@ class LookEvidence:
         """Which comparisons are shown to hold, or to be violated, at one risk for all of them together (Holm 1979)."""
         quick = replace(table, quick=True, order=risk / len(links))
         known = [all(table.batches[leaf].any() for leaf in leaves_of(quantity)) for quantity, _, _ in links]
-        left, found = {k for k, seen in enumerate(known) if seen}, set[int]()
+        left, result = {k for k, seen in enumerate(known) if seen}, set[int]()
         while left:
-            level = risk / (len(links) - len(found))
+            level = risk / (len(links) - len(result))
             more = {k for k in left if self._shown(*links[k], answer, level, quick)}
             if not more:
                 break
-            left, found = left - more, found | more
-        return found
+            left, result = left - more, result | more
+        return result
 
     def _shown(
         self, quantity: Quantity, relation: str, threshold: float, answer: bool, risk: float, table: _Draws
@@ -417,14 +417,14 @@ def _any(answers: Iterator[bool | None] | list[bool | None]) -> bool | None:
 
 def _part(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None], room: int = MAX_CASES) -> Part:
     """The structure of a quantity; raises ``NoLookError`` where no limits are known for it."""
-    found = find_extreme(quantity, ranges)
-    if found is None:
+    result = find_extreme(quantity, ranges)
+    if result is None:
         return _linear(quantity, ranges, streams)
-    function, arguments = as_chosen(found.extreme)
-    if not found.direction or len(arguments) > room:
+    function, arguments = as_chosen(result.extreme)
+    if not result.direction or len(arguments) > room:
         raise NoLookError(f"{to_text(quantity)} has a min, max or abs that it neither rises nor falls with")
-    parts = tuple(_part(found.put(argument), ranges, streams, room // len(arguments)) for argument in arguments)
-    return ExtremePart((function == "max") is (found.direction > 0), parts)
+    parts = tuple(_part(result.put(argument), ranges, streams, room // len(arguments)) for argument in arguments)
+    return ExtremePart((function == "max") is (result.direction > 0), parts)
 
 
 def _rates_in(parts: Iterable[Part]) -> Iterator[RatesPart]:
@@ -566,7 +566,7 @@ class _Draws:
             turned = fraction if end is lower_end else fraction.negated
             proved = proves_above(turned, yes, n, risk, sign * threshold, self.order)
             return nextafter(threshold, sign * inf) if proved else -sign * inf
-        found = end(fraction, yes, n, risk, threshold)
+        result = end(fraction, yes, n, risk, threshold)
         # Where nothing is known, the quantity still has its own range.
         least, greatest = fraction.span()
-        return min(max(found, least), greatest) if abs(found) < inf else (least if end is lower_end else greatest)
+        return min(max(result, least), greatest) if abs(result) < inf else (least if end is lower_end else greatest)

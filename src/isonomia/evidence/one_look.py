@@ -444,8 +444,8 @@ class _TwoRates:
         possible = along >= 0.0
         if not possible.any():
             return False
-        found = self._probability(np.minimum(along[possible], 1.0), across[possible])
-        return bool(np.any(found > self.level * (1.0 - 4.0 * SLACK)))
+        result = self._probability(np.minimum(along[possible], 1.0), across[possible])
+        return bool(np.any(result > self.level * (1.0 - 4.0 * SLACK)))
 
     def _along(self, c: float, across: Floats) -> Floats:
         """The rate along at which the quantity is ``c``: 1 or more where all keep it below, negative if none does."""

@@ -59,12 +59,12 @@ def best_gain(
     if any(part <= 0.0 for part in weights):
         return None
     most = MAX_SPREAD / max(*(abs(add / part) for add, part in zip(y, weights, strict=True)), TINY)
-    found = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
-    if found is None:
+    result = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
+    if result is None:
         return 0.0  # only rounding puts the estimate outside the half-space
-    projected = [rate / yes for rate, (_, yes) in zip(rates, found[1], strict=True)]
+    projected = [rate / yes for rate, (_, yes) in zip(rates, result[1], strict=True)]
     inside = (_dot(other, projected) <= bounds[j] for j, other in enumerate(ys) if j != violated[0])
-    return _won(found, bound, counts) if all(inside) else None
+    return _won(result, bound, counts) if all(inside) else None
 
 
 def one_yes_no_gain(
@@ -89,8 +89,8 @@ def one_yes_no_gain(
             return no * log(estimate[0][0] / (1.0 - share)) + yes * log(hit / share)
     weights = [weight if weight > 0.0 else 1.0 for weight in weights]
     most = MAX_SPREAD / max(*(abs(y[g] / weights[g]) for g in channels), TINY)
-    found = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
-    return 0.0 if found is None else _won(found, bound, counts)
+    result = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
+    return 0.0 if result is None else _won(result, bound, counts)
 
 
 def one_channel_gain(

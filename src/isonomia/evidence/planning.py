@@ -350,7 +350,7 @@ class _Tables:
         match formula:
             case Comparison():
                 links = list(compared(formula))
-                found = [
+                result = [
                     self.beyond(
                         self.looks.parts[quantity],
                         (relation in {">", ">="}) is answer,
@@ -359,13 +359,13 @@ class _Tables:
                     )
                     for quantity, relation, threshold in links
                 ]
-                return _combined(found, answer)
+                return _combined(result, answer)
             case Not(operand=operand):
                 return self.decided(operand, not answer, risk)
             case Junction(connective=connective, operands=operands):
                 every = (connective == "and") is answer
-                found = [self.decided(each, answer, risk if every else risk / len(operands)) for each in operands]
-                return _combined(found, every)
+                result = [self.decided(each, answer, risk if every else risk / len(operands)) for each in operands]
+                return _combined(result, every)
             case Implies(premise=premise, conclusion=conclusion):
                 return self.decided(Junction("or", (Not(premise), conclusion)), answer, risk)
             case Each():
@@ -376,8 +376,8 @@ class _Tables:
         match part:
             case ExtremePart(largest=largest, parts=parts):
                 every = largest is not above
-                found = [self.beyond(each, above, threshold, risk if every else risk / len(parts)) for each in parts]
-                return _combined(found, every)
+                result = [self.beyond(each, above, threshold, risk if every else risk / len(parts)) for each in parts]
+                return _combined(result, every)
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
                 low, high = self.looks.ranges[leaf]
                 slopes, constant = {leaf: factor * (high - low)}, offset + factor * low - threshold
@@ -416,7 +416,7 @@ class _Tables:
 
     def _table(self, leaves: Mapping[Leaf, float], number: int) -> dict[Leaf, Floats]:
         """One table as the look sees it: numbers batch by batch, in a random order."""
-        found = {}
+        result = {}
         for leaf in leaves:
             n, yes = int(self.n[leaf][number]), int(self.yes[leaf][number])
             (channel,) = (each for each in self.looks.channels if each.leaves[0] == leaf)
@@ -425,8 +425,8 @@ class _Tables:
             ones = self.rng.multivariate_hypergeometric(sizes, yes) if nodes > 2 else np.asarray([yes])
             counts = np.zeros((len(sizes), nodes))
             counts[:, 0], counts[:, -1] = np.asarray(sizes) - ones, ones
-            found[leaf] = counts
-        return found
+            result[leaf] = counts
+        return result
 
 
 def _combined(found: Sequence[Bools], every: bool) -> Bools:

@@ -355,14 +355,14 @@ def one_yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> St
     """The same for one repetition, the usual case: plain numbers are several times faster than arrays of one."""
     weights = problem.weights[0].tolist()
     y = [x * w for x, w in zip(problem.scaled[0, 0, :, 1].tolist(), weights, strict=True)]
-    found = None
+    result = None
     if problem.allowed[0, 0]:
         bound, most = float(problem.bounds[0, 0]), float(problem.max_stakes[0, 0])
-        found = one_yes_no_root(y, bound, problem.estimate[0].tolist(), weights, most, tolerance)
-    if found is None:
+        result = one_yes_no_root(y, bound, problem.estimate[0].tolist(), weights, most, tolerance)
+    if result is None:
         return Stakes(np.zeros((1, 1)), np.ones((1, len(y))), np.ones((1, len(y), 2)))
-    pairs = np.asarray(found[1])[None]
-    return Stakes(np.asarray([[found[0]]]), pairs[:, :, 0], pairs)
+    pairs = np.asarray(result[1])[None]
+    return Stakes(np.asarray([[result[0]]]), pairs[:, :, 0], pairs)
 
 
 def steady_stakes(
@@ -429,8 +429,8 @@ def _least_factors(above: Floats, estimate: Floats) -> Floats:
     shape, cells = above.shape[:-1], above.shape[-1]
     above, estimate = above.reshape(-1, cells), np.broadcast_to(estimate, above.shape).reshape(-1, cells)
     start = np.maximum((estimate - above).max(axis=-1), 1.0 - np.einsum("rc,rc->r", estimate, above))
-    found = here = np.maximum(start, 1e-100)  # positive even where the least cell has no share; changes power only
-    rows = np.arange(len(found))
+    result = here = np.maximum(start, 1e-100)  # positive even where the least cell has no share; changes power only
+    rows = np.arange(len(result))
     for _ in range(MAX_ROUNDS):
         inverse = 1.0 / (here[:, None] + above)
         mean = np.einsum("rc,rc->r", estimate, inverse)
@@ -439,10 +439,10 @@ def _least_factors(above: Floats, estimate: Floats) -> Floats:
             break
         np.square(inverse, out=inverse)
         here = here + mean * np.maximum(mean - 1.0, 0.0) / np.einsum("rc,rc->r", estimate, inverse)
-        found[rows] = here
+        result[rows] = here
         if 2 * np.count_nonzero(going) < len(rows):  # most are done: continue with the others only
             rows, here, above, estimate = rows[going], here[going], above[going], estimate[going]
-    return np.asarray(found.reshape(shape))
+    return np.asarray(result.reshape(shape))
 
 
 def _yes_no_factors(mu: Floats, a: Floats, miss: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -316,8 +316,8 @@ class Draft:
             Where there is no such column.
         """
         guesses = guess(Table.of(table), leave_out, outcome)
-        found = (guesses.features, guesses.constraints, guesses.why, guesses.rules, guesses.left_out, guesses.rows)
-        return cls(*found, outcome_known=guesses.outcome_known)
+        result = (guesses.features, guesses.constraints, guesses.why, guesses.rules, guesses.left_out, guesses.rows)
+        return cls(*result, outcome_known=guesses.outcome_known)
 
     @property
     def interventions(self) -> Interventions:

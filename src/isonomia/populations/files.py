@@ -77,8 +77,8 @@ def read_table(path: str | PathLike[str]) -> Table:
 
 def read_rows(file: Path) -> Table | None:
     """Read a table from a file as :func:`read_table` does; ``None`` if it has columns but no rows."""
-    found, remarks = _read(file, _ending(file))
-    return _named_table(file, found, remarks) if found.num_rows else None
+    result, remarks = _read(file, _ending(file))
+    return _named_table(file, result, remarks) if result.num_rows else None
 
 
 def cells_of(file: Path, column: str) -> list[str | None] | None:

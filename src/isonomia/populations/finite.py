@@ -413,10 +413,10 @@ def _said(declared: Mapping[str, tuple[Value, ...]]) -> tuple[str, ...]:
 
 
 def _values(rows: Rows, column: str, declared: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:
-    found = rows.values(column) if isinstance(rows, LongTable) else distinct([rows.column(column)], column)
+    result = rows.values(column) if isinstance(rows, LongTable) else distinct([rows.column(column)], column)
     if column not in declared:
-        return found
-    strange = [value for value in found if value not in declared[column]]
+        return result
+    strange = [value for value in result if value not in declared[column]]
     if strange:
         raise DataError(
             f"expected {column} to be one of the values declared for it, {', '.join(map(repr, declared[column]))}, but "

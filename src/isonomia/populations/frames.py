@@ -92,8 +92,8 @@ def _text(series: nw.Series[Any]) -> NDArray[Any]:
 
 
 def _are_large(*values: Any) -> bool:
-    found = map(python_value, values)
-    return any(value is not None and abs(int(value)) > EXACT for value in found)
+    result = map(python_value, values)
+    return any(value is not None and abs(int(value)) > EXACT for value in result)
 
 
 def _as_series(values: object) -> nw.Series[Any] | None:

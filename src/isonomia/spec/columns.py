@@ -464,8 +464,8 @@ def missing_in(values: Any) -> NDArray[np.bool_]:
     """Where a tensor has a missing value, which is NaN."""
     xp = namespace(values)
     floating = xp.isdtype(values.dtype, "real floating")
-    found: NDArray[np.bool_] = xp.isnan(values) if floating else xp.zeros_like(values, dtype=xp.bool)
-    return found
+    result: NDArray[np.bool_] = xp.isnan(values) if floating else xp.zeros_like(values, dtype=xp.bool)
+    return result
 
 
 def as_floats(values: Any) -> NDArray[np.float64]:

@@ -124,8 +124,8 @@ def _check_comparisons(text: str) -> None:
     if len(text) <= 3 * MOST_COMPARISONS:
         return
     depth = counted = 0
-    for found in _COUNTED.finditer(text):
-        sign = found[0]
+    for result in _COUNTED.finditer(text):
+        sign = result[0]
         if sign in "[]":
             depth += 1 if sign == "[" else -1
         elif depth == 0 and sign[0] in "=!<>" and sign != "==>":

@@ -523,14 +523,14 @@ def _parts(
 
 def _column_of(each: Each) -> Column | None:
     """The column that the body compares the variable with; ``None`` where it compares none, or several."""
-    found = {
+    result = {
         side
         for node in nodes(each.body)
         if isinstance(node, Compare) and node.relation == "==" and Variable(each.variable) in (node.left, node.right)
         for side in (node.left, node.right)
         if isinstance(side, Column)
     }
-    return found.pop() if len(found) == 1 else None
+    return result.pop() if len(result) == 1 else None
 
 
 def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Formula:

@@ -379,14 +379,14 @@ _parts: Callable[[Any], tuple[str, ...]] = cache(
 
 def children(node: _Tree) -> tuple[_Tree, ...]:
     """The nodes directly below a node, in the order in which they are written."""
-    found: list[Any] = []
+    result: list[Any] = []
     for name in _parts(type(node)):
         value = getattr(node, name)
         if isinstance(value, tuple):
-            _gather(value, found)
+            _gather(value, result)
         elif _is_node(type(value)):
-            found.append(value)
-    return tuple(found)
+            result.append(value)
+    return tuple(result)
 
 
 def rebuilt(node: _Tree, change: Callable[[Any], Any]) -> _Tree:

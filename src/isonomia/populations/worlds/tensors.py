@@ -180,13 +180,13 @@ def _live(statements: Sequence[Statement | Mechanism], wanted: frozenset[str], g
 
 
 def _draws(statements: Sequence[Statement]) -> list[Gaussian | StepDensity]:
-    found: list[Gaussian | StepDensity] = []
+    result: list[Gaussian | StepDensity] = []
     for statement in statements:
         if isinstance(statement, If):
-            found += [*draws_of(statement.condition), *_draws(statement.then), *_draws(statement.otherwise)]
+            result += [*draws_of(statement.condition), *_draws(statement.then), *_draws(statement.otherwise)]
         else:
-            found += draws_of(statement.value)
-    return found
+            result += draws_of(statement.value)
+    return result
 
 
 # ---------------------------------------------------------------------------- noise
