@@ -163,8 +163,8 @@ class ClusterEvidence:
         if self._sides is None:
             box = self.box(state.history, self.delta / (2 * len(self.leaves)), seen)
             truth = judge(self.formula, {leaf: _interval(ends) for leaf, ends in box.items()})
-            said = True if truth.true.all() else False if truth.false.all() else None
-            return replace(state, looked=state.clusters, boxed=said)
+            text = True if truth.true.all() else False if truth.false.all() else None
+            return replace(state, looked=state.clusters, boxed=text)
         refuted = set(state.refuted)
         for number, polytope in enumerate(self._polytopes):
             for half in polytope.half_spaces:
