@@ -104,10 +104,10 @@ class StackedTests:
 
     def _told(self, history: Sequence[Tallies]) -> Floats:
         """The counts of each channel in each batch; all zero for the dummy channel."""
-        told = np.zeros((len(history), len(self.channels) + 1, self.process.prior.shape[-1]))
+        tallied = np.zeros((len(history), len(self.channels) + 1, self.process.prior.shape[-1]))
         for row, channel in enumerate(self.channels):
-            told[:, row, : channel.grid.size] = [tallies[channel] for tallies in history]
-        return told
+            tallied[:, row, : channel.grid.size] = [tallies[channel] for tallies in history]
+        return tallied
 
     def step(self, states: Sequence[AnyWealth], tallies: Tallies) -> Sequence[DividedWealth]:
         """Bet on one batch in each e-process."""

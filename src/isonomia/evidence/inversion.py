@@ -334,8 +334,8 @@ class _Batches:
         cells = max(grid.size for grid in grids)
         counts, prior = np.zeros((len(history), len(channels), cells)), np.zeros((len(channels), cells))
         for g, (channel, grid) in enumerate(zip(channels, grids, strict=True)):
-            told = np.asarray([tallies[channel] for tallies in history]).reshape(len(history), channel.grid.size)
-            counts[:, g, : grid.size] = _regrid(told, channel.grid, grid)
+            tallied = np.asarray([tallies[channel] for tallies in history]).reshape(len(history), channel.grid.size)
+            counts[:, g, : grid.size] = _regrid(tallied, channel.grid, grid)
             prior[g, : grid.size] = grid.prior()
         return cls(counts, np.cumsum(counts, axis=0) - counts, prior, sizes)
 
