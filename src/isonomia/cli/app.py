@@ -102,8 +102,8 @@ class _Command(TyperCommand):
             owners = [each for each, command in others if any(name in one.opts for one in command.params)]
             if not owners:
                 raise
-            told = f"{name} is not an option of isonomia {self.name}, but of isonomia {listed(owners[:4], 'and')}"
-            raise type(error)(name, told, ctx=ctx) from error  # type: ignore[call-arg]
+            message = f"{name} is not an option of isonomia {self.name}, but of isonomia {listed(owners[:4], 'and')}"
+            raise type(error)(name, message, ctx=ctx) from error  # type: ignore[call-arg]
 
 
 def _add_commands() -> None:

@@ -54,7 +54,7 @@ def check(
     groups: list[str] | None = None,
     corners: bool = True,
     shrink: bool = True,
-    kept: Path | None = None,
+    keep: Path | None = None,
     allow_code: bool = False,
     violations: Path | None = None,
     json: Path | None = None,
@@ -73,10 +73,10 @@ def check(
 
     program, texts = _split_arguments(arguments)
     console = new_console()
-    _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=kept, violations=violations)
+    _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=keep, violations=violations)
     if violations is not None:
         need_violations(violations, "--violations")
-    for path, option in ((json, "--json"), (kept, "--keep")):
+    for path, option in ((json, "--json"), (keep, "--keep")):
         if path is not None:
             need_writable(path, option)
     given = cluster is not None or weigh != "rows" or max_cluster is not None
@@ -112,7 +112,7 @@ def check(
         observer=None if quiet else LiveProgress(new_console(stderr=True)),
     )
     loaded = reading.open(model, quiet=quiet)
-    known = None if kept is None else Known(kept.parent, kept.name)
+    known = None if keep is None else Known(keep.parent, keep.name)
     verdicts: list[Verdict] = []
     for prop in properties:
         to_check = prop if known is None else _with_known(prop, known)
@@ -125,8 +125,8 @@ def check(
             _refuse_trouble(known)
     if violations is not None:
         specified = [verdict for verdict in verdicts if verdict.counted == "cases"]
-        found = [(verdict.name or str(number), verdict.violations()) for number, verdict in enumerate(specified, 1)]
-        write_all_violations(found, violations, console)
+        by_name = [(verdict.name or str(number), verdict.violations()) for number, verdict in enumerate(specified, 1)]
+        write_all_violations(by_name, violations, console)
     raise typer.Exit(conclude(verdicts, console, json, always=quiet))
 
 

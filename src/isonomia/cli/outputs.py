@@ -246,13 +246,13 @@ def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None,
 
 
 def write_all_violations(
-    found: Sequence[tuple[str, ViolationSet]], target: Path, console: Console, what: str = "violation"
+    by_name: Sequence[tuple[str, ViolationSet]], target: Path, console: Console, what: str = "violation"
 ) -> None:
     """Write every violation of some properties, given by their names: to one file, or to one for each of several."""
     from isonomia.report.files import write_violations
 
-    for path, (_, violations) in zip(_file_names(target, [name for name, _ in found]), found, strict=True):
-        if len(violations) or len(found) == 1:
+    for path, (_, violations) in zip(_file_names(target, [name for name, _ in by_name]), by_name, strict=True):
+        if len(violations) or len(by_name) == 1:
             write_violations(violations, path)
             more = "more than " if violations.more else ""
             count = plural(len(violations), what)
@@ -331,8 +331,8 @@ def _holds(name: str, file: Path) -> bool:
         path = Path(name)
         if not path.is_dir():
             module = Path(path.parent, path.name.partition(":")[0].replace(".", "/") + ".py")  # of module:object
-            found = glob(name, recursive=True) or ([str(module)] if ":" in path.name else [name])
-            return any(file.samefile(each) for each in found)
+            named = glob(name, recursive=True) or ([str(module)] if ":" in path.name else [name])
+            return any(file.samefile(each) for each in named)
         inside = file.resolve().is_relative_to(path.resolve())
         return inside and (file.name == STORE or any(file.samefile(each) for each in files_in(path)))
     except (OSError, ValueError):  # a formula, or another text that is no path

@@ -60,14 +60,14 @@ def all_violations(
 
     ``known`` has verdicts by the numbers of their checks, which are at hand with what was found.
     """
-    found = []
+    by_name = []
     for check in store.checks(store.run(name).id):
         verdict = (known or {}).get(check.number, check.verdict)
         if verdict is None or verdict.counted not in {"cases", "points"}:
             continue
-        kept = verdict.kept if verdict.kept is not None else store.violations(check.run, check.number)
-        found.append((check.name, verdict.violations() if kept is None else kept))
-    return found
+        violations = verdict.kept if verdict.kept is not None else store.violations(check.run, check.number)
+        by_name.append((check.name, verdict.violations() if violations is None else violations))
+    return by_name
 
 
 def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str]:
@@ -171,13 +171,13 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
     open_store(records)  # which must be there
     store, now, console = Store(records), datetime.now(UTC), new_console()
     old = []
-    for place, run in enumerate(store.runs()):
+    for index, run in enumerate(store.runs()):
         try:
             since = now - datetime.fromisoformat(run.begun)
         except (TypeError, ValueError):
             raise RecordError(f"expected the time when run {run.id} began, but {run.begun!r:.40} is none") from None
         going_on = run.ended is None and since < STILL_RUNNING
-        if not going_on and (age is None or since > age) and (keep is None or place >= keep):
+        if not going_on and (age is None or since > age) and (keep is None or index >= keep):
             old.append(run)
     if not old:
         console.print("nothing to delete")
@@ -191,10 +191,10 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
 
 
 def _age(text: str) -> timedelta:
-    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", text)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", text)
+    if match is None:
         raise UsageError(f"expected an age in hours, days or weeks, such as 12h, 90d or 2w, but got {text!r}")
-    return timedelta(days=float(found[1]) * UNITS[found[2]])
+    return timedelta(days=float(match[1]) * UNITS[match[2]])
 
 
 def show(run: str = "latest", records: Path = HERE) -> None:

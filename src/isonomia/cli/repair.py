@@ -60,7 +60,7 @@ def repair(
         safety_property(path, eps=eps, label=label, groups=dict(map(parse_group, groups or [])), allow_code=allow_code)
         for path in specifications
     ]
-    found = augment(
+    repaired = augment(
         _trainable(model, trust_pickle, trust),
         Census(data) if census else Sample(data),
         props,
@@ -75,17 +75,17 @@ def repair(
         tell=None if quiet else _tell,
         budget=budget,
     )
-    write_skops(found.model, output)
-    run = found.record(records)
+    write_skops(repaired.model, output)
+    run = repaired.record(records)
     console = new_console()
     if not quiet:
-        show(found.verdict, console)
+        show(repaired.verdict, console)
         console.print(f"written: {output}; kept as run {run} in {records}", markup=False)
     if report is not None:
         from isonomia.records.store import Store
 
         write_outputs(OutputFiles(report=report), audit_of(Store(records, reading=True), run), None)
-    raise typer.Exit(conclude([found.verdict], console, json, always=quiet))
+    raise typer.Exit(conclude([repaired.verdict], console, json, always=quiet))
 
 
 def _trainable(model: str, trust_pickle: bool, trust: list[str] | None) -> Any:

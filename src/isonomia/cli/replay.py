@@ -149,9 +149,9 @@ def _replay_watch(
         )
     count = len(watch.open_alarms)
     code = 1 if count else 0
-    found = f"{plural(count, 'alarm')} open" if count else "no alarm is open"
+    state = f"{plural(count, 'alarm')} open" if count else "no alarm is open"
     why = "" if code == 0 else f" The exit code, {code}, is that of the watch, not of the replay."
-    console.print(Text(f"The replay succeeded: the evidence is in order, and says: {found}.{why}", style="bold"))
+    console.print(Text(f"The replay succeeded: the evidence is in order, and says: {state}.{why}", style="bold"))
     raise typer.Exit(code)
 
 
@@ -160,12 +160,16 @@ def _as_registered(evidence: EvidenceFile, path: Path, console: Console) -> bool
     from isonomia.audits.audit_file.planner import read_registration, unlike
 
     registration = read_registration(path)
-    found = list(unlike(registration, evidence))
-    _list("not as registered", [f"{each.path}: {each.before} registered, {each.after} here" for each in found], console)
-    if not found:
+    differences = list(unlike(registration, evidence))
+    _list(
+        "not as registered",
+        [f"{each.path}: {each.before} registered, {each.after} here" for each in differences],
+        console,
+    )
+    if not differences:
         _say(console, f"it is as registered at {registration['time']}, hash {registration['hash']}")
         _say(console, "A registration shows this only if its hash was published before the run")
-    return not found
+    return not differences
 
 
 def _end_broken(console: Console) -> NoReturn:
@@ -177,9 +181,9 @@ def _genuine(verdicts: Sequence[Verdict], failures: int, code: int) -> str:
     """That the evidence is in order, and what it says: a violated property is no fault of the evidence."""
     counts = Counter(verdict.answer for verdict in verdicts)
     parts = [f"{counts[answer]} {answer}" for answer in ("holds", "violated", "undecided") if counts[answer]]
-    found = ", ".join([*parts, *[f"{failures} not checked"] * bool(failures)])
+    answers = ", ".join([*parts, *[f"{failures} not checked"] * bool(failures)])
     why = "" if code == 0 else f" The exit code, {code}, is that of the audit, not of the replay."
-    return f"The replay succeeded: the evidence is in order, and says {found}.{why}"
+    return f"The replay succeeded: the evidence is in order, and says {answers}.{why}"
 
 
 def _say(console: Console, text: str) -> None:

@@ -136,8 +136,8 @@ def _export(
         columns = points_table(verdict, ids)
         write_table(columns, points)
         shown = len(set(columns["person"]))
-        found = sum(away is not None for away in columns["distance"])
-        told = f"{points}: {plural(found, 'point')} of {plural(shown, 'person', 'people')}"
+        count = sum(away is not None for away in columns["distance"])
+        message = f"{points}: {plural(count, 'point')} of {plural(shown, 'person', 'people')}"
         bad = next(kind.key for kind in people_kinds(verdict.details) if kind.answer == "violated")
         breaking = verdict.details["counts"][bad]
         more = f", the clearest of {breaking:,}" if breaking > shown else ""
@@ -146,7 +146,7 @@ def _export(
                 ": nobody is known to violate the claim. isonomia file --pack reg-b --csv FILE lists the nearest "
                 "changes of everybody who is refused"
             )
-        console.print(told + more, markup=False, soft_wrap=True)
+        console.print(message + more, markup=False, soft_wrap=True)
     if people is not None:
         columns = people_table(verdict, ids)
         write_table(columns, people)
@@ -254,7 +254,7 @@ def _interval(text: str) -> tuple[float | None, float | None] | None:
     if not colon or not (low or high):
         return None
     ends = [_number(end) if end else None for end in (low, high)]
-    return None if any(end and found is None for end, found in zip((low, high), ends, strict=True)) else (*ends,)  # type: ignore[return-value]
+    return None if any(end and value is None for end, value in zip((low, high), ends, strict=True)) else (*ends,)  # type: ignore[return-value]
 
 
 def _label(text: str) -> str | bool | int | float:

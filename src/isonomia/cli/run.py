@@ -52,14 +52,7 @@ def run(
     allow_code: bool = False,
     allow_outside: bool = False,
     remember: bool = False,
-    junit: Path | None = None,
-    sarif: Path | None = None,
-    json: Path | None = None,
-    markdown: Path | None = None,
-    card: Path | None = None,
-    report: Path | None = None,
-    violations: Path | None = None,
-    mlflow: str | None = None,
+    outputs: OutputFiles = OutputFiles(),  # noqa: B008  (frozen)
 ) -> None:
     """Check every property of an audit file.
 
@@ -75,7 +68,6 @@ def run(
     from isonomia.records.commands import FOLDER
     from isonomia.records.store import Store
 
-    outputs = OutputFiles(junit, sarif, json, markdown, card, report, violations, mlflow)
     outputs.probe()
     audit = read_audit_file(file)
     threads = _jobs(audit, jobs)
@@ -138,8 +130,8 @@ def allowed(
             raise
         permissions = replace(permissions, **dict.fromkeys(error.permissions, True))
     if keep:
-        place = remember(audit, permissions)
-        new_console(stderr=True, wrap=False).print(f"remembered in {place}", markup=False)
+        path = remember(audit, permissions)
+        new_console(stderr=True, wrap=False).print(f"remembered in {path}", markup=False)
     return permissions
 
 
@@ -148,9 +140,9 @@ def _options_to_repeat(audit: AuditFile, permissions: Permissions) -> list[str]:
     from isonomia.audits.audit_file.permissions import with_remembered
     from isonomia.audits.protocol import Permissions
 
-    kept = with_remembered(audit, Permissions())
+    remembered = with_remembered(audit, Permissions())
     names = ("allow_code", "allow_outside", "trust_pickle")
-    needed = [name for name in names if getattr(permissions, name) and not getattr(kept, name)]
+    needed = [name for name in names if getattr(permissions, name) and not getattr(remembered, name)]
     return [f"--{name.replace('_', '-')}" for name in needed]
 
 
@@ -191,9 +183,9 @@ def _seed(
     if seed is not None:
         root(seed)  # refuses what is not a seed; later, a property of the file would be blamed
     stated = audit.content.get("seed") if seed is None else seed
-    kept = earlier if earlier is not None or stated is not None else before
-    if kept is not None:
-        return int(kept.request["seed"]), bool(kept.request.get("seed_chosen", False))
+    recorded = earlier if earlier is not None or stated is not None else before
+    if recorded is not None:
+        return int(recorded.request["seed"]), bool(recorded.request.get("seed_chosen", False))
     return (None, False) if stated is None else (int(stated), True)
 
 

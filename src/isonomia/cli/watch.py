@@ -77,22 +77,22 @@ def watch(
     console = new_console(stderr=True, wrap=False)
     source, outcomes = source_of(watched, permissions), outcomes_of(watched, permissions)
     fresh = watch_of(watched, permissions)
-    kept = WatchStore(store or store_of(watched), str(described(watched, permissions)))
+    opened = WatchStore(store or store_of(watched), str(described(watched, permissions)))
     if replay:
-        differences, rows = replayed(fresh, kept, source, outcomes)
+        differences, rows = replayed(fresh, opened, source, outcomes)
         _tell_replay(differences, rows, console)
         raise typer.Exit(2 if differences else int(fresh.alarm is not None))
     named = watched.content.get("page")
-    place = page if page is not None or named is None else watched.folder / named
-    if place is not None:
-        need_writable(place, "the page")
+    target = page if page is not None or named is None else watched.folder / named
+    if target is not None:
+        need_writable(target, "the page")
     if evidence is not None:
         need_writable(evidence, "the evidence")
     title = watched.content.get("title", file.stem)
-    monitor = Monitor(fresh, kept, source, _channels(watched), outcomes, title, watched.content["source"].get("time"))
+    monitor = Monitor(fresh, opened, source, _channels(watched), outcomes, title, watched.content["source"].get("time"))
     monitor.warn = lambda message: console.print(message, markup=False)
     monitor.resume()
-    round_trip = _Rounds(monitor, watched, place, title, console, evidence, read_key(key))
+    round_trip = _Rounds(monitor, watched, target, title, console, evidence, read_key(key))
     if acknowledge:
         round_trip.acknowledge()
         raise typer.Exit(0)
