@@ -13,7 +13,6 @@ from rich.console import Console
 from isonomia.cli.options import ModelReading
 from isonomia.cli.outputs import conclude, new_console, write_all_violations
 from isonomia.errors import UsageError
-from isonomia.records.display.view import view_of
 
 if TYPE_CHECKING:
     from isonomia.populations.program import Program
@@ -67,6 +66,7 @@ def check(
     from isonomia.audits.check import check as check_property
     from isonomia.audits.protocol import Check
     from isonomia.audits.registry import remember
+    from isonomia.records.display.view import view_of
     from isonomia.records.store import Known
     from isonomia.report import LiveProgress
     from isonomia.report.files import need_violations, need_writable

@@ -21,7 +21,6 @@ from isonomia.cli.outputs import new_console, output_error, reader_left
 from isonomia.cli.records import read_key
 from isonomia.cli.run import allowed
 from isonomia.errors import ModelError, UsageError
-from isonomia.records.display.view import sent_to_model
 from isonomia.wording import plural
 
 if TYPE_CHECKING:
@@ -191,6 +190,8 @@ class _Rounds:
 
     def tell(self, rows: int) -> None:
         """Say in one line how things stand."""
+        from isonomia.records.display.view import sent_to_model
+
         judged, now = self.monitor.watch, [alarm for alarm in self.monitor.store.alarms() if not alarm.acknowledged]
         sent = f"; {sent_to_model(judged.queries)}" if judged.queries else ""
         late = f", {judged.pending:,} pending, {judged.missing:,} left out" if judged.pending or judged.missing else ""

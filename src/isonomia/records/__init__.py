@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isonomia.records.display.html import as_html
-from isonomia.records.display.text import as_text
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict, render_with
 
 if TYPE_CHECKING:
@@ -17,7 +15,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Expression", "GroupRecord", "LeafRecord", "Verdict", "ViolationSet"]
 
-render_with(text=as_text, html=as_html)
+
+def _text(verdict: Verdict) -> str:
+    from isonomia.records.display.text import as_text
+
+    return as_text(verdict)
+
+
+def _html(verdict: Verdict) -> str:
+    from isonomia.records.display.html import as_html
+
+    return as_html(verdict)
+
+
+render_with(text=_text, html=_html)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -22,6 +21,8 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "p
 
 def versions() -> dict[str, str]:
     """The versions of Isonomia, of Python, and of those of ``PACKAGES`` that are installed; and the system."""
+    from importlib.metadata import PackageNotFoundError, version
+
     used = {"isonomia": __version__, "python": platform.python_version(), "system": platform.system()}
     for package in PACKAGES:
         try:

@@ -199,7 +199,7 @@ def run_in_order(numbers: Sequence[int], run_one: RunOne, done: Done) -> None:
         for number in numbers:
             outcome = run_one(number)
             done(number, outcome)
-            if getattr(outcome, "stopped", None) == INTERRUPTED:
+            if _is_interrupted(outcome):
                 return
     except KeyboardInterrupt:
         return
@@ -512,7 +512,11 @@ def run_checks(
 
 def cut_off(outcomes: Sequence[Outcome | None]) -> bool:
     """Whether something is left to do: a check that was not reached, or was interrupted."""
-    return any(outcome is None or getattr(outcome, "stopped", None) == INTERRUPTED for outcome in outcomes)
+    return any(outcome is None or _is_interrupted(outcome) for outcome in outcomes)
+
+
+def _is_interrupted(outcome: Outcome) -> bool:
+    return isinstance(outcome, Verdict) and outcome.stopped == INTERRUPTED
 
 
 def _cores() -> int:
