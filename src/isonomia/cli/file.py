@@ -48,7 +48,7 @@ def file(
     Example: isonomia file --pack nyc-ll144 --data applicants.csv --decision selected --by sex --by race --facts
     facts.toml -o audit.html -o audit.md
     """
-    from isonomia.report.files import need_table, need_writable, write_file
+    from isonomia.report.files import need_table, need_writable, write_file, write_table
     from isonomia.report.packs import check_facts, fill, pack_named
 
     chosen = pack_named(pack)
@@ -69,11 +69,13 @@ def file(
         case "refusals":
             subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or (), budget)
         case _:
+            if csv is not None:
+                raise UsageError(f"--csv: {chosen.name} has no table of people or groups")
             subject = _audit(run, records, key)
-    for remark in getattr(subject, "remarks", ()):
+    for remark in () if chosen.subject == "audit" else subject.remarks:
         console.print(f"note: {remark}", markup=False, soft_wrap=True)
     if csv is not None:
-        _write_csv(csv, subject, chosen.name)
+        write_table(subject.columns(), csv)
     made = fill(chosen, subject, stated)
     for path in document:
         write_file(made.to_html() if path.suffix == ".html" else made.to_markdown(), path, "--document")
@@ -209,11 +211,3 @@ def _audit(run: str | None, records: Path, key: Path | None) -> Any:
         audit = audit_of(store, name)
         seal = json.loads(evidence_text(evidence_of(store, name), read_key(key)))["seal"]
     return SealedAudit(audit, f"{seal['method']} {seal['value']}")
-
-
-def _write_csv(path: Path, subject: Any, pack: str) -> None:
-    from isonomia.report.files import write_table
-
-    if not hasattr(subject, "columns"):
-        raise UsageError(f"--csv: {pack} has no table of people or groups")
-    write_table(subject.columns(), path)

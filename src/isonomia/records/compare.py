@@ -127,9 +127,10 @@ def _failures(items: list[Any], path: Path) -> Iterator[tuple[str, None]]:
 
 
 def _others(before: Verdict, after: Verdict) -> Iterator[str]:
-    for what in ("model", "population"):
-        if getattr(before, what).get("fingerprint") != getattr(after, what).get("fingerprint"):
-            yield what
+    if before.model.get("fingerprint") != after.model.get("fingerprint"):
+        yield "model"
+    if before.population.get("fingerprint") != after.population.get("fingerprint"):
+        yield "population"
     if before.text != after.text:
         yield "property"
     by_hand = before.seed_chosen or after.seed_chosen  # a derived seed changes with what it is derived from

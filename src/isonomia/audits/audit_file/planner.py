@@ -445,7 +445,7 @@ def _pointing(error: Callable[..., SpecError], *path: str | int, shown: bool = T
     try:
         yield
     except (IsonomiaError, TypeError) as problem:
-        place = getattr(problem, "place", None)
+        place = problem.place if isinstance(problem, SpecError) else None
         if not shown and place is not None:
             where = f"line {place.line}, column {place.column}"
             raise error(
