@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isonomia.audits.ksafety.imports import is_domain
 from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
@@ -28,8 +27,9 @@ from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.session import ModelSession, open_session
+from isonomia.populations.domains.protocol import is_domain
 from isonomia.populations.finite import Sample
-from isonomia.populations.protocol import Population, refuse_clusters
+from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population, refuse_clusters
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.spec.principal import PrincipalFairness
@@ -67,7 +67,7 @@ def checked_population(value: Any) -> Population:
         raise UsageError(
             "expected a population: Sample(table), Census(table), Generator(draw), Program(path) or Causal(...)"
         )
-    if all(hasattr(value, name) for name in ("kind", "streams", "open", "values")) or is_domain(value):
+    if is_population(value) or is_domain(value):
         found: Population = value
         return found
     if callable(value):
@@ -424,7 +424,7 @@ def new_check(
         raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
     held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
     pool = pool_for(executor, checked_workers(workers))
-    if pool is not None and getattr(people, "device", None) is not None:
+    if pool is not None and facts_of(people).device is not None:
         raise UsageError(
             "expected no workers and no executor for people on a device, which asks about all of a batch at once: "
             "leave them out, or leave out device"
@@ -468,7 +468,7 @@ def subjects(check: Check[Any]) -> tuple[str, str]:
     elif isinstance(people, Sample) and people.looks is not None:
         known = people.first(people.looks[0] if people.looks else people.size)
     else:
-        known = str(people.fingerprint()) if hasattr(people, "fingerprint") else ""
+        known = fingerprint_if_any(people) or ""
     return known, "" if check.model is None else check.model.fingerprint()
 
 

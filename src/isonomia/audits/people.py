@@ -15,7 +15,7 @@ from isonomia.models.protocol import Model, reads_of
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.frames import distinct
-from isonomia.populations.protocol import Population, Wanted, facts_of
+from isonomia.populations.protocol import Population, Wanted, facts_of, is_population
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
@@ -47,7 +47,7 @@ AT_ONCE = 2**18
 
 def need_people(population: object) -> None:
     """Refuse a domain of inputs where a population of people is needed."""
-    if not hasattr(population, "streams"):
+    if not is_population(population):
         raise UsageError("expected people, but this population has inputs for k-safety properties (nomos, safety)")
 
 

@@ -13,7 +13,7 @@ from isonomia.audits.check import new_check
 from isonomia.audits.ksafety.cases import Judgement
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.sampling import SampledCases
-from isonomia.audits.ksafety.setup import Setup
+from isonomia.audits.ksafety.setup import FiniteInputs, Setup
 from isonomia.engine.loop import Plan
 from isonomia.errors import UsageError
 from isonomia.models.protocol import Model
@@ -38,7 +38,8 @@ def judged(prop: Safety, model: Model, population: Population, cases: int, seed:
     try:
         setup.compile()
         _, judgements = SampledCases(setup, stop_early=False, noted=False).draw(Plan(0, 0, cases, (1.0,)))
-        return RandomSearch(setup.program, judgements, getattr(setup.inputs, "rows", np.zeros(0, dtype=np.intp)))
+        rows = setup.inputs.rows if isinstance(setup.inputs, FiniteInputs) else np.zeros(0, dtype=np.intp)
+        return RandomSearch(setup.program, judgements, rows)
     finally:
         setup.close()
 

@@ -14,7 +14,7 @@ from isonomia.models.protocol import RecordedModel
 from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Sample
-from isonomia.populations.protocol import Population, facts_of
+from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
 from isonomia.records.violations import KeepsViolations
@@ -85,8 +85,9 @@ def recorded_model(entries: Mapping[str, Entry]) -> RecordedModel | None:
 def _population(population: Any) -> Entry:
     if isinstance(population, RecordedPopulation):
         return {"fingerprint": population.stored_fingerprint, **drawn_on(population)}
-    if not hasattr(population, "streams"):  # a domain of a k-safety property
-        known = {"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {}
+    if not is_population(population):  # a domain of a k-safety property
+        fingerprint = fingerprint_if_any(population)
+        known = {} if fingerprint is None else {"fingerprint": fingerprint}
         return {"kind": "domain", "name": population.name, "size": population.size, **known}
     facts = facts_of(population)
     return {
@@ -121,7 +122,7 @@ def _growth(population: Any) -> Entry:
 
 def _given(model: ModelSession | None, population: Any) -> tuple[str, ...]:
     """Which columns a model is given, in words, where there is something to say."""
-    given = "" if model is None else model.given_in_words(getattr(population, "names", ()))
+    given = "" if model is None else model.given_in_words(population.names if is_population(population) else ())
     return (given,) if given else ()
 
 

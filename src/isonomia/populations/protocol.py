@@ -250,6 +250,16 @@ class Population(Protocol):
         """Tell this population from others, as 64 hexadecimal digits."""
 
 
+def is_population(value: object) -> bool:
+    """Whether something is a population, such as a sample."""
+    return all(hasattr(value, name) for name in ("kind", "streams", "open", "values"))
+
+
+def fingerprint_if_any(subject: Any) -> str | None:
+    """The fingerprint of a population, a domain or a model; ``None`` for a user's own without one."""
+    return str(subject.fingerprint()) if hasattr(subject, "fingerprint") else None
+
+
 def _nothing_declared(column: str) -> tuple[Value, ...]:
     del column
     return ()

@@ -38,7 +38,7 @@ from isonomia.audits.registry import audit_for, remember, with_known
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.populations import Census, Sample
-from isonomia.populations.protocol import Directable
+from isonomia.populations.protocol import Directable, fingerprint_if_any, is_population
 from isonomia.populations.table import Table
 from isonomia.records.store import Known, RunRecord, Store
 from isonomia.records.verdict import Verdict
@@ -301,12 +301,12 @@ def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> No
     for number, what, entry in store.introductions(run):
         subject = getattr(planned[number].check, what)
         # A population that was focused on groups, or turned into a domain, is not the one that the file names.
-        other = what == "population" and entry.get("kind") != getattr(subject, "kind", None)
+        other = what == "population" and not (is_population(subject) and subject.kind == entry.get("kind"))
         if subject is None or isinstance(subject, Directable) or other:
             continue
         key = what, id(subject)
         if key not in now:
-            now[key] = _fingerprint(subject)
+            now[key] = fingerprint_if_any(subject)
         if now[key] != entry.get("fingerprint"):
             name = planned[number].definition.get(what, DEFAULT)
             called = "" if name == DEFAULT else f" {name!r}"
@@ -314,11 +314,6 @@ def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> No
                 f"expected the {what}{called} of {planned[number].name!r} as it was when run {run} began, but it has "
                 "changed: begin a new run"
             )
-
-
-def _fingerprint(subject: Any) -> str | None:
-    found: str | None = subject.fingerprint() if hasattr(subject, "fingerprint") else None
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from isonomia.audits.ksafety.evaluate import (
 from isonomia.audits.ksafety.functions import BUILT_IN, objects_column
 from isonomia.errors import ModelError, Place, SpecError, UsageError
 from isonomia.populations.domains import Function
+from isonomia.populations.domains.protocol import one_record
 from isonomia.spec.nomos.tree import CONSTANTS, FunctionCall, Name, PythonBlock, ScalarLiteral
 
 BLOCK_FILE = "<block>"
@@ -228,8 +229,7 @@ def _own(value: Any) -> Any:
     """A value, or a record as the object or the plain values that it is."""
     if not isinstance(value, Record):
         return value
-    domain = value.batch.domain
-    return getattr(domain, "one", domain.show)(value.data, 0)
+    return one_record(value.batch.domain)(value.data, 0)
 
 
 def _problem(program: CompiledSpec, case: _Case) -> str | None:

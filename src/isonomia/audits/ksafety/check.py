@@ -30,6 +30,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.finite import Census
+from isonomia.populations.protocol import is_population
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
@@ -115,7 +116,7 @@ def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
     domain, runner = setup.domain, setup.new_runner("known counterexamples")
     violating, failures = _still_violating(runner, domain, known)
     again = [item for item in violating if is_proof(setup.program, item)]
-    if getattr(setup.check.population, "kind", None) == "census":
+    if is_population(setup.check.population) and setup.check.population.kind == "census":
         again = [item for item in again if _among(domain, item)]
     # A few people drawn from a population without end do not show whom it can draw.
     elsewhere = [] if setup.subject.fresh else list(_gone_elsewhere(domain, again))

@@ -39,6 +39,7 @@ from isonomia.engine.seeds import corner_rng
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain
+from isonomia.populations.domains.protocol import DomainFacts
 from isonomia.wording import plural
 
 MAX_CORNERS = 64
@@ -236,14 +237,12 @@ def _inputs_at_ends(
 
 def _at_ends(domain: Domain, rows: NDArray[np.intp], max_n: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Those at the ends, where the domain can tell; otherwise any, so that at least choices are at the ends."""
-    if not _has_ends(domain):
-        return rng.permutation(rows)[:max_n]
-    chooser: Any = domain
-    return np.asarray(chooser.corners(rows, max_n, rng))
+    corners = DomainFacts.of(domain).corners
+    return rng.permutation(rows)[:max_n] if corners is None else np.asarray(corners(rows, max_n, rng))
 
 
 def _has_ends(domain: Domain) -> bool:
-    return hasattr(domain, "corners")
+    return DomainFacts.of(domain).corners is not None
 
 
 def _in_turns(rows: NDArray[np.intp], max_n: int, index: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.choices import Booleans, Choices
 from isonomia.errors import Place, SpecError
 from isonomia.populations.domains import Domain
+from isonomia.populations.domains.protocol import one_record
 from isonomia.spec.nomos.tree import (
     CONSTANTS,
     LARGEST_BITS,
@@ -333,7 +334,7 @@ def _same_records(domain: Domain, left: Value, right: Value) -> Booleans:
     """Which records are the same; so are two missing ones, and an object and a value that equals it."""
     gone, lacking = _null(left), _null(right)
     if is_column(left) or is_column(right):
-        one = getattr(domain, "one", domain.show)
+        one = one_record(domain)
         sides = [
             side.data.tolist() if is_column(side) else [one(side.data, index) for index in range(len(side.data))]
             for side in (left, right)

@@ -23,7 +23,7 @@ from isonomia.audits.ksafety.evaluate import (
     write_feature,
 )
 from isonomia.errors import DataError, IsonomiaError
-from isonomia.populations.domains.protocol import Function
+from isonomia.populations.domains.protocol import DomainFacts, Function, one_record
 from isonomia.populations.frames import column_from
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import Binary, Expression, FeatureRead, FunctionCall, Name, ScalarLiteral, Unary, Update
@@ -329,7 +329,7 @@ def _as_values(batch: Evaluation, call: FunctionCall, function: Function, result
 
 def _as_records(batch: Evaluation, function: Function, items: list[Any]) -> Any | None:
     """Results as records; ``None`` where they are other values."""
-    many = getattr(batch.domain, "many", None)
+    many = DomainFacts.of(batch.domain).many
     if many is not None:
         return many(items) if function.gives in {"record", "anything"} else None
     if function.gives in {"record", "anything"} and all(isinstance(item, Mapping) for item in items):
@@ -352,5 +352,4 @@ def _single(batch: Evaluation, value: Value, index: int) -> Any:
         return value.data[index : index + 1].tolist()[0]
     if value.null is not None and value.null[index]:
         return None
-    one = getattr(batch.domain, "one", batch.domain.show)
-    return one(value.data, index)
+    return one_record(batch.domain)(value.data, index)

@@ -28,11 +28,12 @@ from isonomia.audits.protocol import Check
 from isonomia.errors import DataError, IsonomiaError, Place, SpecError, UsageError, nearest
 from isonomia.populations.domains import Function, TableDomain
 from isonomia.populations.domains.items import Items
-from isonomia.populations.domains.protocol import as_function
+from isonomia.populations.domains.protocol import as_function, is_domain
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.domains.texts import Texts
 from isonomia.populations.finite import Census
 from isonomia.populations.frames import column_from
+from isonomia.populations.protocol import is_population
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import CodeBlock, Spec, read_block
 from isonomia.spec.nomos.tree import MODEL_CALLS, FunctionCall, Var, calls_in
@@ -320,16 +321,6 @@ def _no_inputs(spec: Spec, imported: Sequence[ImportedDomain], allow_code: bool)
     )
 
 
-def is_domain(value: object) -> bool:
-    """Whether something is a domain rather than a population."""
-    return all(hasattr(value, name) for name in ("inputs", "functions", "feature", "concatenate"))
-
-
-def _is_population(value: object) -> bool:
-    """Whether something is a population, such as a sample."""
-    return all(hasattr(value, name) for name in ("kind", "streams", "open", "values"))
-
-
 def _population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
     """The inputs of an import, and the property with what the import says about them.
 
@@ -341,7 +332,7 @@ def _population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]
     orders = {**{name: tuple(levels) for name, levels in imported.orders.items()}, **prop.orders}
     label = labels if prop.label is None and isinstance(labels, str) else prop.label
     stated = replace(prop, groups=groups, orders=orders, label=label)
-    if is_domain(inputs) or _is_population(inputs):
+    if is_domain(inputs) or is_population(inputs):
         if labels is not None and (is_domain(inputs) or not isinstance(labels, str)):
             raise UsageError(f"{imported.label} has labels beside a {type(inputs).__name__}, which brings its own")
         return inputs, stated

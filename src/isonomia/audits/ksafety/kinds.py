@@ -17,6 +17,7 @@ from isonomia.audits.ksafety.cases import Judgement
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import Evaluation, Value, is_column
 from isonomia.populations.domains import Domain, TableDomain
+from isonomia.populations.domains.protocol import DomainFacts
 from isonomia.populations.domains.tables import TableRecords
 from isonomia.populations.frames import plain_value
 from isonomia.records.violations import Columns, ViolationSet, storable
@@ -114,7 +115,7 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 def _short(domain: Domain, shown: Mapping[str, Any]) -> dict[str, Any]:
     """What is shown of a record, without the numbers of an array."""
-    numbers = {"array", "shape", "type", getattr(domain, "part", "array")}
+    numbers = {"array", "shape", "type", DomainFacts.of(domain).part}
     return {name: value for name, value in shown.items() if name not in numbers}
 
 
@@ -136,7 +137,7 @@ def output_value(domain: Domain, value: Value, index: int) -> Any:
     if is_column(value):
         item = value.data[index]
         return plain_value(item) if _is_plain(item) else storable(item)
-    one = getattr(domain, "one", None)
+    one = DomainFacts.of(domain).one
     return storable(one(value.data, index)) if one is not None else _short(domain, domain.show(value.data, index))
 
 
@@ -148,7 +149,7 @@ def difference(domain: Domain, before: Value, after: Value, index: int) -> dict[
     """How two records differ: as the domain describes it, or every value that is shown differently."""
     if after.null is not None and after.null[index]:
         return {"record": ["as it was", None]}
-    own = getattr(domain, "difference", None)
+    own = DomainFacts.of(domain).difference
     if own is not None:
         return dict(own(before.data, after.data, index))
     old, new = domain.show(before.data, index), domain.show(after.data, index)

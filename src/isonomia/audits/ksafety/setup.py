@@ -23,7 +23,7 @@ from isonomia.audits.ksafety.choices import OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
 from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.imports import ignored_functions, is_domain, offered_functions
+from isonomia.audits.ksafety.imports import ignored_functions, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
 from isonomia.audits.ksafety.workers import CaseWorkers, FreshDraw, SpreadState, ToldCases
 from isonomia.audits.protocol import Check
@@ -38,10 +38,10 @@ from isonomia.models.meter import current_meter
 from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.domains import Domain, Function
-from isonomia.populations.domains.protocol import as_function
+from isonomia.populations.domains.protocol import DomainFacts, as_function, is_domain
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.protocol import Source
+from isonomia.populations.protocol import Source, fingerprint_if_any
 from isonomia.populations.table import Table
 from isonomia.spec.safety import Safety
 
@@ -157,7 +157,7 @@ class Setup:
             )
         journal: Journal = check.journal if purpose is None else Apart(check.journal, purpose)
         model: Model | None = check.model
-        if model is not None and getattr(self.domain, "continuous", False):
+        if model is not None and DomainFacts.of(self.domain).continuous:
             model = VectorAnswers(model)
         asker = None if model is None else Asker(model, journal)
         self._askers += [] if asker is None else [asker]
@@ -191,7 +191,7 @@ class Setup:
             check.prop.seconds,
             self._draws,
             None if check.model is None else check.model.apart(),
-            getattr(self.domain, "continuous", False),
+            DomainFacts.of(self.domain).continuous,
             self.domain,
             None if self.make is None else check.population,
             self.make,
@@ -313,8 +313,9 @@ def _stated(population: Any, domain: Domain) -> dict[str, Any]:
     if not is_domain(population):
         stated = {"kind": population.kind, "size": population.size, "fingerprint": population.fingerprint()}
         return stated | stated_looks(population)
-    stated = {"kind": "domain", "size": domain.size, "name": domain.name, "what": getattr(domain, "what", "input")}
-    return stated | ({"fingerprint": population.fingerprint()} if hasattr(population, "fingerprint") else {})
+    stated = {"kind": "domain", "size": domain.size, "name": domain.name, "what": DomainFacts.of(domain).what}
+    fingerprint = fingerprint_if_any(population)
+    return stated if fingerprint is None else stated | {"fingerprint": fingerprint}
 
 
 def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] | None]:

@@ -27,7 +27,7 @@ from isonomia.models.session import open_session
 from isonomia.populations.files import Rows, rows_from
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.profile import signs_of_repeats
-from isonomia.populations.protocol import facts_of
+from isonomia.populations.protocol import facts_of, is_population
 from isonomia.populations.table import Table, check_known
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, ScoreBin, word_of
 from isonomia.version import __version__
@@ -533,7 +533,7 @@ def _rows(data: Any) -> tuple[Rows, str]:
     """The rows, and whether they are a sample or everybody."""
     if isinstance(data, Sample | Census):
         return data.rows, data.kind
-    if all(hasattr(data, name) for name in ("kind", "streams", "open", "values")):
+    if is_population(data):
         raise UsageError(
             f"expected a table, a path, Sample(table) or Census(table), but got a {data.kind}, which draws people "
             "without end: draw a table from it first"

@@ -98,10 +98,8 @@ class Domain(Protocol):
 
     Everything works on batches. Transformations give new records and leave the old ones alone.
 
-    A domain may also have, and then these are used: ``what``, what one record is called; ``together``, the most records
-    that the model is given at once; ``corners(rows, most, rng)``, which of these inputs lie at the ends of their
-    ranges, at most ``most``; ``difference(before, after, index)``, where two records differ, as ``[before, after]`` by
-    name, if their shown values say too much; and ``fingerprint()``.
+    A domain may also have ``together``, the most records that the model is given at once, ``fingerprint()``, and what
+    :class:`DomainFacts` lists.
     """
 
     @property
@@ -174,3 +172,50 @@ class Domain(Protocol):
     def table(self, records: Any) -> Table:
         """What the model is given."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFacts:
+    """What a domain may have beyond the protocol; the defaults are those of one that has nothing.
+
+    Attributes
+    ----------
+    what
+        What one record is called.
+    part
+        The name under which :meth:`Domain.show` gives the numbers of an array.
+    continuous
+        Whether the model answers with several numbers for each record.
+    one
+        ``one(records, index)`` is one record as a function of one case takes it; ``None`` for what is shown of it.
+    many
+        ``many(items)`` makes records of the results of such a function, ``None`` if they are other values.
+    corners
+        ``corners(rows, most, rng)`` are those of these inputs that lie at the ends of their ranges, at most ``most``.
+    difference
+        ``difference(before, after, index)`` says where two records differ, as ``[before, after]`` by name, if their
+        shown values say too much.
+    """
+
+    what: str = "input"
+    part: str = "array"
+    continuous: bool = False
+    one: Callable[[Any, int], Any] | None = None
+    many: Callable[[Sequence[Any]], Any] | None = None
+    corners: Callable[[NDArray[np.intp], int, np.random.Generator], Any] | None = None
+    difference: Callable[[Any, Any, int], Mapping[str, list[Any]]] | None = None
+
+    @classmethod
+    def of(cls, domain: Domain) -> DomainFacts:
+        """The facts of a domain; a user's own may have any of them."""
+        return cls(**{name: getattr(domain, name) for name in cls.__slots__ if hasattr(domain, name)})
+
+
+def one_record(domain: Domain) -> Callable[[Any, int], Any]:
+    """How to take one record out of a batch, as a function of one case takes it."""
+    return DomainFacts.of(domain).one or domain.show
+
+
+def is_domain(value: object) -> bool:
+    """Whether something is a domain rather than a population."""
+    return all(hasattr(value, name) for name in ("inputs", "functions", "feature", "concatenate"))
