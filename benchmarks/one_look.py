@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from isonomia.evidence.one_look import RateFraction, interval_of, proves_above
+from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ def widths() -> list[dict[str, Any]]:
         yes = [round(n * p) for n, p in zip(sizes, rates, strict=True)]
         for kind, fraction in KINDS.items():
             began = time.process_time()
-            low, high = interval_of(fraction, yes, sizes, DELTA)
+            low, high = (end(fraction, yes, sizes, DELTA / 2) for end in (lower_end, upper_end))
             seconds = time.process_time() - began
             least, greatest = asymptotic(kind, np.asarray([yes], dtype=float), sizes)
             width, theirs = high - low, float(greatest[0] - least[0])
@@ -97,7 +97,7 @@ def several(tables: int) -> list[dict[str, Any]]:
         fraction, truth = RateFraction(0.0, top), float(np.dot(top, rates))
         yes = [round(n * p) for n, p in zip(sizes, rates, strict=True)]
         began = time.process_time()
-        low, high = interval_of(fraction, yes, sizes, DELTA)
+        low, high = (end(fraction, yes, sizes, DELTA / 2) for end in (lower_end, upper_end))
         seconds = time.process_time() - began
         error = np.sqrt(sum(a**2 * p * (1 - p) / n for a, p, n in zip(top, rates, sizes, strict=True)))
         rng, missed = np.random.default_rng(sizes), 0

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from simulation import REPETITIONS, assert_calibrated, batches, error_rate, most_errors
 
+from isonomia.audits.principal.sampling import PooledWealth, pooled, weights_of
 from isonomia.evidence.fair_worlds import assumed_set, fair_set, unfair_sets
 from isonomia.evidence.identified.bets import PSEUDO_COUNT, begin, best_cell_bet, log_factor, step
-from isonomia.evidence.multiple import OverallWealth, update_overall
 from isonomia.evidence.strata.worlds import TableShape, assume, definition_effects
 
 BINARY = TableShape()
@@ -95,11 +95,14 @@ def test_fair_in_every_subgroup_is_wrongly_refuted_with_at_most_the_risk():
     # Four subgroups at the corner, 500 simulated populations: a population is a block of four rows.
     identified, groups, populations = fair_set(BINARY, definition_effects(BINARY, 2)), 4, 500
     rng, state = np.random.default_rng(704), begin(identified, groups * populations)
-    overall = [OverallWealth()] * populations
+    overall = [PooledWealth()] * populations
     for size in SHORT:
         state = step(identified, state, draws(rng, CORNER, size, groups * populations))
         blocks = state.log_wealth.reshape(populations, groups)
-        overall = [update_overall(before, logs) for before, logs in zip(overall, blocks, strict=True)]
+        overall = [
+            pooled(before, logs, weights_of(groups, groups, closed=True))
+            for before, logs in zip(overall, blocks, strict=True)
+        ]
     peak = np.asarray([each.peak for each in overall])
     assert_calibrated(peak)
     assert error_rate(peak, 0.5) > 0.05

@@ -1,18 +1,13 @@
-"""Many hypotheses at once, directly from their wealths: any tests, and the subgroups of one claim.
+"""Many hypotheses at once, directly from their p-values or wealths.
 
-Subgroups are disjoint sets of people, and each has its own wealth against "fair here". The same wealths answer several
-questions, each with its own guarantee; the question must be fixed before the draws are seen. Is every subgroup fair?
-Use the product, the average, or :class:`OverallWealth`. Which ones are unfair? Use a family-wise risk, or a false
-discovery rate.
+Which of them are refuted? Use a family-wise risk, or a false discovery rate; the choice must be fixed before the draws
+are seen.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from isonomia.errors import UsageError
 from isonomia.evidence.protocol import check_delta
@@ -121,70 +116,6 @@ def locked(log_wealths: ArrayLike, crossed: ArrayLike, delta: float) -> NDArray[
     # What exceeded 1/delta at the crossing is bet on; 700 keeps the exponential within doubles.
     rest = -np.expm1(least - first) * np.exp(np.minimum(logs - least, 700.0))
     return np.where(np.isinf(first), logs, least + np.log1p(rest))
-
-
-def joint_wealth(log_wealths: ArrayLike) -> float:
-    """The logarithm of the product of wealths against "fair here", all after the same batch.
-
-    Guarantee: while *every* subgroup is fair, the product is a non-negative supermartingale that starts at 1. Given the
-    past and to which subgroup and channel each draw of a batch belongs, draws of different subgroups are independent,
-    so the expected product of the subgroups' factors is the product of their expectations, each at most 1.
-
-    It grows fast when many subgroups are a little unfair, but every subgroup whose wealth fell pulls it down. The
-    product of *peaks* has no such guarantee: the subgroups reach their peaks at different times.
-    """
-    return float(np.sum(log_wealths))
-
-
-def average_wealth(log_wealths: ArrayLike) -> float:
-    """The logarithm of the mean of wealths against "fair here", all after the same batch.
-
-    Guarantee: as for the product, and however the subgroups' draws depend on each other, since expectations add. It
-    grows fast when one subgroup is very unfair, and costs ``log`` of the number of subgroups. That number must be fixed
-    before the draws are seen: a mean over more and more of them is not a supermartingale.
-    """
-    logs = np.asarray(log_wealths, dtype=float)
-    return float(logsumexp(logs) - np.log(len(logs)))
-
-
-@dataclass(frozen=True, slots=True)
-class OverallWealth:
-    """The wealth against "fair in every subgroup": half of it in the product, half in the average.
-
-    Guarantee: while every subgroup is fair, ``P(there is a batch with peak >= log(1/delta)) <= delta``, since a mean
-    of supermartingales is one. Against a violation anywhere it is within ``log 2`` of the better of the two.
-    """
-
-    log_wealth: float = 0.0
-    peak: float = 0.0
-
-
-def update_overall(overall: OverallWealth, log_wealths: ArrayLike) -> OverallWealth:
-    """Take in the subgroups' wealths after one more batch."""
-    both = np.asarray([joint_wealth(log_wealths), average_wealth(log_wealths)])
-    now = float(logsumexp(both) - np.log(2.0))
-    return OverallWealth(now, max(overall.peak, now))
-
-
-def unfair_at_family_risk(peaks: ArrayLike, delta: float) -> Booleans:
-    """Name unfair subgroups so that the probability that *any* fair one is ever named is at most ``delta``.
-
-    Guarantee: by Ville's inequality ``exp(-peak)`` is a p-value that is valid at all times, and Holm's procedure keeps
-    the family-wise error however the subgroups depend on each other. Naming may be repeated after every batch: to name
-    a fair one at any time, the p-value of one of the ``m`` fair subgroups must reach ``delta / m``, which ever happens
-    with probability at most ``delta / m`` each.
-    """
-    return holm(np.exp(-np.maximum(peaks, 0.0)), delta)
-
-
-def unfair_at_discovery_rate(log_wealths: ArrayLike, delta: float) -> Booleans:
-    """Name unfair subgroups so that the expected share of fair ones among the named is at most ``delta``.
-
-    Guarantee: at one stopping time, chosen in any way from the past, and however the subgroups depend on each other
-    (Wang and Ramdas 2022). It needs e-values at that time, hence the *current* wealths, not their peaks.
-    """
-    # The exponential of 700 is nearly the largest double. A lower e-value is valid too, and no usual delta needs more.
-    return e_bh(np.exp(np.minimum(log_wealths, 700.0)), delta)
 
 
 def _vector(name: str, values: ArrayLike, low: float, high: float) -> NDArray[np.float64]:

@@ -155,15 +155,6 @@ def upper_end(
     return -lower_end(fraction.negated, successes, n, delta, negated)
 
 
-def interval_of(
-    fraction: RateFraction, successes: Sequence[float], n: Sequence[float], delta: float, threshold: float | None = None
-) -> tuple[float, float]:
-    """Both limits, each at risk ``delta / 2``: the interval misses the truth with probability at most ``delta``."""
-    ends = (end(fraction, successes, n, delta / 2.0, threshold) for end in (lower_end, upper_end))
-    low, high = ends
-    return low, high
-
-
 def proves_above(
     fraction: RateFraction,
     successes: Sequence[float],

@@ -11,7 +11,7 @@ import pytest
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.looks import LookEvidence, NoLookError, looks_for
-from isonomia.evidence.one_look import RateFraction, interval_of, lower_end, proves_above, upper_end
+from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 from isonomia.evidence.planning import people_for
 from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail
 from isonomia.spec.parser import parse_formula
@@ -132,11 +132,6 @@ def test_a_rate_that_a_quantity_rises_with_or_falls_has_no_limits() -> None:
 def test_counts_that_are_none_are_refused(successes: tuple[int, ...], n: tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match="expected 0 <= successes <= n for each rate"):
         lower_end(DIFFERENCE, successes, n, 0.05)
-
-
-def test_an_interval_has_half_of_the_risk_at_each_end() -> None:
-    ends = lower_end(RATIO, (9, 30), (40, 50), 0.05), upper_end(RATIO, (9, 30), (40, 50), 0.05)
-    assert interval_of(RATIO, (9, 30), (40, 50), 0.1) == ends
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.6, 0.9])

@@ -26,7 +26,6 @@ from isonomia.engine.loop import Plan
 from isonomia.engine.seeds import batch_rng
 from isonomia.evidence.bets import Wealth
 from isonomia.evidence.fair_worlds import FairWorlds, FairWorldsState
-from isonomia.evidence.multiple import joint_wealth
 from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
@@ -301,11 +300,13 @@ def pooled(before: PooledWealth, log_wealths: Floats, weights: Floats) -> Pooled
 
     Guarantee: while every subgroup is fair, ``P(there is a batch with peak >= log(1/delta)) <= delta``. The product of
     independent supermartingales is one, a mean with fixed weights is one, and so is the mean of the two. What is left
-    of the weights belongs to subgroups not seen yet, whose wealth is 1.
+    of the weights belongs to subgroups not seen yet, whose wealth is 1. The product grows fast when many subgroups are
+    a little unfair, the mean when one is very unfair; the product of *peaks* has no guarantee: the subgroups reach
+    them at different times.
     """
     left = max(0.0, 1.0 - float(weights.sum()))
     mean = logsumexp(np.append(log_wealths, 0.0), b=np.append(weights, left))
-    now = float(logsumexp([joint_wealth(log_wealths), mean]) - np.log(2.0))
+    now = float(logsumexp([np.sum(log_wealths), mean]) - np.log(2.0))
     return PooledWealth(now, max(before.peak, now))
 
 

@@ -251,10 +251,6 @@ class Bounds:
     upper: float
     proofs: tuple[Optimal, Optimal]
 
-    def covers(self, value: float = 0.0) -> bool:
-        """Whether the value lies within. Covering zero proves nothing: fair *and* unfair worlds produce the table."""
-        return self.lower - TOLERANCE <= value <= self.upper + TOLERANCE
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contradiction:

@@ -234,14 +234,6 @@ def _numbers(values: ArrayLike) -> Floats:
 
 Definition: TypeAlias = Literal[1, 2, 3, 4]
 
-DEFINITIONS: dict[int, str] = {
-    1: "principal fairness, in each stratum of equal outcomes",
-    2: "principal fairness, over all whose outcome the attribute does not affect",
-    3: "counterfactual fairness",
-    4: "counterfactual equalized odds",
-}
-"""The names of the paper's definitions."""
-
 
 @dataclass(frozen=True, slots=True)
 class Stratum:

@@ -15,7 +15,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.binomial import clopper_pearson
-from isonomia.evidence.one_look import RateFraction, interval_of
+from isonomia.evidence.one_look import RateFraction, lower_end, upper_end
 
 Person = dict[str, Any]
 
@@ -120,7 +120,8 @@ def test_intervals_are_those_of_one_look() -> None:
     assert [(row["selection_rate"].low, row["selection_rate"].high) for row in table["g"]] == list(
         zip(low, high, strict=True)
     )
-    expected = interval_of(RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0)), (9, 30), (40, 50), 0.1)
+    ratio_of = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
+    expected = tuple(end(ratio_of, (9, 30), (40, 50), 0.05) for end in (lower_end, upper_end))
     ratio = table.row("g", "b")["impact_ratio"]
     assert (ratio.low, ratio.high) == expected
     assert (

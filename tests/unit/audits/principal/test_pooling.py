@@ -8,15 +8,50 @@ import numpy as np
 import pytest
 
 from isonomia.audits.principal.sampling import PooledWealth, named, pooled, weights_of
-from isonomia.evidence.multiple import OverallWealth, holm, update_overall
+from isonomia.evidence.multiple import holm
+
+
+def pooled_of_table(before: PooledWealth, logs: np.ndarray) -> PooledWealth:
+    """The pool over all subgroups of a table."""
+    return pooled(before, logs, weights_of(len(logs), len(logs), closed=True))
 
 
 def test_with_a_closed_list_the_pool_is_the_usual_one() -> None:
-    rng, ours, theirs = np.random.default_rng(0), PooledWealth(), OverallWealth()
+    rng, ours, peak = np.random.default_rng(0), PooledWealth(), 0.0
     for _ in range(20):
         logs = rng.normal(size=5)
-        ours, theirs = pooled(ours, logs, weights_of(5, 5, closed=True)), update_overall(theirs, logs)
-        assert (ours.log_wealth, ours.peak) == pytest.approx((theirs.log_wealth, theirs.peak))
+        ours, usual = pooled_of_table(ours, logs), np.log((np.exp(logs).prod() + np.exp(logs).mean()) / 2.0)
+        peak = max(peak, usual)
+        assert (ours.log_wealth, ours.peak) == pytest.approx((usual, peak))
+
+
+def test_the_pooled_wealth_is_1_before_the_first_batch() -> None:
+    assert PooledWealth() == PooledWealth(log_wealth=0.0, peak=0.0)
+    assert pooled_of_table(PooledWealth(), np.zeros(3)) == PooledWealth()
+
+
+def test_the_pool_is_half_product_half_average_and_keeps_its_peak() -> None:
+    first = pooled_of_table(PooledWealth(), np.log([4.0, 2.0]))
+    assert first.log_wealth == pytest.approx(np.log((8.0 + 3.0) / 2.0))
+    second = pooled_of_table(first, np.log([0.1, 0.1]))
+    assert second.log_wealth < 0
+    assert second.peak == first.peak
+
+
+def test_one_very_unfair_subgroup_among_many_losers_still_shows() -> None:
+    logs = np.append(np.full(19, -2.0), 12.0)
+    assert logs.sum() < 0
+    assert pooled_of_table(PooledWealth(), logs).peak >= np.log(1 / 0.01)
+
+
+def test_huge_wealths_do_not_overflow() -> None:
+    assert pooled_of_table(PooledWealth(), np.array([5_000.0, 6_000.0])).peak == pytest.approx(11_000.0 - np.log(2.0))
+
+
+def test_holm_asks_more_of_the_first_named_than_of_the_last() -> None:
+    p_values = [1 / 61, 1 / 41, 1 / 21]
+    assert holm(p_values, 0.05).tolist() == [True, True, True]
+    assert holm([*p_values[1:], 1.0], 0.05).tolist() == [False, False, False]
 
 
 def test_with_a_closed_list_names_are_holms() -> None:

@@ -183,13 +183,6 @@ def test_certain_tables_have_a_point() -> None:
     assert isinstance(normalised_bounds(observed, ONE), EmptyStratum)
 
 
-def test_covering_zero_forgives_rounding() -> None:
-    proofs = effect_bounds(TABLE_4, ZERO)
-    assert isinstance(proofs, Bounds)
-    assert Bounds(1e-12, 1.0, proofs.proofs).covers()
-    assert not Bounds(1e-6, 1.0, proofs.proofs).covers()
-
-
 def test_every_bound_carries_a_small_gap() -> None:
     found = normalised_bounds(TABLE_4, BOTH)
     assert isinstance(found, Bounds)
