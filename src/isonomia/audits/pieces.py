@@ -1,4 +1,5 @@
-"""A long table counted by workers: each reads its own rows, asks its own copy of the model, and sends back counts.
+"""A census counted, in this process or by workers: each reads its own rows, asks its own copy of the model, and sends
+back counts.
 
 Rows never travel. The pieces are those in which the table is stored, row groups of Parquet files, so that each row is
 decoded once; they do not depend on the number of workers. Counts are added in the order of the rows.
@@ -8,17 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from isonomia.audits.answers import Asker, packed, unpacked
+from isonomia.audits.answers import Asker, SharedPeople, packed, unpacked
+from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Entry, Journal
+from isonomia.engine.observer import Observer, Progress
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import MAX_AGAIN, Handed, spread_evenly
 from isonomia.populations.finite import Census
+from isonomia.populations.protocol import Population
 from isonomia.populations.streaming import LongTable
+
+KEY = "everybody"
+"""The journal key of the counts of everybody."""
 
 LEAST = 2**18
 """The fewest rows in one piece, unless the table ends: enough to keep a worker busy for a while."""
@@ -33,27 +41,93 @@ class Counter(Generic[Context, Counts]):
 
     Attributes
     ----------
-    count
-        Counts the rows of a census from a first one up to, but not including, a last one: a module-level function,
-        so that workers find it.
+    batches
+        Counts the rows of a census, or its pairs, from a first one up to, but not including, a last one, in batches, each
+        with its number of rows: a module-level function, so that workers find it.
     context
         What else it needs; sent to each worker once.
+    zero, add
+        The counts of no rows, and the counts of two parts together; also a module-level function.
     pack, unpack
-        From counts to an entry of a journal, and back.
+        From the counts of a part to an entry of a journal, and back.
     """
 
-    count: Callable[[Context, Asker | None, Census, int, int], Counts]
+    batches: Callable[[Context, Asker | None, Population, int, int], Iterator[tuple[int, Counts]]]
     context: Context
+    zero: Counts
+    add: Callable[[Counts, Counts], Counts]
     pack: Callable[[Counts], Entry]
     unpack: Callable[[Entry], Counts]
 
+    def count(self, asker: Asker | None, census: Population, start: int, stop: int) -> Counts:
+        """The counts of some rows together."""
+        return reduce(
+            self.add, (counts for _, counts in self.batches(self.context, asker, census, start, stop)), self.zero
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class _Told(Generic[Context, Counts]):
+class Counted(Generic[Counts]):
+    """The counts of a census: how many people, or pairs, were counted, and whether Ctrl-C ended it early."""
+
+    people: int
+    counts: Counts
+    interrupted: bool = False
+
+
+def count_population(
+    check: Check[Any],
+    counter: Counter[Any, Counts],
+    size: int,
+    observer: Observer,
+    *,
+    pack: Callable[[Counted[Counts]], Entry],
+    unpack: Callable[[Entry], Counted[Counts]],
+    counted: str = "people",
+    sharing: SharedPeople | None = None,
+    by_pool: bool = True,
+) -> Counted[Counts]:
+    """Count every row, or every pair of rows; the verdict is computed from the counts, now and in every replay.
+
+    The workers of a pool, where they may, read the files of a long table for themselves. ``pack`` and ``unpack`` are how
+    the journal keeps the result; nothing is kept of a census that was interrupted.
+    """
+    observer.begin(str(check.prop))
+    asker = None if check.model is None else Asker(check.model, check.journal, sharing)
+    try:
+        entry = check.journal.recall(KEY)
+        if entry is not None:
+            return unpack(entry)
+        result = Counted(0, counter.zero)
+        began = monotonic()
+        try:
+            pool = check.pool if by_pool and sharing is None else None
+            pieces = by_workers(pool, asker, check.population, counter, check.journal)
+            if pieces is None:
+                pieces = counter.batches(counter.context, asker, check.population, 0, size)
+            for rows, counts in pieces:
+                result = Counted(result.people + rows, counter.add(result.counts, counts))
+                spent = monotonic() - began
+                observer.advance(Progress(result.people, size, result.people / size, spent, _exactly, counted))
+        except KeyboardInterrupt:
+            return replace(result, interrupted=True)
+        check.journal.keep(KEY, partial(pack, result))
+        return result
+    finally:
+        observer.end()
+        if asker is not None:
+            asker.close()
+
+
+def _exactly() -> str:
+    return "counting everybody"
+
+
+@dataclass(frozen=True, slots=True)
+class _Told(Generic[Counts]):
     """What is sent to every worker once."""
 
-    count: Callable[[Context, Asker | None, Census, int, int], Counts]
-    context: Context
+    counter: Counter[Any, Counts]
     model: ModelSession | None
     watched: bool
     table: LongTable
@@ -74,7 +148,7 @@ def by_workers(
         return None
     model = None if session is None else session.apart()
     watched = session is not None and session.steady is not None
-    told = _Told(counter.count, counter.context, model, watched, LongTable(table.reader))
+    told = _Told(counter, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
     return _pieces(pool, Shared(told, name), table.pieces(LEAST), counter, journal, asker)
 
@@ -109,7 +183,7 @@ def _pieces(
 
     Where some pieces are in the journal, some of their rows are asked about again before new ones are begun.
     """
-    told: _Told[Any, Counts] = shared.value
+    told: _Told[Counts] = shared.value
     watched = None if asker is None or not told.watched else asker.session
     keys = {piece: f"answer of rows {piece[0]} to {piece[1]}" for piece in edges}
     kept = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
@@ -118,7 +192,7 @@ def _pieces(
         for (start, _), entry in kept.items():
             for row, answer in _noted_answers(entry, -(-MAX_AGAIN // len(kept))):
                 first, asked = start + row, Asker(watched, _OneAnswer(answer))
-                told.count(told.context, asked, Census(told.table), first, first + 1)
+                told.counter.count(asked, Census(told.table), first, first + 1)
         watched.settle()
     tasks = pool.begin(_count_piece, shared, left, [stop - start for start, stop in left])
     fresh, handed = tasks.results(), list[Handed]()
@@ -170,7 +244,7 @@ class _OneAnswer:
         pass
 
 
-def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int], Handed | None]:
+def _count_piece(told: _Told[Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int], Handed | None]:
     """What a worker does with one piece: its counts, how many rows it sent to the model, and some of these rows.
 
     It repeats questions by itself, too, so that a model which answers at random is found early.
@@ -178,5 +252,5 @@ def _count_piece(told: _Told[Any, Any], piece: tuple[int, int]) -> tuple[Any, tu
     model = None if told.model is None else told.model.apart(MAX_AGAIN if told.watched else 0, repeats=True)
     with metering(None) as meter:
         asker = None if model is None else Asker(model)
-        counts = told.count(told.context, asker, Census(told.table), *piece)
+        counts = told.counter.count(asker, Census(told.table), *piece)
     return counts, meter.sent, None if model is None or model.steady is None else model.steady.handed()

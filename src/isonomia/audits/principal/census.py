@@ -8,7 +8,6 @@ bounds cover every table within the enclosures, so what is proved of them is pro
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,7 +20,7 @@ import numpy as np
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.people import batch_size, narrowed
-from isonomia.audits.pieces import Counter, by_workers
+from isonomia.audits.pieces import Counted, Counter, count_population
 from isonomia.audits.principal.findings import Finding, from_table, subgroup
 from isonomia.audits.principal.question import Coding, Key, PrincipalQuestion, refuse_many
 from isonomia.audits.principal.sampling import Counts, count
@@ -38,22 +37,17 @@ from isonomia.audits.proofs import (
     unpacked_number,
 )
 from isonomia.audits.protocol import Check
-from isonomia.engine.journal import Blank, Entry, Journal
+from isonomia.engine.journal import Entry
 from isonomia.engine.observer import Observer, Progress
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError, NumericalError
 from isonomia.evidence.cells import DrawCell, LinearForm, Masses, total_mass
 from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.evidence.strata.worlds import Observed
-from isonomia.executors import Pool
-from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 from isonomia.populations.worlds.paths import NotExactError, row_values
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.tree import Column, Output, Row, Value
-
-KEY = "everybody"
-"""The journal key of the counts of everybody."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,55 +67,26 @@ class PrincipalCensus:
         return False if False in answers else True if answers == {True} else None
 
 
-def count_census(
-    question: PrincipalQuestion,
-    asker: Asker | None,
-    census: Population,
-    observer: Observer,
-    journal: Journal = Blank(),  # noqa: B008  (it has no state)
-    pool: Pool | None = None,
-) -> PrincipalCensus:
-    """Count every row and answer for every subgroup, without any risk.
-
-    The counts are kept in the journal, and the answer is computed from them, now and in every replay. The workers of a
-    pool read the files of a long table for themselves.
-    """
-    kept = journal.recall(KEY)
-    if kept is None:
-        people, counts, interrupted = _census_counts(question, asker, census, observer, journal, pool)
-        if interrupted:
-            return PrincipalCensus((), people, interrupted=True)
-        journal.keep(KEY, lambda: _packed(people, counts))
-    else:
-        people, counts = _unpacked(question, kept)
-    keys = sorted(counts, key=in_order)
-    return PrincipalCensus(tuple(_finding(question, key, counts) for key in keys), people, interrupted=False)
-
-
-def _census_counts(
-    question: PrincipalQuestion,
-    asker: Asker | None,
-    census: Population,
-    observer: Observer,
-    journal: Journal,
-    pool: Pool | None,
-) -> tuple[int, Counts, bool]:
-    """How many people were counted, their counts, and whether somebody pressed Ctrl-C."""
-    began, people, counts, size = time.monotonic(), 0, Counts(), census.size
+def count_census(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer) -> PrincipalCensus:
+    """Count every row and answer for every subgroup, without any risk."""
+    size = check.population.size
     assert size is not None, "only a population of a known size can be counted"
-    try:
-        pieces = by_workers(pool, asker, census, Counter(count_rows, question, _packed_piece, _unpacked_piece), journal)
-        for rows, found in _batch_by_batch(question, asker, census, 0, size) if pieces is None else pieces:
-            for key, seen in found.items():
-                counts[key] = counts[key] + seen if key in counts else seen
-            people += rows
-            observer.advance(Progress(people, size, people / size, time.monotonic() - began, _exactly))
-    except KeyboardInterrupt:
-        return people, counts, True
-    return people, counts, False
+    counted = count_population(
+        check,
+        Counter(_batches, question, Counts(), _added, _packed, _unpacked),
+        size,
+        observer,
+        pack=lambda counted: {"people": counted.people, **_packed(counted.counts)},
+        unpack=lambda entry: _unpacked_whole(question, entry),
+    )
+    if counted.interrupted:
+        return PrincipalCensus((), counted.people, interrupted=True)
+    keys = sorted(counted.counts, key=in_order)
+    findings = tuple(_finding(question, key, counted.counts) for key in keys)
+    return PrincipalCensus(findings, counted.people, interrupted=False)
 
 
-def _batch_by_batch(
+def _batches(
     question: PrincipalQuestion, asker: Asker | None, census: Population, begin: int, end: int
 ) -> Iterator[tuple[int, Counts]]:
     """The rows, some at a time: how many they are, and their counts."""
@@ -133,37 +98,28 @@ def _batch_by_batch(
         yield table.rows, count(question, table, asker)
 
 
-def count_rows(question: PrincipalQuestion, asker: Asker | None, census: Census, start: int, stop: int) -> Counts:
-    """The counts of some rows of a census."""
-    counts = Counts()
-    for _, found in _batch_by_batch(question, asker, census, start, stop):
-        for key, seen in found.items():
-            counts[key] = counts[key] + seen if key in counts else seen
-    return counts
+def _added(one: Counts, other: Counts) -> Counts:
+    return Counts({**one, **{key: one[key] + seen if key in one else seen for key, seen in other.items()}})
 
 
-def _packed_piece(counts: Counts) -> Entry:
+def _packed(counts: Counts) -> Entry:
     return {"counts": [[list(key), seen.astype(np.int64).tolist()] for key, seen in counts.items()]}
 
 
-def _unpacked_piece(entry: Entry) -> Counts:
+def _unpacked(entry: Entry) -> Counts:
     return Counts({tuple(key): np.asarray(seen, dtype=float) for key, seen in entry["counts"]})
 
 
-def _packed(people: int, counts: Counts) -> Entry:
-    return {"people": people, **_packed_piece(counts)}
-
-
-def _unpacked(question: PrincipalQuestion, entry: Entry) -> tuple[int, Counts]:
+def _unpacked_whole(question: PrincipalQuestion, entry: Entry) -> Counted[Counts]:
     shape = question.shape.attributes, question.shape.cells
-    counts = _unpacked_piece(entry)
+    counts = _unpacked(entry)
     whole = sum(seen.sum() for seen in counts.values())
     if any(seen.shape != shape or (seen < 0).any() for seen in counts.values()) or whole != entry["people"]:
         raise DataError(
             f"expected counts of shape {shape} that add up to the {entry['people']:,} people of the record, but they "
             f"add up to {whole:,.0f}"
         )
-    return entry["people"], counts
+    return Counted(entry["people"], counts)
 
 
 def _finding(question: PrincipalQuestion, key: Key, counts: Counts) -> Finding:
@@ -185,10 +141,6 @@ def nobody_with(question: PrincipalQuestion, key: Key, value: int) -> DataError:
 def in_order(key: Key) -> tuple[tuple[bool, object], ...]:
     """Numbers before text, each ascending."""
     return tuple((isinstance(value, str), value) for value in key)
-
-
-def _exactly() -> str:
-    return "counting everybody"
 
 
 Cells: TypeAlias = dict[tuple[int, ...], list[DrawCell]]

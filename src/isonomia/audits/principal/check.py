@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.people import UNLIMITED, census_of
 from isonomia.audits.principal.census import PrincipalCensus, ProvedTables, count_census, prove_tables
 from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
@@ -109,14 +108,7 @@ def _exact(
     check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, before: int = 0
 ) -> Verdict:
     began = monotonic()
-    observer.begin(str(check.prop))
-    asker = None if check.model is None else Asker(check.model, check.journal)
-    try:
-        counted = count_census(question, asker, check.population, observer, check.journal, check.pool)
-    finally:
-        observer.end()
-        if asker is not None:
-            asker.close()
+    counted = count_census(check, question, observer)
     return _verdict(
         check,
         question,

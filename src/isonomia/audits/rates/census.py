@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,21 +14,21 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.people import AT_ONCE, batch_size, narrowed
-from isonomia.audits.pieces import Counter, by_workers
+from isonomia.audits.pieces import Counted, Counter, count_population
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.question import Asked, Question, in_all
-from isonomia.engine.journal import Blank, Entry, Journal, exact_fraction
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.journal import Entry, exact_fraction
+from isonomia.engine.observer import Observer
 from isonomia.engine.seeds import root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.evidence.normal_form import compared
-from isonomia.executors import Pool
-from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, people
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord
 from isonomia.spec.evaluate import Batch
+from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version, leaves_of
 
@@ -88,10 +87,6 @@ def _taken(batch: Batch, rows: NDArray[np.intp]) -> Batch:
     )
 
 
-KEY = "everybody"
-"""The journal key of the counts of everybody."""
-
-
 @dataclass(frozen=True, slots=True)
 class CensusCounts:
     """The result of a census.
@@ -120,96 +115,51 @@ class CensusCounts:
     interrupted: bool
 
 
-def count_census(
-    question: Question,
-    asker: Asks | None,
-    census: Population,
-    observer: Observer,
-    journal: Journal = Blank(),  # noqa: B008  (it has no state)
-    pool: Pool | None = None,
-) -> CensusCounts:
-    """Count every row, or every pair of rows, and evaluate the formula on the exact values.
-
-    The counts are kept in the journal, and the answer is computed from them, now and in every replay. The workers of a
-    pool read the files of a long table for themselves.
-    """
-    kept = journal.recall(KEY)
-    if kept is None:
-        counts = _census_counts(question, asker, census, observer, journal, pool)
-        if not counts.interrupted:
-            journal.keep(KEY, counts.pack)
-    else:
-        counts = _Counts.unpack(kept, question, in_all(question, census.size))
-    return _counted(question, counts)
+def count_census(check: Check[Property], question: Question, observer: Observer) -> CensusCounts:
+    """Count every row, or every pair of rows, and evaluate the formula on the exact values."""
+    size = in_all(question, check.population.size)
+    counted = count_population(
+        check,
+        Counter(_batches, question, tuple(_Total() for _ in question.leaves), _added, _packed, _unpacked),
+        size,
+        observer,
+        pack=lambda counted: _packed_whole(question, counted),
+        unpack=lambda entry: _unpacked_whole(question, entry, size),
+        counted=question.counted,
+        sharing=check.sharing if set(question.asked) <= {None, Other()} else None,
+        by_pool=Other() not in question.asked,
+    )
+    return _evaluated(question, counted)
 
 
-def _census_counts(
-    question: Question, asker: Asks | None, census: Population, observer: Observer, journal: Journal, pool: Pool | None
-) -> _Counts:
-    totals = tuple(_Total() for _ in question.leaves)
-    began, asked, interrupted = time.monotonic(), 0, False
-    try:
-        whole = in_all(question, census.size)
-        for rows, counted in _counted_rows(question, asker, census, journal, pool):
-            for total, amounts in zip(totals, counted, strict=True):
-                total.add(*amounts)
-            asked += rows
-            spent = time.monotonic() - began
-            observer.advance(Progress(asked, whole, asked / whole, spent, _exactly, question.counted))
-    except KeyboardInterrupt:
-        interrupted = True
-    closed = tuple(total.closed(leaf) for leaf, total in zip(question.leaves, totals, strict=True))
-    return _Counts(asked, closed, interrupted)
-
-
-Amounts: TypeAlias = list[tuple[int, Fraction]]
-"""For each leaf, how many people its group has, and the sum of its values over them."""
-
-
-def _counted_rows(
-    question: Question, asker: Asks | None, census: Population, journal: Journal, pool: Pool | None
-) -> Iterator[tuple[int, Amounts]]:
-    """The rows, some at a time: how many they are, and their counts and sums."""
-    if (
-        not isinstance(asker, Asker | None)
-        or Other() in question.asked
-        or (asker is not None and asker.shared is not None)
-    ):
-        pool = None
-    counter = Counter(count_rows, question, _packed_amounts, _unpacked_amounts)
-    own = asker if isinstance(asker, Asker) else None
-    pieces = by_workers(pool, own, census, counter, journal)
-    if pieces is not None:
-        yield from pieces
-        return
-    for start, batch in census_batches(question, asker, census):
-        reader = Reader(batch, _row_from(start))
-        reader.refuse_outside(question.within)
-        yield batch.rows, [reader.exact(leaf) for leaf in question.leaves]
-
-
-def count_rows(question: Question, asker: Asker | None, census: Census, start: int, stop: int) -> Amounts:
-    """The counts and sums of some rows of a census."""
-    totals = [_Total() for _ in question.leaves]
-    for first, batch in _one_by_one(question, asker, census, start, stop):
+def _batches(
+    question: Question, asker: Asker | None, census: Population, start: int, stop: int
+) -> Iterator[tuple[int, Totals]]:
+    """The rows, or pairs, some at a time: how many they are, and their counts and sums."""
+    paired = Other() in question.asked
+    batches = census_batches(question, asker, census) if paired else _one_by_one(question, asker, census, start, stop)
+    for first, batch in batches:
         reader = Reader(batch, _row_from(first))
         reader.refuse_outside(question.within)
-        for leaf, total in zip(question.leaves, totals, strict=True):
-            total.add(*reader.exact(leaf))
-    return [(total.n, Fraction(total.sum)) for total in totals]
+        yield batch.rows, tuple(_Total(*reader.exact(leaf)) for leaf in question.leaves)
 
 
-def _packed_amounts(amounts: Amounts) -> Entry:
-    return {"amounts": [[n, str(amount)] for n, amount in amounts]}
+def _added(one: Totals, other: Totals) -> Totals:
+    return tuple(_Total(a.n + b.n, Fraction(a.sum) + Fraction(b.sum)) for a, b in zip(one, other, strict=True))
 
 
-def _unpacked_amounts(entry: Entry) -> Amounts:
-    return [(int(n), exact_fraction(text)) for n, text in entry["amounts"]]
+def _packed(totals: Totals) -> Entry:
+    return {"amounts": [total.pack() for total in totals]}
 
 
-def _counted(question: Question, counts: _Counts) -> CensusCounts:
+def _unpacked(entry: Entry) -> Totals:
+    return tuple(_Total(int(n), exact_fraction(text)) for n, text in entry["amounts"])
+
+
+def _evaluated(question: Question, counted: Counted[Totals]) -> CensusCounts:
     """The answer that follows from the counts."""
-    totals, interrupted = dict(zip(question.leaves, counts.totals, strict=True)), counts.interrupted
+    interrupted = counted.interrupted
+    totals = {leaf: total.closed(leaf) for leaf, total in zip(question.leaves, counted.counts, strict=True)}
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}
     empty = tuple(leaf for leaf in question.leaves if leaf not in values)
     answer = None if interrupted else exact_truth(question.formula, values)
@@ -222,7 +172,7 @@ def _counted(question: Question, counts: _Counts) -> CensusCounts:
         ),
         exact_groups(question, {} if interrupted else values, {leaf: total.n for leaf, total in totals.items()}),
         empty,
-        counts.asked,
+        counted.people,
         interrupted,
     )
 
@@ -238,9 +188,9 @@ def exact_groups(
     return group_records(question.claims, known, draws)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Total:
-    """A running sum. Counts and whole numbers are exact; the mean of other numbers is read as a decimal of 15 digits.
+    """A count and a sum. Counts and whole numbers are exact; the mean of other numbers is read as a decimal of 15 digits.
 
     Numbers are stored in binary, so the mean of 0.1, 0.1 and 0.1 is not quite 0.1. With 15 digits a tie in decimals is
     a tie, and the threshold 0.1 is met.
@@ -248,9 +198,6 @@ class _Total:
 
     n: int = 0
     sum: Fraction | float = Fraction(0)
-
-    def add(self, n: int, amount: Fraction) -> None:
-        self.n, self.sum = self.n + n, Fraction(self.sum) + amount
 
     def closed(self, leaf: Leaf) -> _Total:
         """The same, with a sum that is not a whole number rounded once to the nearest float, if there is one."""
@@ -283,34 +230,27 @@ class _Total:
         return cls(n, amount)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """The counts of everybody: how many were counted, and a total for each leaf, in the question's order."""
+Totals: TypeAlias = tuple[_Total, ...]
+"""A total for each leaf, in the question's order."""
 
-    asked: int
-    totals: tuple[_Total, ...]
-    interrupted: bool = False
 
-    def pack(self) -> Entry:
-        return {"asked": self.asked, "totals": [total.pack() for total in self.totals]}
+def _packed_whole(question: Question, counted: Counted[Totals]) -> Entry:
+    closed = [total.closed(leaf) for leaf, total in zip(question.leaves, counted.counts, strict=True)]
+    return {"asked": counted.people, "totals": [total.pack() for total in closed]}
 
-    @classmethod
-    def unpack(cls, entry: Entry, question: Question, people: int) -> _Counts:
-        totals = tuple(_Total.unpack(pair) for pair in entry["totals"])
-        if entry["asked"] != people or len(totals) != len(question.leaves):
-            raise DataError(
-                f"expected the record of a census of {people:,} {question.counted} and of {len(question.leaves)} rates,"
-                f" but it is of {entry['asked']!r:.40} and of {len(totals)}"
-            )
-        return cls(people, totals)
+
+def _unpacked_whole(question: Question, entry: Entry, people: int) -> Counted[Totals]:
+    totals = tuple(_Total.unpack(pair) for pair in entry["totals"])
+    if entry["asked"] != people or len(totals) != len(question.leaves):
+        raise DataError(
+            f"expected the record of a census of {people:,} {question.counted} and of {len(question.leaves)} rates,"
+            f" but it is of {entry['asked']!r:.40} and of {len(totals)}"
+        )
+    return Counted(people, totals)
 
 
 def _row_from(start: int) -> Callable[[int], str]:
     return lambda row: f"row {start + row}"
-
-
-def _exactly() -> str:
-    return "counting everybody"
 
 
 def _leaf_record(

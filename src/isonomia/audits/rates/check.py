@@ -9,7 +9,6 @@ from math import inf, isinf
 from time import monotonic
 from typing import Any, TypeAlias
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.people import census_of, predicted_values, refuse_absent_values
 from isonomia.audits.proofs import (
     EITHER,
@@ -160,15 +159,7 @@ def _is_counted(check: Check[Property], question: Question) -> bool:
 
 def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
     began = monotonic()
-    observer.begin(str(check.prop))
-    shared = check.sharing if set(question.asked) <= {None, Other()} else None
-    asker = None if check.model is None else Asker(check.model, check.journal, shared)
-    try:
-        counted = count_census(question, asker, check.population, observer, check.journal, check.pool)
-    finally:
-        observer.end()
-        if asker is not None:
-            asker.close()
+    counted = count_census(check, question, observer)
     if counted.empty and not counted.interrupted:
         refuse_absent_values((leaf.given for leaf in counted.empty), check.population, read=True)
     return _verdict(
