@@ -25,13 +25,18 @@ from isonomia.errors import UsageError, nearest
 from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
+from isonomia.models.executable import ExecutableModel
+from isonomia.models.http import HttpModel
 from isonomia.models.meter import BudgetSpentError, Meter, metering
+from isonomia.models.protocol import Model, unwrap
 from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.domains.protocol import is_domain
 from isonomia.populations.finite import Sample
+from isonomia.populations.profile import protected_attribute
 from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population, refuse_clusters
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.verdict import Verdict
+from isonomia.spec.analysis import outcome_candidates
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
 from isonomia.spec.safety import property as safety_property
@@ -248,6 +253,30 @@ def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
     return tuple(found)
 
 
+def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withheld: Sequence[str]) -> None:
+    """Refuse to send a service or a program a column that may be the outcome.
+
+    Raises
+    ------
+    UsageError
+        If rows would leave this process with such a column, and nobody said which columns to send.
+    """
+    inner = unwrap(model)
+    if not isinstance(inner, HttpModel | ExecutableModel) or inner.features is not None:
+        return
+    candidates = [name for prop in props if isinstance(prop, Property) for name in outcome_candidates(prop.formula)]
+    unclear = [name for name in candidates if name not in withheld and protected_attribute(name) is None]
+    if unclear:
+        name = unclear[0]
+        raise UsageError(
+            f"the property tests {name!r}, which may be the outcome, and {model.name} would be sent this column "
+            f"with every row. Name the columns to send, with or without {name!r}: features=[...] of the model, in "
+            "Python or in its file, or --features COLUMN,... at the command line. If it is the outcome, a property "
+            f"with outcome={name!r}, such as iso.fairness.equal_opportunity, does not send it",
+            name=name,
+        )
+
+
 def check(
     property: AuditProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
@@ -431,7 +460,9 @@ def new_check(
         )
     session: ModelSession | None = None
     if model is not None:
-        session = open_session(adapt(model, features), withheld=held, pool=pool, at_random=at_random)
+        adapted = adapt(model, features)
+        refuse_unclear_outcome(adapted, [prop], held)
+        session = open_session(adapted, withheld=held, pool=pool, at_random=at_random)
     new = Check(
         prop,
         session,

@@ -28,7 +28,10 @@ from isonomia.spec.tree import (
     Call,
     Column,
     Compare,
+    Comparison,
     Do,
+    Formula,
+    Leaf,
     Literal,
     Member,
     Missing,
@@ -44,6 +47,8 @@ from isonomia.spec.tree import (
     Value,
     Variable,
     Version,
+    leaves_of,
+    nodes,
 )
 
 _MAX_CASES = 512
@@ -57,6 +62,44 @@ def conjuncts(row: Row | None) -> tuple[Row, ...]:
     if isinstance(row, RowJunction) and row.connective == "and":
         return tuple(part for operand in row.operands for part in conjuncts(operand))
     return (row,)
+
+
+def outcome_candidates(formula: Formula) -> tuple[str, ...]:
+    """The columns that may hold the outcome, as ``paid`` in ``P[prediction == 1 | paid == 1]``, in order of appearance.
+
+    In a rate or mean of the model's answers, such a column is compared with fixed values. It does not tell apart the
+    groups of a comparison: every rate of the comparison has the same tests of it, or a test has the value that the
+    model's answer is compared with. Syntax does not tell whether it is an outcome or a feature.
+    """
+    found: dict[str, None] = {}
+    for comparison in nodes(formula):
+        if not isinstance(comparison, Comparison):
+            continue
+        tests = [_tests(leaf) for leaf in leaves_of(comparison) if any(isinstance(n, Output) for n in nodes(leaf))]
+        answers = {value for each in tests for value in each.get(None, ())}
+        for name in dict.fromkeys(name for each in tests for name in each if name is not None):
+            alike = len({each.get(name, frozenset()) for each in tests}) == 1
+            if alike or any(answers & each.get(name, frozenset()) for each in tests):
+                found[name] = None
+    return tuple(found)
+
+
+def _tests(leaf: Leaf) -> dict[str | None, frozenset[tuple[str, Value]]]:
+    """The relations and fixed values that a leaf compares each column with; those of the answers are under ``None``."""
+    found: dict[str | None, set[tuple[str, Value]]] = {}
+    for node in nodes(leaf):
+        match node:
+            case Compare(relation, Column() | Output() as subject, Literal(value)):
+                values: Iterable[Value] = (value,)
+            case Compare(relation, Literal(value), Column() | Output() as subject):
+                relation, values = FLIPPED[relation], (value,)
+            case Member(Column() | Output() as subject, members):
+                relation, values = "==", [each.value for each in members if isinstance(each, Literal)]
+            case _:
+                continue
+        name = subject.name if isinstance(subject, Column) else None
+        found.setdefault(name, set()).update((relation, value) for value in values)
+    return {name: frozenset(values) for name, values in found.items()}
 
 
 def disjoint(a: Row | None, b: Row | None) -> bool:

@@ -18,7 +18,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of
+from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of, refuse_unclear_outcome
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.verdicts import about_model
 from isonomia.engine.budget import Budget
@@ -142,7 +142,9 @@ class Watch:
             held[outcome] = None
         self._model: ModelSession | None = None
         if model is not None:
-            self._model = open_session(adapt(model, features), withheld=tuple(held), watched=False)
+            adapted = adapt(model, features)
+            refuse_unclear_outcome(adapted, self.properties, tuple(held))
+            self._model = open_session(adapted, withheld=tuple(held), watched=False)
         self._meter = Meter(Budget.of_queries(budget, "a watch").queries)
         score = None if self._model is None else self._model.score_range
         claims = watched_claims(

@@ -468,6 +468,55 @@ def test_a_service_is_not_sent_the_outcome_and_the_verdict_says_what_it_is_sent(
     assert any("is given 3 of 3 columns: age, repaid, sex" in remark for remark in told.remarks)
 
 
+APPLICANTS = {
+    "years": np.arange(40),
+    "paid": np.arange(40) % 2,
+    "sex": np.array(["F", "M", "M", "F"] * 10),
+    "region": np.array(["north", "south"] * 20),
+}
+ODDS = "P[prediction == 1 | sex == 'F' and paid == {0}] >= 0.8 * P[prediction == 1 | sex == 'M' and paid == {0}]"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "P[prediction == 1 | paid == 1] >= 0.8",
+        "P[prediction == 1 | paid == 1] >= P[prediction == 1 | paid == 0] + 0.2",
+        "P[paid == 1 | prediction == 1] >= 0.8",
+        f"{ODDS.format(1)} and {ODDS.format(0)}",
+        "for s in sex: P[prediction == 1 | sex == s and 1 == paid] >= 0.8",
+    ],
+)
+def test_a_service_is_sent_nothing_while_a_condition_may_name_the_outcome(service, claim):
+    with pytest.raises(UsageError) as caught:
+        iso.check(claim, HttpModel(service.url), iso.Census(APPLICANTS))
+    assert caught.value.name == "paid"
+    assert "features=[...]" in str(caught.value)
+    assert not service.requests
+
+
+@pytest.mark.parametrize("features", [["years"], ["years", "paid"]])
+def test_a_service_with_features_is_sent_these_whatever_the_condition(service, features):
+    service.score = lambda request: {"predictions": [1 for _ in request["instances"]]}
+    model = HttpModel(service.url, features=features)
+    iso.check("P[prediction == 1 | paid == 1] >= 0.8", model, iso.Census(APPLICANTS))
+    assert {tuple(row) for request in service.served for row in request["instances"]} == {tuple(features)}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "P[prediction == 1 | sex == 'F'] >= 0.1",
+        "P[prediction == 1 | region == 'north'] >= 0.8 * P[prediction == 1 | region == 'south']",
+        "for r in region: P[prediction == 1 | region == r] >= 0.1",
+    ],
+)
+def test_a_group_in_a_condition_is_sent_to_a_service_without_questions(service, claim):
+    service.score = lambda request: {"predictions": [1 for _ in request["instances"]]}
+    assert iso.check(claim, HttpModel(service.url), iso.Census(APPLICANTS)).holds
+    assert set(service.served[0]["instances"][0]) == set(APPLICANTS)
+
+
 def as_label(request):
     return [{"id": 7, "label": label} for label in labelled(request)["predictions"]]
 
