@@ -1,5 +1,4 @@
-"""A census counted, in this process or by workers: each reads its own rows, asks its own copy of the model, and sends
-back counts.
+"""A census is counted in this process, or by workers that read their own rows, ask their own model and return counts.
 
 Rows never travel. The pieces are those in which the table is stored, row groups of Parquet files, so that each row is
 decoded once; they do not depend on the number of workers. Counts are added in the order of the rows.
@@ -42,8 +41,8 @@ class Counter(Generic[Context, Counts]):
     Attributes
     ----------
     batches
-        Counts the rows of a census, or its pairs, from a first one up to, but not including, a last one, in batches, each
-        with its number of rows: a module-level function, so that workers find it.
+        Counts the rows of a census, or its pairs, from a first one up to, but not including, a last one, in batches,
+        each with its number of rows: a module-level function, so that workers find it.
     context
         What else it needs; sent to each worker once.
     zero, add
@@ -89,8 +88,8 @@ def count_population(
 ) -> Counted[Counts]:
     """Count every row, or every pair of rows; the verdict is computed from the counts, now and in every replay.
 
-    The workers of a pool, where they may, read the files of a long table for themselves. ``pack`` and ``unpack`` are how
-    the journal keeps the result; nothing is kept of a census that was interrupted.
+    The workers of a pool, where they may, read the files of a long table for themselves. ``pack`` and ``unpack`` are
+    how the journal keeps the result; nothing is kept of a census that was interrupted.
     """
     observer.begin(str(check.prop))
     asker = None if check.model is None else Asker(check.model, check.journal, sharing)

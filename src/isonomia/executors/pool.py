@@ -30,6 +30,8 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -157,11 +159,30 @@ DESERTED = 10.0
 """Seconds without any worker, in an executor that can tell, after which it is replaced. A restarted worker is back
 within a few."""
 
+TERMINATION = 2.0
+"""Seconds that a process has to end by itself once it is told to; then it is killed."""
+
 LEAST = 0.005
 """Seconds of work that are worth a round trip to a worker; smaller pieces travel together."""
 
 _GUESSED = 8
 """The assumed number of workers of an executor that does not say."""
+
+
+_while_waiting: ContextVar[Callable[[], None]] = ContextVar("while_waiting", default=lambda: None)
+
+
+@contextmanager
+def while_waiting(call: Callable[[], None]) -> Iterator[None]:
+    """Call a function about once a second while other processes are waited for inside.
+
+    If it raises, the wait ends, and so do these processes, unless they belong to the caller.
+    """
+    token = _while_waiting.set(call)
+    try:
+        yield
+    finally:
+        _while_waiting.reset(token)
 
 
 class ExecutorWarning(UserWarning):
@@ -262,6 +283,7 @@ class Pool:
     executing: Executing
     _executor: Executor | None = field(default=None, repr=False)
     _fruitless: int = field(default=0, repr=False)
+    _ended: bool = field(default=False, repr=False)
     _pace: dict[str, float] = field(default_factory=dict, repr=False)
     _seen: WeakSet[Shared] = field(default_factory=WeakSet, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
@@ -337,6 +359,10 @@ class Pool:
                 if not self._again(task, tasks, error):
                     return None
                 continue
+            except BaseException:  # Ctrl-C, or the time is up: what a worker is doing is no longer wanted
+                if not self.executing.here:
+                    self.close()
+                raise
             if reply.known:
                 self._fruitless = 0
                 self._note(tasks.shared.name, task, reply)
@@ -359,6 +385,8 @@ class Pool:
             done, _ = wait([each for each in futures if each is not None], POLL, FIRST_COMPLETED)
             if done:
                 return done.pop().result()
+            if not self.executing.here:
+                _while_waiting.get()()
             waited += POLL
             nobody = task.sent_to is self._executor and getattr(task.sent_to, "deserted", bool)()
             deserted = deserted + POLL if nobody else 0.0
@@ -367,7 +395,7 @@ class Pool:
             gone = not self.executing.lasting and task.sent_to is not self._executor
             if gone or (waited >= due and not self.executing.here):
                 if not gone and asked and pace is not None and not self.executing.lasting:
-                    self._remake(task.sent_to, TimeoutError(f"no reply within {waited:.0f} s"))
+                    self._remake(task.sent_to, tasks.shared.name, TimeoutError(f"no reply within {waited:.0f} s"))
                 self._send(task, tasks, whole=True)
                 futures.append(task.future)
                 due, asked = 2.0 * due, asked + 1
@@ -382,22 +410,23 @@ class Pool:
 
     def _again(self, task: _Task, tasks: Tasks, error: BaseException) -> bool:
         """Send a lost piece of work again, to a new executor if need be; ``False`` if this process has to do it."""
+        if self._ended:
+            raise KeyboardInterrupt from error  # the program is about to end, and the work was not at fault
         task.tries += 1
         if task.tries >= TRIES and not self.executing.here:
             self._restart()
             raise LostWorkerError(
                 f"{tasks.shared.name} was asked {TRIES} times in {self.executing.name}, and each time the worker was "
-                f"lost ({type(error).__name__}: {words_of(error)}). It may end its process, or need more memory than "
-                "there is: look at what it printed, or ask it in threads"
+                f"lost ({type(error).__name__}: {words_of(error)}). {_why_lost(tasks.shared.name)}"
             ) from error
         if self.executing.lasting:
             return False
         if isinstance(error, BrokenExecutor) or task.sent_to is None or task.tries > 1:
-            self._remake(task.sent_to, error)
+            self._remake(task.sent_to, tasks.shared.name, error)
         self._send(task, tasks)
         return True
 
-    def _remake(self, lost: Executor | None, error: BaseException) -> None:
+    def _remake(self, lost: Executor | None, name: str, error: BaseException) -> None:
         with self._lock:
             if lost is not None and self._executor is not lost:
                 return  # another thread has replaced it
@@ -406,7 +435,7 @@ class Pool:
                 self._restart()
                 raise LostWorkerError(
                     f"{self.executing.name} cannot be used: it was opened {REMADE + 1} times, and no work came back "
-                    f"({type(error).__name__}: {words_of(error)}). Look at its workers, or use another executor"
+                    f"({type(error).__name__}: {words_of(error)}). {_why_lost(name)}"
                 ) from error
             self.close()
 
@@ -421,17 +450,42 @@ class Pool:
             new, old = reply.seconds / task.size, self._pace.get(name)
             self._pace[name] = new if old is None else 0.7 * old + 0.3 * new
 
+    def end(self) -> None:
+        """Let the workers go for good: work that is waited for in another thread is not done again."""
+        self._ended = True
+        self.close()
+
     def close(self) -> None:
-        """Let the workers go."""
+        """Let the workers go. Processes of our own are ended, also those that hang."""
         with self._lock:
             executor, self._executor = self._executor, None
         self._seen.clear()
         if executor is None or self.executing.lasting:
             return
+        processes = list((getattr(executor, "_processes", None) or {}).values())
         try:
             executor.shutdown(wait=False, cancel_futures=True)
         except TypeError:  # loky cannot cancel
             executor.shutdown(wait=False)
+        _end_processes(processes)
+
+
+def _why_lost(name: str) -> str:
+    return (
+        f"{name} may end its process, or need more memory than there is: look at what the workers printed, or do "
+        "without an executor"
+    )
+
+
+def _end_processes(processes: Sequence[Any]) -> None:
+    """End processes, by force if need be. One that hangs would keep the calling program from ending."""
+    for process in processes:
+        process.terminate()
+    last = time.monotonic() + TERMINATION
+    for process in processes:
+        process.join(max(last - time.monotonic(), 0.0))
+        if process.exitcode is None:  # those of loky have no method for it
+            os.kill(process.pid, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
 
 
 @dataclass(slots=True, eq=False)

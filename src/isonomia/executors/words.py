@@ -144,4 +144,4 @@ def close_pools() -> None:
         pools = list(_pools.values())
         _pools.clear()
     for pool in pools:
-        pool.close()
+        pool.end()

@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
 
+from isonomia.executors.pool import while_waiting
 from isonomia.models.protocol import Answer, AroundModel, Model
 from isonomia.populations.table import Table
 
@@ -26,6 +27,10 @@ FURTHER_SHARE, LEAST_FURTHER = 8, 40
 samples, or 40 where that is more: a number fixed beforehand, so that workers and resumed runs show the same. With
 second questions, of which there are at most 24 below 640 rows and 64 more for each quadrupling, that is at most a
 quarter, or 64. It limits what is shown, never the answer."""
+
+
+PATIENCE = 30.0
+"""Seconds after the time is up in which workers that are at it may still answer; then they count as hung."""
 
 
 class BudgetSpentError(BaseException):
@@ -49,7 +54,8 @@ class Meter:
     """What a check has asked its model, and what it may still ask.
 
     Guarantee: ``rows`` never exceeds ``queries``, and no rows are sent once ``seconds`` have passed, except for what is
-    :meth:`untimed`: a first batch. A call that is running is not cut off, so the time may be exceeded by one call.
+    :meth:`untimed`: a first batch. A call that is running in this process is not cut off, so the time may be exceeded
+    by one call; processes that have not answered :data:`PATIENCE` seconds after the time was up are ended.
 
     Attributes
     ----------
@@ -74,6 +80,7 @@ class Meter:
     _further: int = 0
     _again: int = 0
     _step: float = inf
+    _untimed: int = 0
     _began: float = field(default_factory=lambda: time.monotonic())
 
     @property
@@ -85,7 +92,23 @@ class Meter:
     @property
     def is_late(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() - self._began >= self.seconds
+        return not self._untimed and self._is_past(self.seconds)
+
+    def _is_past(self, seconds: float) -> bool:
+        return time.monotonic() - self._began >= seconds
+
+    def refuse_overdue(self) -> None:
+        """End the wait for workers that are long overdue.
+
+        Raises
+        ------
+        BudgetSpentError
+            Where the time was up :data:`PATIENCE` seconds ago.
+        """
+        if self._is_past(self.seconds + PATIENCE):
+            raise BudgetSpentError("time")
+        if self.parent is not None:
+            self.parent.refuse_overdue()
 
     @property
     def limited(self) -> bool:
@@ -141,11 +164,11 @@ class Meter:
     @contextmanager
     def untimed(self) -> Iterator[None]:
         """Send rows whatever the time."""
-        before, self.seconds = self.seconds, inf
+        self._untimed += 1
         try:
             yield
         finally:
-            self.seconds = before
+            self._untimed -= 1
 
     @contextmanager
     def at_most(self, rows: float) -> Iterator[None]:
@@ -195,7 +218,8 @@ def metering(meter: Meter | None) -> Iterator[Meter]:
     meter = meter or Meter()
     token = _CURRENT.set(meter)
     try:
-        yield meter
+        with while_waiting(meter.refuse_overdue):
+            yield meter
     finally:
         _CURRENT.reset(token)
 

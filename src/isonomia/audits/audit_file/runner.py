@@ -37,6 +37,7 @@ from isonomia.audits.check import run_check
 from isonomia.audits.registry import audit_for, remember, with_known
 from isonomia.engine.observer import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
+from isonomia.executors import close_pools
 from isonomia.populations import Census, Sample
 from isonomia.populations.protocol import Directable, fingerprint_if_any, is_population
 from isonomia.populations.table import Table
@@ -242,6 +243,7 @@ def _interrupting_lanes(stop: Event, lane_threads: _LaneThreads) -> Iterator[Non
 
     def stopped(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
+            close_pools()  # a worker that hangs would keep this program from ending
             signal.default_int_handler(number, frame)
         stop.set()
         lane_threads.asked_to_stop = True

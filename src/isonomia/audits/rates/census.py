@@ -190,7 +190,7 @@ def exact_groups(
 
 @dataclass(frozen=True, slots=True)
 class _Total:
-    """A count and a sum. Counts and whole numbers are exact; the mean of other numbers is read as a decimal of 15 digits.
+    """A count and a sum. Counts and whole numbers are exact; other means are read as decimals of 15 digits.
 
     Numbers are stored in binary, so the mean of 0.1, 0.1 and 0.1 is not quite 0.1. With 15 digits a tie in decimals is
     a tie, and the threshold 0.1 is met.
