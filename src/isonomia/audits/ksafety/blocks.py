@@ -191,7 +191,7 @@ def _column(values: Sequence[Value], batch: Evaluation) -> Value:
     standing_in = next(value.data for value in values if not is_column(value))
     null = np.array([is_column(value) for value in values], dtype=bool)
     records = batch.domain.concatenate([standing_in if is_column(value) else value.data for value in values])
-    return Value(records, null=null if null.any() else None)
+    return Value(records, null=either(null))
 
 
 def _reasons(together: Evaluation, answer: Value) -> list[str | None]:
@@ -215,7 +215,7 @@ def _note(program: CompiledSpec, cases: list[_Case], batch: Evaluation) -> None:
         good = next((value for value, bad in zip(values, failed, strict=True) if not bad), 0)
         filled = [good if bad else value for value, bad in zip(values, failed, strict=True)]
         made = _as_value(filled, batch, name)
-        batch.values[program.finals[name]] = Value(made.data, either(failed if failed.any() else None), made.null)
+        batch.values[program.finals[name]] = Value(made.data, either(failed), made.null)
 
 
 def _as_value(values: Sequence[Any], batch: Evaluation, name: str) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -221,17 +221,20 @@ class PreparedCases:
     rejected: int
     without_choice: int
 
+    @classmethod
+    def of(cls, batch: Evaluation) -> PreparedCases:
+        """Those of a batch, which may go on rejecting."""
+        return cls(batch.accepted.copy(), batch.rejected, batch.without_choice)
+
 
 class JudgesCases(Protocol):
     """Judges cases in place of this process."""
 
-    def judge(self, domain: Domain, cases: Cases) -> Judgement | None:
-        """Judge cases whose choices are made; ``None`` where that has to be done here."""
+    def judge(self, runner: Runner, domain: Domain, cases: Cases) -> Judgement:
+        """Judge cases whose choices are made; what they cannot do is done here, by the runner."""
         ...
 
-    def prepare(
-        self, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Sequence[NDArray[Any]]
-    ) -> PreparedCases | None:
+    def prepare(self, domain: Domain, cases: Cases) -> PreparedCases | None:
         """Which cases are accepted; ``None`` where that has to be computed here.
 
         Raises
@@ -239,10 +242,6 @@ class JudgesCases(Protocol):
         OpenChoiceError
             Where a choice is not made yet.
         """
-        ...
-
-    def asker_here(self) -> Asker | None:
-        """The asker for cases that have to be judged here."""
         ...
 
 
@@ -277,10 +276,7 @@ class Runner:
     def run(self, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases whose choices are made; all are accepted unless a choice is out of range."""
         if self.workers is not None:
-            judged = self.workers.judge(domain, cases)
-            if judged is not None:
-                return judged
-            return replace(self, asker=self.workers.asker_here(), workers=None).run(domain, cases)
+            return self.workers.judge(self, domain, cases)
         batch = prepare(self.program, domain, cases.inputs, GivenChoices(cases.choices))
         return self.judge(batch, cases.take(np.flatnonzero(batch.accepted)))
 
@@ -480,11 +476,8 @@ def prepared_cases(
     OpenChoiceError
         Where a choice is not made yet.
     """
-    found = None if workers is None else workers.prepare(domain, cases.inputs, cases.choices)
-    if found is not None:
-        return found
-    batch = prepare(program, domain, cases.inputs, GivenChoices(cases.choices))
-    return PreparedCases(batch.accepted, batch.rejected, batch.without_choice)
+    prepared = None if workers is None else workers.prepare(domain, cases)
+    return prepared or PreparedCases.of(prepare(program, domain, cases.inputs, GivenChoices(cases.choices)))
 
 
 def all_cases(

@@ -168,6 +168,11 @@ class Evaluation:
             where = f" (line {place.line})" if place is not None else ""
             self.faults.append((f"{why}{where}", bad))
 
+    def note(self, worse: Booleans | None, bad: Booleans | None, why: str, place: Place | None) -> Booleans | None:
+        """Note what went wrong here, but not what follows from an earlier fault; where either of them is."""
+        self.fault(worse if worse is None or bad is None else worse & ~bad, why, place)
+        return either(bad, worse)
+
 
 def evaluate(node: Expression, batch: Evaluation) -> Value:
     """The value of an expression for every case of a batch."""
@@ -193,7 +198,7 @@ def _computed(node: Expression, batch: Evaluation) -> Value:
             return batch.call(batch, node)
         case Unary(operator="!"):
             met, none = tested(evaluate(node.operand, batch), batch, node.place)
-            return Value(~met, none if none.any() else None)
+            return Value(~met, either(none))
         case Unary():
             return _arithmetic(
                 "-", Value(constant_column(0, batch.n)), evaluate(node.operand, batch), batch, node.place
@@ -218,28 +223,18 @@ def tested(met: Value, batch: Evaluation, place: Place | None) -> tuple[Booleans
 def constant_column(value: Scalar, n: int) -> NDArray[Any]:
     """The same value for every case."""
     if isinstance(value, str) or value is None or (isinstance(value, int) and abs(value) >= 2**63):
-        column = np.empty(n, dtype=object)
-        column[:] = value
-        return column
+        return np.full(n, value, dtype=object)
     return np.full(n, value)
 
 
 def present_record(batch: Evaluation, value: Value, what: str, place: Place | None) -> Value:
     """The records for an operation; a case in which there is no record, or a plain value, has failed."""
-    if not is_column(value):
-        if value.null is None:
-            return value
-        batch.fault(_not_yet(value.null, value.bad), f"{what} needs a record, but it is null here", place)
-        return Value(value.data, either(value.bad, value.null))
-    gone = missing(value.data)
-    batch.fault(_not_yet(gone, value.bad), f"{what} needs a record, but it is null here", place)
-    batch.fault(_not_yet(~gone, value.bad), f"{what} needs a record, but got a value", place)
+    gone = missing(value.data) if is_column(value) else value.null
+    bad = batch.note(gone, value.bad, f"{what} needs a record, but it is null here", place)
+    if gone is None or not is_column(value):
+        return Value(value.data, bad)
+    batch.note(~gone, value.bad, f"{what} needs a record, but got a value", place)
     return Value(batch.domain.inputs(np.zeros(batch.n, dtype=np.intp)), np.ones(batch.n, dtype=bool))
-
-
-def _not_yet(worse: Booleans, bad: Booleans | None) -> Booleans:
-    """Where something went wrong that had not gone wrong before."""
-    return worse if bad is None else worse & ~bad
 
 
 def read_feature(batch: Evaluation, record: Value, feature: str | int, place: Place | None) -> Value:
@@ -255,9 +250,8 @@ def write_feature(batch: Evaluation, record: Value, feature: str | int, value: V
     record = present_record(batch, record, f"the feature {feature!r}", place)
     name = batch.domain.feature(feature)
     data, bad = batch.domain.set(record.data, name, value.data)
-    worse = bad if bad is None or value.bad is None else bad & ~value.bad
-    batch.fault(worse, f"the feature {feature!r} cannot be set to such a value", place)
-    return Value(data, either(record.bad, value.bad, bad))
+    bad = batch.note(bad, value.bad, f"the feature {feature!r} cannot be set to such a value", place)
+    return Value(data, either(record.bad, bad))
 
 
 def _binary(node: Binary, batch: Evaluation) -> Value:
@@ -265,7 +259,7 @@ def _binary(node: Binary, batch: Evaluation) -> Value:
     match node.operator:
         case "&&" | "||" | "==>":
             sides = (tested(side, batch, node.place) for side in (left, right))
-            return joined_truths(node.operator, *(Value(met, none if none.any() else None) for met, none in sides))
+            return joined_truths(node.operator, *(Value(met, none) for met, none in sides))
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
             return _compared(node, left, right, batch)
         case _:
@@ -276,13 +270,7 @@ def joined_truths(sign: str, left: Value, right: Value) -> Value:
     """Evaluated left to right: where the left side decides, it does not matter that the right side has no value."""
     first, second = _truth(left), _truth(right)
     settled = first if sign == "||" else ~first
-    match sign:
-        case "&&":
-            result = first & second
-        case "||":
-            result = first | second
-        case _:
-            result = ~first | second
+    result = first & second if sign == "&&" else settled | second
     right_bad = None if right.bad is None else right.bad & ~settled
     return Value(result, either(left.bad, right_bad))
 
@@ -316,11 +304,11 @@ def _compared(node: Binary, left: Value, right: Value, batch: Evaluation) -> Val
         if node.operator not in {"==", "!="}:
             everywhere = np.ones(batch.n, dtype=bool)
             why = f"`{node.operator}` has no meaning for records: they are equal or not"
-            return Value(np.zeros(batch.n, dtype=bool), _noted(batch, everywhere, bad, why, node.place))
+            return Value(np.zeros(batch.n, dtype=bool), batch.note(everywhere, bad, why, node.place))
         same = _same_records(batch.domain, left, right)
         return Value(same if node.operator == "==" else ~same, bad)
     result, worse, why = compare(node.operator, left.data, right.data)
-    return Value(result, _noted(batch, worse, bad, why, node.place))
+    return Value(result, batch.note(worse, bad, why, node.place))
 
 
 def _null(value: Value) -> Booleans:
@@ -361,19 +349,10 @@ def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: 
     bad = either(left.bad, right.bad)
     if not is_column(left) or not is_column(right):
         why = f"`{sign}` cannot be computed for records"
-        return Value(np.zeros(batch.n), _noted(batch, np.ones(batch.n, dtype=bool), bad, why, place))
+        return Value(np.zeros(batch.n), batch.note(np.ones(batch.n, dtype=bool), bad, why, place))
     result, worse, why = arithmetic(sign, left.data, right.data)
     result = batch.joined(result, place) if result.dtype == object else result
-    return Value(result, _noted(batch, worse, bad, why, place))
-
-
-def _noted(
-    batch: Evaluation, worse: Booleans | None, bad: Booleans | None, why: str, place: Place | None
-) -> Booleans | None:
-    """Note what went wrong here, but not what follows from an earlier fault."""
-    if worse is not None:
-        batch.fault(worse if bad is None else worse & ~bad, why, place)
-    return either(bad, worse)
+    return Value(result, batch.note(worse, bad, why, place))
 
 
 def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
@@ -396,9 +375,8 @@ def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDAr
         result = rough.astype(np.int64) if bool((rough % 1 == 0).all()) else rough
     known = np.isfinite(first.astype(np.float64)) & np.isfinite(second.astype(np.float64))
     lost = known & ~np.isfinite(np.asarray(rough, dtype=np.float64)) & ~by_zero
-    bad = by_zero | lost
     why = "a division by zero" if by_zero.any() else "a number that is too large"
-    return np.asarray(result), bad if bad.any() else None, why
+    return np.asarray(result), either(by_zero, lost), why
 
 
 def _made(sign: str, one: Any, other: Any) -> Any:
@@ -466,7 +444,7 @@ def _one_by_one(
     column = np.fromiter(results, dtype=object, count=len(results))
     if all(type(item) in {int, float} for item in results):
         column = np.asarray(results)
-    return column, bad if bad.any() else None, why
+    return column, either(bad), why
 
 
 def missing(column: NDArray[Any]) -> Booleans:
@@ -485,8 +463,6 @@ def is_column(value: Value) -> bool:
 
 
 def either(*masks: Booleans | None) -> Booleans | None:
-    """Where one of the masks is set."""
-    present = [mask for mask in masks if mask is not None]
-    if not present:
-        return None
-    return np.asarray(np.logical_or.reduce(present))
+    """Where one of the masks is set; ``None`` where none is set anywhere."""
+    present = [mask for mask in masks if mask is not None and mask.any()]
+    return np.asarray(np.logical_or.reduce(present)) if present else None

@@ -26,7 +26,8 @@ from isonomia.errors import DataError, IsonomiaError
 from isonomia.populations.domains.protocol import DomainFacts, Function, one_record
 from isonomia.populations.frames import column_from
 from isonomia.populations.table import Table
-from isonomia.spec.nomos.tree import Binary, Expression, FeatureRead, FunctionCall, Name, ScalarLiteral, Unary, Update
+from isonomia.spec.nomos.tree import Expression, FunctionCall, ScalarLiteral
+from isonomia.spec.tree import children
 
 BUILT_IN: Mapping[str, int] = {
     "getFeat": 2,
@@ -83,30 +84,17 @@ def draw_only(batch: Evaluation, node: Expression) -> None:
 
     The ends of ranges are computed; what they depend on must be among the values of the batch.
     """
-    match node:
-        case FunctionCall():
-            custom = batch.domain.functions.get(node.function)
-            if custom is None and node.function in {"randInt", "randReal"}:
-                evaluate(node, batch)
-                return
-            for argument in node.arguments:
-                draw_only(batch, argument)
-            if custom is None and node.function == "randFeat":
-                _any_value(batch, node, Value(np.zeros(batch.n)))
-            elif custom is not None and custom.random:
-                batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
-        case FeatureRead():
-            draw_only(batch, node.record)
-        case Update():
-            draw_only(batch, node.record)
-            draw_only(batch, node.value)
-        case Unary():
-            draw_only(batch, node.operand)
-        case Binary():
-            draw_only(batch, node.left)
-            draw_only(batch, node.right)
-        case ScalarLiteral() | Name():
-            pass
+    function = node.function if isinstance(node, FunctionCall) else ""
+    custom = batch.domain.functions.get(function)
+    if custom is None and function in {"randInt", "randReal"}:
+        evaluate(node, batch)
+        return
+    for part in children(node):
+        draw_only(batch, part)
+    if isinstance(node, FunctionCall) and custom is None and function == "randFeat":
+        _any_value(batch, node, Value(np.zeros(batch.n)))
+    elif custom is not None and custom.random:
+        batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
 
 
 def _feature_of(call: FunctionCall) -> str | int:
@@ -123,15 +111,12 @@ def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) 
             if not is_column(side):
                 side = present_record(batch, side, "strConcat(...)", call.place)
                 wrong = np.ones(batch.n, dtype=bool)
-                batch.fault(
-                    wrong if side.bad is None else ~side.bad, "strConcat(...) takes texts, not records", call.place
-                )
+                batch.note(wrong, side.bad, "strConcat(...) takes texts, not records", call.place)
                 return Value(np.full(batch.n, "", dtype=object), wrong)
         texts, long = _joined_text(first.data, second.data)
-        bad = either(first.bad, second.bad)
-        worse = long if bad is None else long & ~bad
-        batch.fault(worse, f"a text of more than {LONGEST_TEXT:,} characters", call.place)
-        return Value(batch.joined(texts, call.place), either(bad, long if long.any() else None))
+        why = f"a text of more than {LONGEST_TEXT:,} characters"
+        bad = batch.note(long, either(first.bad, second.bad), why, call.place)
+        return Value(batch.joined(texts, call.place), bad)
     low, high = _number(batch, call, first), _number(batch, call, second)
     match call.function:
         case "randInt":
@@ -147,9 +132,7 @@ def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
     """A value as numbers; a missing value stays missing, and anything else fails."""
     if not is_column(value):
         bad = np.ones(batch.n, dtype=bool)
-        batch.fault(
-            bad if value.bad is None else ~value.bad, f"{call.function}(...) takes numbers, not records", call.place
-        )
+        batch.note(bad, value.bad, f"{call.function}(...) takes numbers, not records", call.place)
         return Value(np.zeros(batch.n), bad)
     if value.data.dtype.kind in "biuf":
         return value
@@ -159,23 +142,21 @@ def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
             numbers[index] = item
         else:
             other[index] = item is not None
-    worse = other if value.bad is None else other & ~value.bad
-    batch.fault(worse, f"{call.function}(...) takes numbers, but got something else", call.place)
-    return Value(numbers, either(value.bad, other if other.any() else None))
+    why = f"{call.function}(...) takes numbers, but got something else"
+    return Value(numbers, batch.note(other, value.bad, why, call.place))
 
 
 def _chosen(batch: Evaluation, call: FunctionCall, kind: ChoiceKind, low: Value, high: Value) -> Value:
     ends = [np.asarray(end.data, dtype=np.float64) for end in (low, high)]
-    failed = either(low.bad, high.bad)
     endless = np.logical_or(*(np.abs(end) > LARGEST for end in ends))
-    batch.fault(endless if failed is None else endless & ~failed, f"{call.function}(...) needs finite ends", call.place)
-    unknown = either(failed, endless if endless.any() else None)
+    why = f"{call.function}(...) needs finite ends"
+    unknown = batch.note(endless, either(low.bad, high.bad), why, call.place)
     if unknown is not None:
         # Nothing can be chosen, and the case has failed; a single choice makes sure that it is counted just once.
         ends = [np.where(unknown, 0.0, end) for end in ends]
     values, empty = batch.choices.choose(kind, *ends)
     batch.empty |= empty if unknown is None else empty & ~unknown
-    return Value(values, either(unknown, empty if empty.any() else None))
+    return Value(values, either(unknown, empty))
 
 
 def _any_value(batch: Evaluation, call: FunctionCall, record: Value) -> Value:
@@ -185,7 +166,7 @@ def _any_value(batch: Evaluation, call: FunctionCall, record: Value) -> Value:
     positions, empty = batch.choices.choose("whole", low, high)
     batch.empty |= empty
     column = column_from(list(values), "the values of a feature")[np.clip(positions, 0, len(values) - 1)]
-    return Value(column, either(record.bad, empty if empty.any() else None))
+    return Value(column, either(record.bad, empty))
 
 
 def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans]:
@@ -250,7 +231,7 @@ def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> V
     if isinstance(result, tuple):
         result, none = result
         batch.empty |= none if bad is None else none & ~bad
-        bad = either(bad, none if none.any() else None)
+        bad = either(bad, none)
     return Value(_checked(batch, call, result), bad)
 
 
@@ -278,7 +259,7 @@ def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Valu
     for reason in dict.fromkeys(why):
         if reason is not None:
             here = np.asarray(why == reason, dtype=bool)
-            batch.fault(here if bad is None else here & ~bad, str(reason), None)
+            batch.note(here, bad, str(reason), None)
     return Value(data, either(bad, np.array([reason is not None for reason in why], dtype=bool)))
 
 
@@ -309,7 +290,7 @@ def _one_by_one(
         where = f" (line {call.place.line})" if call.place is not None else ""
         raise RaisedEverywhereError(f"{reason}. It did so in every case", f"{reason}{where}", len(tried))
     made = _as_values(batch, call, function, results, raised | skipped)
-    return Value(made.data, either(bad, raised if raised.any() else None), made.null)
+    return Value(made.data, either(bad, raised), made.null)
 
 
 def _as_values(batch: Evaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Value:
@@ -321,8 +302,7 @@ def _as_values(batch: Evaluation, call: FunctionCall, function: Function, result
         filled = [good if lacks else result for result, lacks in zip(results, (gone | none).tolist(), strict=True)]
         records = _as_records(batch, function, filled)
         if records is not None:
-            gone &= ~none
-            return Value(records, null=gone if gone.any() else None)
+            return Value(records, null=either(gone & ~none))
     filled = [good if lacks else result for result, lacks in zip(results, none.tolist(), strict=True)]
     return Value(objects_column(filled, f"{call.function}(...)"))
 
@@ -341,10 +321,7 @@ def objects_column(values: list[Any], what: str) -> NDArray[Any]:
     """A column of any values: numbers, texts and truth values in their own form, all others as objects."""
     if all(value is None or isinstance(value, str | bool | int | float | np.generic) for value in values):
         return column_from(values, what)
-    column = np.empty(len(values), dtype=object)
-    for index, value in enumerate(values):
-        column[index] = value
-    return column
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _single(batch: Evaluation, value: Value, index: int) -> Any:

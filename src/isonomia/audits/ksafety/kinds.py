@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -107,10 +108,7 @@ def _by_key(shown: Sequence[Mapping[str, Any]], path: tuple[str, ...]) -> dict[t
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
-    column = np.empty(len(values), dtype=object)
-    for index, value in enumerate(values):
-        column[index] = value
-    return column
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _short(domain: Domain, shown: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,8 +167,6 @@ class KindCount:
 
     def add(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], columns: Columns) -> None:
         """Count some cases, given their columns."""
-        if not len(which):
-            return
         features = _differing(program, judgement, which)
         outputs = [columns["outputs", name] for name in program.finals]
         names = list(program.finals)
@@ -196,7 +192,7 @@ class KindCount:
             )
             cost = (int(columns["features_changed",][index]), float(columns["distance",][index]))
             example = {path: column[index : index + 1].copy() for path, column in columns.items()}
-            self._count(self._told(key, names), count, cost, example)
+            self._count(self._coarsened(key, names), count, cost, example)
         while len(self._kinds) > MAX_KINDS and self._coarse < 2:
             self._coarsen(names)
 
@@ -205,7 +201,7 @@ class KindCount:
         self._coarse += 1
         known, self._kinds = self._kinds, {}
         for key, (count, cost, example) in known.items():
-            self._count(self._told(key, names), count, cost, example)
+            self._count(self._coarsened(key, names), count, cost, example)
 
     def _count(self, key: Key, count: int, cost: tuple[int, float], example: Columns) -> None:
         entry = self._kinds.setdefault(key, [0, cost, example])
@@ -213,7 +209,7 @@ class KindCount:
         if cost < entry[1]:
             entry[1:] = [cost, example]
 
-    def _told(self, key: Key, names: Sequence[str]) -> Key:
+    def _coarsened(self, key: Key, names: Sequence[str]) -> Key:
         features, outputs, broken = key
         if self._coarse >= 1 and len(outputs) == len(names):
             outputs = tuple(_order(names, outputs))
@@ -234,9 +230,6 @@ class KindCount:
             }
             for (features, outputs, broken), (count, _, example) in ranked[:SHOWN_KINDS]
         )
-
-    def __len__(self) -> int:
-        return len(self._kinds)
 
 
 def _example(columns: Columns) -> dict[str, Any]:
@@ -283,14 +276,12 @@ def _hashable(value: Any) -> Any:
 
 def _order(names: Sequence[str], outputs: Sequence[Any]) -> list[str]:
     """How each output compares with the next, in words such as ``d1 > d2``."""
-    told = []
-    for (one, left), (other, right) in zip(
-        zip(names, outputs, strict=True), list(zip(names, outputs, strict=True))[1:], strict=False
-    ):
+    signs = []
+    for (one, left), (other, right) in pairwise(zip(names, outputs, strict=True)):
         try:
             texts = isinstance(left, str) and isinstance(right, str)
             sign = "==" if left == right else "!=" if texts else "<" if left < right else ">"
         except TypeError:
             sign = "!="
-        told.append(f"{one} {sign} {other}")
-    return told
+        signs.append(f"{one} {sign} {other}")
+    return signs

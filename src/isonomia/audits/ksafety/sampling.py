@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
-from isonomia.audits.ksafety.cases import Cases, Judgement, draw_choices, prepare
+from isonomia.audits.ksafety.cases import Cases, Judgement, PreparedCases, draw_choices, prepare
 from isonomia.audits.ksafety.choices import SEEDS, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
 from isonomia.audits.ksafety.evaluate import Evaluation
@@ -90,14 +90,8 @@ class SampledBatch:
     @classmethod
     def unpack(cls, entry: Entry) -> SampledBatch:
         """The batch that was packed."""
-        return cls(
-            entry["index"],
-            entry["start"],
-            entry["draws"],
-            entry["rejected"],
-            entry["without_choice"],
-            [Tally.unpack(piece) for piece in entry["pieces"]],
-        )
+        counts = {name: entry[name] for name in ("index", "start", "draws", "rejected", "without_choice")}
+        return cls(**counts, pieces=[Tally.unpack(piece) for piece in entry["pieces"]])
 
 
 @dataclass(frozen=True)
@@ -204,8 +198,8 @@ class SampledCases:
             return []
         judged = self._by_workers(piece, wanted) or self._here(piece, wanted)
         batch.draws += len(piece.cases)
-        batch.rejected += judged.rejected
-        batch.without_choice += judged.without_choice
+        batch.rejected += judged.prepared.rejected
+        batch.without_choice += judged.prepared.without_choice
         judgement = judged.judgement
         if not len(judgement.cases):
             return []
@@ -222,14 +216,13 @@ class SampledCases:
     def _here(self, piece: _Piece, wanted: int) -> JudgedCases:
         runner, cases, prepared = self.setup.runner, piece.cases, piece.prepared
         if isinstance(runner.workers, CaseWorkers):
-            runner = replace(runner, asker=runner.workers.here(piece.key), workers=None)
+            runner = runner.workers.judge_here(runner, piece.key)
         if prepared is None:
             choices = GivenChoices(cases.choices, piece.empty)
             prepared = prepare(runner.program, piece.domain, cases.inputs, choices)
-        rejected, without_choice = prepared.rejected, prepared.without_choice
+        before = PreparedCases.of(prepared)
         prepared.accepted[np.flatnonzero(prepared.accepted)[wanted:]] = False
-        judgement = runner.judge(prepared, cases.take(np.flatnonzero(prepared.accepted)))
-        return JudgedCases(judgement, rejected, without_choice)
+        return JudgedCases(runner.judge(prepared, cases.take(np.flatnonzero(prepared.accepted))), before)
 
     def _refuse_unmet(self, batch: SampledBatch) -> None:
         if batch.tested == 0 and batch.draws >= SEARCH:
@@ -340,10 +333,9 @@ class _BatchesBegun:
 
     def drop(self) -> None:
         """Drop the rest, which nobody needs."""
-        workers = self.work.setup.runner.workers
         for piece in self.pieces:
-            if piece.begun is not None and isinstance(workers, CaseWorkers):
-                workers.drop(piece.begun)
+            if piece.begun is not None:
+                piece.begun.tasks.drop()
 
 
 def _next_size(wanted: int, tested: int, drawn: int) -> int:

@@ -25,7 +25,7 @@ from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evi
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import ignored_functions, offered_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
-from isonomia.audits.ksafety.workers import CaseWorkers, FreshDraw, SpreadState, ToldCases
+from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, FreshDraw, SpreadState
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
 from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
@@ -162,8 +162,8 @@ class Setup:
         asker = None if model is None else Asker(model, journal)
         self._askers += [] if asker is None else [asker]
         workers = None
-        if self._told is not None and check.pool is not None:
-            workers = CaseWorkers(check.pool, self._told, journal, model, check.model, self._spread)
+        if self._shared is not None and check.pool is not None:
+            workers = CaseWorkers(check.pool, self._shared, journal, model, check.model, self._spread)
         return Runner(program, asker, check.prop.seconds, self._draws, workers, check.random_model)
 
     @property
@@ -173,7 +173,7 @@ class Setup:
         return code is not None and bool(code.reads & (self.subject.random | _RANDOM_WORDS))
 
     @cached_property
-    def _told(self) -> Shared | None:
+    def _shared(self) -> Shared | None:
         """What is sent to workers that judge cases; ``None`` where there are none, or they share this process.
 
         A user's function may not be thread-safe, and threads would gain nothing. A model with a cache stays here, since
@@ -186,7 +186,7 @@ class Setup:
             return None
         if check.model is not None and check.model.direct_workers is None:
             return None
-        told = ToldCases(
+        context = CaseContext(
             self.program,
             check.prop.seconds,
             self._draws,
@@ -198,7 +198,7 @@ class Setup:
             check.seed,
             check.random_model,
         )
-        return Shared(told, "the specification")
+        return Shared(context, "the specification")
 
     def compile(self) -> None:
         """Build what every check needs, so that a specification that cannot be computed is refused at once."""
@@ -296,17 +296,8 @@ class Subject:
     @classmethod
     def unpack(cls, entry: Entry) -> Subject:
         """What was packed."""
-        random, asking, own = (frozenset(entry[key]) for key in ("random", "asking", "own"))
-        return cls(
-            entry["population"],
-            tuple(entry["assumptions"]),
-            entry["sample"],
-            entry["fresh"],
-            random,
-            asking,
-            own,
-            tuple(entry.get("ignored", ())),
-        )
+        sets = {key: frozenset(entry[key]) for key in ("random", "asking", "own")}
+        return cls(**{**entry, **sets, **{key: tuple(entry.get(key, ())) for key in ("assumptions", "ignored")}})
 
 
 def _stated(population: Any, domain: Domain) -> dict[str, Any]:

@@ -74,8 +74,7 @@ def _tally(verdict: Verdict) -> str | None:
     violations = verdict.details.get("violations")
     corners = verdict.details.get("corners", {"violating": 0})
     if violations and corners["violating"] and not violations["cases"]:
-        does = "violates" if corners["violating"] == 1 else "violate"
-        return f"{corners['violating']:,} of {corners['tried']:,} corners, which lie at the ends of ranges, {does} it"
+        return _broken(corners["violating"], corners["tried"], "corners, which lie at the ends of ranges,")
     if violations and violations["cases"]:
         tested, inputs = verdict.details["cases"]["tested"], plural(violations["inputs"], "input")
         return f"{violations['cases']:,} of {tested:,} cases violate it, of {inputs}"
@@ -110,21 +109,15 @@ def _kinds(verdict: Verdict) -> tuple[TableBlock, ...]:
     if total <= len(kinds):
         return ()
     rows = [
-        (f"{kind['count']:,}", ", ".join(kind["differs"]) or "-", _answers(kind), _told(verdict, kind["example"]))
+        (f"{kind['count']:,}", ", ".join(kind["differs"]) or "-", _answers(kind), _example(verdict, kind["example"]))
         for kind in kinds[:SHOWN_KINDS]
     ]
     rest = len(kinds) - len(rows)
     if rest > 0:
         rows.append((f"{sum(kind['count'] for kind in kinds[SHOWN_KINDS:]):,}", f"in {rest} other kinds", "", ""))
-    called = "consistent flip" if "noise" in verdict.details else "violation"
+    called, counted = ("consistent flip", "cases") if "noise" in verdict.details else ("violation", "violations")
     title = f"{plural(total, called)} of {plural(len(kinds), 'kind')}"
-    return (
-        TableBlock(
-            title,
-            ("cases" if "noise" in verdict.details else "violations", "differs", "answers", "for example"),
-            tuple(rows),
-        ),
-    )
+    return (TableBlock(title, (counted, "differs", "answers", "for example"), tuple(rows)),)
 
 
 def _answers(kind: Mapping[str, Any]) -> str:
@@ -133,14 +126,19 @@ def _answers(kind: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value_text(value, 24)}" for name, value in kind["outputs"].items())
 
 
-def _told(verdict: Verdict, example: Mapping[str, Any]) -> str:
+def _example(verdict: Verdict, example: Mapping[str, Any]) -> str:
     """What was changed in which input, in one line."""
     what = str(verdict.population.get("what", "row"))
     where = ", ".join(f"{what} {number}" for number in example.get("rows", {}).values())
-    changes = [pair for record in example.get("differs", {}).values() for pair in record.items()]
-    told = ", ".join(_change(name, pair[0], pair[1], frozenset()) for name, pair in changes[:2])
-    more = f" and {len(changes) - 2:,} more" if len(changes) > 2 else ""
-    return f"{where}: {told}{more}" if told else where
+    changes = _changed(example.get("differs", {}), 2)
+    return f"{where}: {changes}" if changes else where
+
+
+def _changed(differs: Mapping[str, Mapping[str, Any]], max_n: int, unchanged: frozenset[str] = frozenset()) -> str:
+    """The first changes of some records, in words."""
+    changes = [pair for record in differs.values() for pair in record.items()]
+    shown = ", ".join(_change(feature, pair[0], pair[1], unchanged) for feature, pair in changes[:max_n])
+    return shown + (f" and {len(changes) - max_n:,} more" if len(changes) > max_n else "")
 
 
 def _counts(details: Mapping[str, Any]) -> str:
@@ -232,11 +230,8 @@ def _title(item: Mapping[str, Any], origins: list[str], unchanged: frozenset[str
     """Which inputs, what was changed in the first, and what the model said."""
     inputs, differs = item["inputs"], item["differs"]
     made = {name: changes for name, changes in differs.items() if name not in inputs} or differs
-    changes = [pair for changes in made.values() for pair in changes.items()]
-    told = ", ".join(_change(feature, pair[0], pair[1], unchanged) for feature, pair in changes[:3])
-    more = f" and {len(changes) - 3:,} more" if len(changes) > 3 else ""
     answers = ", ".join(f"{name} = {value_text(value, 40)}" for name, value in item.get("outputs", {}).items())
-    return f"{', '.join(origins)}: {told or 'nothing changed'}{more}; {answers}"
+    return f"{', '.join(origins)}: {_changed(made, 3, unchanged) or 'nothing changed'}; {answers}"
 
 
 def _change(feature: str, before: Any, after: Any, unchanged: frozenset[str]) -> str:

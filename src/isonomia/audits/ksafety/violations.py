@@ -9,7 +9,7 @@ from its numbers: among ``n`` cases, two different ones are taken for one with p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -100,15 +100,7 @@ class ViolationSummary:
 
     def pack(self) -> Entry:
         """As plain values."""
-        return {
-            "counterexamples": list(self.counterexamples),
-            "gone": self.gone,
-            "distinct": self.distinct,
-            "exact": self.exact,
-            "inputs": self.inputs,
-            "tested": self.tested,
-            "kinds": list(self.kinds),
-        }
+        return asdict(self)
 
     @classmethod
     def unpack(cls, entry: Entry) -> ViolationSummary:

@@ -30,7 +30,7 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, Judgement, PreparedCases, Runner, prepare
 from isonomia.audits.ksafety.choices import Booleans, ChoiceKind, GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import MOST_TEXT, Evaluation, Value, is_column
+from isonomia.audits.ksafety.evaluate import MOST_TEXT, Evaluation, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.engine.seeds import root
@@ -70,7 +70,7 @@ class FreshDraw:
 
 
 @dataclass(slots=True, eq=False)
-class ToldCases:
+class CaseContext:
     """What is sent to every worker once.
 
     Attributes
@@ -154,7 +154,7 @@ class JudgedSlice:
 
     Attributes
     ----------
-    accepted, rejected, without_choice
+    prepared
         Which cases are accepted, and how many are not.
     violates, vacuous, changed, pairs
         As a :class:`Judgement` of the accepted ones has them.
@@ -175,9 +175,7 @@ class JudgedSlice:
         How many rows were sent to the model, and how many of them were second questions.
     """
 
-    accepted: Booleans
-    rejected: int
-    without_choice: int
+    prepared: PreparedCases
     violates: NDArray[np.bool_]
     vacuous: Booleans
     changed: NDArray[np.float64]
@@ -207,22 +205,19 @@ class _Answers:
             self.entries[key] = make()
 
 
-def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
+def judge_slice(context: CaseContext, item: CaseSlice) -> JudgedSlice:
     """What a worker does with some cases."""
     with _lock, metering(None) as meter:
         journal = _Answers(dict(item.known), item.keep)
-        runner, watched = told.runner(journal, item.hands_over)
-        domain, cases = told.domain_of(item.draw), item.cases
-        batch = prepare(told.program, domain, cases.inputs, GivenChoices(cases.choices, item.empty))
-        accepted, rejected, without_choice = batch.accepted.copy(), batch.rejected, batch.without_choice
-        types = _types(batch)
-        judgement = runner.judge(batch, cases.take(np.flatnonzero(accepted)))
+        runner, watched = context.runner(journal, item.hands_over)
+        domain, cases = context.domain_of(item.draw), item.cases
+        batch = prepare(context.program, domain, cases.inputs, GivenChoices(cases.choices, item.empty))
+        prepared, types = PreparedCases.of(batch), _types(batch)
+        judgement = runner.judge(batch, cases.take(np.flatnonzero(prepared.accepted)))
         bad = np.flatnonzero(judgement.violating)
         values = {name: value.take(bad) for name, value in judgement.batch.values.items()}
         return JudgedSlice(
-            accepted,
-            rejected,
-            without_choice,
+            prepared,
             judgement.violates,
             judgement.vacuous,
             judgement.changed,
@@ -238,25 +233,23 @@ def judge_slice(told: ToldCases, item: CaseSlice) -> JudgedSlice:
         )
 
 
-def prepare_slice(told: ToldCases, item: CaseSlice) -> PreparedSlice:
+def prepare_slice(context: CaseContext, item: CaseSlice) -> PreparedSlice:
     """What a worker does with cases that are not put to the model."""
     with _lock:
-        domain, cases = told.domain_of(item.draw), item.cases
+        domain, cases = context.domain_of(item.draw), item.cases
         try:
-            batch = prepare(told.program, domain, cases.inputs, GivenChoices(cases.choices))
+            batch = prepare(context.program, domain, cases.inputs, GivenChoices(cases.choices))
         except OpenChoiceError as choice:
-            return PreparedSlice(choice.rejected, 0, 0, (), 0, (choice.kind, choice.low, choice.high))
-        rejected, without_choice = batch.rejected, batch.without_choice
-        return PreparedSlice(batch.accepted, rejected, without_choice, _types(batch), batch.characters)
+            rejected = PreparedCases(choice.rejected, 0, 0)
+            return PreparedSlice(rejected, (), 0, (choice.kind, choice.low, choice.high))
+        return PreparedSlice(PreparedCases.of(batch), _types(batch), batch.characters)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSlice:
     """A worker's result for cases that are not put to the model; where a choice is open, what could be chosen."""
 
-    accepted: Booleans
-    rejected: int
-    without_choice: int
+    prepared: PreparedCases
     types: tuple[Any, ...]
     characters: int
     choice: tuple[ChoiceKind, NDArray[np.float64], NDArray[np.float64]] | None = None
@@ -327,8 +320,7 @@ class JudgedCases:
     """The result of cases, and how many were left out before."""
 
     judgement: Judgement
-    rejected: int
-    without_choice: int
+    prepared: PreparedCases
 
 
 @dataclass(slots=True, eq=False)
@@ -366,35 +358,26 @@ class CaseWorkers:
     session: ModelSession | None
     state: SpreadState
     _runs: int = 0
-    _asker: Asker | None = None
 
     @property
     def active(self) -> bool:
         """Whether workers are given cases."""
         return not self.state.off
 
-    def judge(self, domain: Domain, cases: Cases) -> Judgement | None:
-        """Judge cases whose choices are made; ``None`` where that has to be done here."""
-        key = self._next("run")
+    def judge(self, runner: Runner, domain: Domain, cases: Cases) -> Judgement:
+        """Judge cases whose choices are made; what workers cannot do is done here, by the runner."""
+        key, self._runs = f"run {self._runs}", self._runs + 1
         begun = self.begin(domain, cases, (), key)
         judged = None if begun is None else self.finish(begun)
-        self._asker = None if judged is not None else self.here(key)
-        return None if judged is None else judged.judgement
+        return self.judge_here(runner, key).run(domain, cases) if judged is None else judged.judgement
 
-    def _next(self, what: str) -> str:
-        number, self._runs = self._runs, self._runs + 1
-        return f"{what} {number}"
-
-    def here(self, key: str) -> Asker | None:
-        """The asker for cases that are judged here.
+    def judge_here(self, runner: Runner, key: str) -> Runner:
+        """The runner for cases that are judged here.
 
         Answers are kept under a separate name: in another run, these cases may be judged by workers.
         """
-        return None if self.model is None else Asker(self.model, Apart(self.journal, key))
-
-    def asker_here(self) -> Asker | None:
-        """The asker for cases that workers did not judge."""
-        return self._asker
+        asker = None if self.model is None else Asker(self.model, Apart(self.journal, key))
+        return replace(runner, asker=asker, workers=None)
 
     def begin(self, domain: Domain, cases: Cases, empty: Sequence[Booleans], key: str) -> BegunCases | None:
         """Let workers start on cases; ``None`` where they cannot, or rows are limited: theirs are counted too late."""
@@ -418,10 +401,6 @@ class CaseWorkers:
             self._stay(error)
             return None
         return BegunCases(domain, cases, keys, tasks)
-
-    def drop(self, begun: BegunCases) -> None:
-        """Drop cases that were begun but are not needed."""
-        begun.tasks.drop()
 
     def _draw_of(self, domain: Domain) -> FreshDraw | None:
         try:
@@ -453,12 +432,10 @@ class CaseWorkers:
         for key, part in zip(begun.keys, slices, strict=True):
             if part.answers:
                 self.journal.keep(key, partial(dict, entries=part.answers))
-        rejected, without_choice = (sum(part.rejected for part in slices), sum(part.without_choice for part in slices))
-        return JudgedCases(_joined(begun, slices, wanted), rejected, without_choice)
+        prepared = _prepared(slices)
+        return JudgedCases(_joined(begun, slices, np.flatnonzero(prepared.accepted)[:wanted]), prepared)
 
-    def prepare(
-        self, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Sequence[NDArray[Any]]
-    ) -> PreparedCases | None:
+    def prepare(self, domain: Domain, cases: Cases) -> PreparedCases | None:
         """Which cases are accepted; ``None`` where that has to be computed here.
 
         Raises
@@ -466,7 +443,7 @@ class CaseWorkers:
         OpenChoiceError
             Where a choice is not made yet.
         """
-        cases, draw = Cases(tuple(inputs), tuple(choices)), self._draw_of(domain)
+        draw = self._draw_of(domain)
         if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
             return None
         rows = [np.arange(start, stop, dtype=np.intp) for start, stop in pairwise(borders(len(cases)))]
@@ -487,14 +464,12 @@ class CaseWorkers:
         if not alike or not _fit(slices):
             self.state.off = True
             return None
-        accepted = np.concatenate([part.accepted for part in slices])
+        prepared = _prepared(slices)
         if choice is None:
-            return PreparedCases(
-                accepted, sum(part.rejected for part in slices), sum(part.without_choice for part in slices)
-            )
+            return prepared
         ends = [np.concatenate([part.choice[end] for part in slices if part.choice is not None]) for end in (1, 2)]
         opened = OpenChoiceError(choice[0], *ends)
-        opened.rejected = accepted
+        opened.rejected = prepared.accepted
         raise opened
 
 
@@ -529,10 +504,15 @@ def _fit(slices: Sequence[JudgedSlice] | Sequence[PreparedSlice]) -> bool:
     return all(part.types == slices[0].types for part in slices) and all(types == later[0] for types in later)
 
 
-def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], wanted: int | None) -> Judgement:
-    """One judgement of all slices."""
-    which = np.flatnonzero(np.concatenate([part.accepted for part in slices]))
-    which = which if wanted is None else which[:wanted]
+def _prepared(slices: Sequence[JudgedSlice] | Sequence[PreparedSlice]) -> PreparedCases:
+    """What was prepared in all slices."""
+    parts = [part.prepared for part in slices]
+    accepted = np.concatenate([part.accepted for part in parts])
+    return PreparedCases(accepted, sum(part.rejected for part in parts), sum(part.without_choice for part in parts))
+
+
+def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.intp]) -> Judgement:
+    """One judgement of the accepted cases that are wanted, from all slices."""
     violates = np.concatenate([part.violates for part in slices], axis=1)
     bad = np.flatnonzero(violates.any(axis=0))
     n = len(which)
@@ -553,12 +533,12 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], wanted: int | None
 
 
 def _one_value(parts: Sequence[Value], domain: Domain) -> Value:
-    masks = []
-    for name in ("bad", "null"):
-        given = [getattr(part, name) for part in parts]
-        lengths = [len(part.data) for part in parts]
-        filled = [np.zeros(n, dtype=bool) if mask is None else mask for n, mask in zip(lengths, given, strict=True)]
-        masks.append(None if all(mask is None for mask in given) else np.concatenate(filled))
     data = [part.data for part in parts]
     joined = np.concatenate(data) if is_column(parts[0]) else data[0] if len(data) == 1 else domain.concatenate(data)
-    return Value(joined, masks[0], masks[1])
+    masks = ([part.bad for part in parts], [part.null for part in parts])
+    return Value(joined, *(_one_mask(given, list(map(len, data))) for given in masks))
+
+
+def _one_mask(masks: Sequence[Booleans | None], lengths: Sequence[int]) -> Booleans | None:
+    filled = [np.zeros(n, dtype=bool) if mask is None else mask for n, mask in zip(lengths, masks, strict=True)]
+    return either(np.concatenate(filled))
