@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isonomia.audits.check import new_check
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, nearest_points
-from isonomia.audits.responsiveness.setup import ResponsivenessSetup, table_of
+from isonomia.audits.responsiveness.setup import ResponsivenessSetup, holds_for, table_of
 from isonomia.engine.budget import Budget
 from isonomia.errors import BudgetTooSmallError, UsageError, nearest
 from isonomia.models.adapt import adapt
@@ -24,10 +24,8 @@ from isonomia.populations.profile import is_sure_outcome
 from isonomia.populations.table import Table, replaced
 from isonomia.records.display.view import sent_to_model
 from isonomia.records.refusals import PrincipalReason, RefusalList, RefusedApplicant
-from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import columns_of, outputs_of
 from isonomia.wording import plural
 
 REASONS = 4
@@ -90,12 +88,12 @@ def _found(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> Refus
         table, rows = table_of(check), setup.members.rows
         ids = _ids(table, id)
         if not len(rows):
-            found: Mapping[int, list[dict[str, Any]]] = {}
+            nearest_of: Mapping[int, list[dict[str, Any]]] = {}
         else:
             few = setup.reach.listable(claim.most_listed)
             people = np.arange(len(rows))
             _afford(setup, len(rows), float(np.where(few, setup.reach.counts, FURTHER_DRAWS).sum()))
-            found = nearest_points(setup.sets, setup.target, people, setup.reach.counts, few, check.seed)
+            nearest_of = nearest_points(setup.sets, setup.target, people, setup.reach.counts, few, check.seed)
         names = [name for name in reads_of(check.required_model) or table.names if name != id and name not in leave_out]
         can = {feature.name for feature in claim.actions.features if feature.actionable}
         weights, scored = _weights(setup, rows, names)
@@ -106,18 +104,18 @@ def _found(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> Refus
                 reasons=tuple(_reasons(table, int(row), names, weights[person], can)),
                 options=tuple(
                     {name: (pair[0], pair[1]) for name, pair in item["changed"].items()}
-                    for item in found[person]
+                    for item in nearest_of[person]
                     if item["point"] is not None
                 ),
-                looked_at=found[person][0]["looked_at"],
-                every=found[person][0]["every"],
+                looked_at=nearest_of[person][0]["looked_at"],
+                every=nearest_of[person][0]["every"],
             )
             for person, row in enumerate(rows.tolist())
         )
-        name, mark = check.required_model.name, check.required_model.fingerprint()
-        told = tuple(filter(None, [check.required_model.given_in_words(table.names)]))
-        about = {"name": name, "fingerprint": mark}
-        return RefusalList(refusals, table.rows, to_text(claim.condition), id, scored, about, told)
+        model = check.required_model
+        remarks = tuple(filter(None, [model.given_in_words(table.names)]))
+        about = {"name": model.name, "fingerprint": model.fingerprint()}
+        return RefusalList(refusals, table.rows, to_text(claim.condition), id, scored, about, remarks)
     finally:
         setup.close()
 
@@ -169,7 +167,7 @@ def _weights(
     if not len(rows) or not len(approved):
         return weights, False
     references = approved[np.unique(np.linspace(0, len(approved) - 1, _REFERENCES).astype(int))]
-    score = _Scores.of(setup)
+    score = _Scores(setup)
     before = score(table.take(rows))
     people, other = np.repeat(rows, len(references)), np.tile(references, len(rows))
     start = table.take(people)
@@ -180,17 +178,16 @@ def _weights(
 
 
 class _Scores:
-    """The score of the class that is approval; 1 and 0 for approval and refusal where there is none."""
+    """The score of the class that is approval; 1 and 0 for approval and refusal where there is none.
 
-    def __init__(self, setup: ResponsivenessSetup, label: Any) -> None:
-        self.asker, self.condition, self.label = setup.asker(), setup.check.prop.condition, label
+    The model's probabilities are used where the target is one class and the model has them.
+    """
 
-    @classmethod
-    def of(cls, setup: ResponsivenessSetup) -> _Scores:
-        """Use the model's probabilities, where the target is one class and the model has them."""
-        model, named = setup.check.required_model, classes_named(setup.check.prop.condition, "==")
+    def __init__(self, setup: ResponsivenessSetup) -> None:
+        self.asker, self.condition = setup.asker(), setup.check.prop.condition
+        model, named = setup.check.required_model, classes_named(self.condition, "==")
         probable = model.score_range == (0.0, 1.0) and len(named) == 1 and named[0] in model.classes
-        return cls(setup, named[0] if probable else None)
+        self.label = named[0] if probable else None
 
     def __call__(self, table: Table) -> NDArray[np.float64]:
         if self.label is not None:
@@ -200,11 +197,7 @@ class _Scores:
                 return np.asarray(answer.score[:, list(answer.classes).index(self.label)])
             classes = self.asker.model.classes
             return answer.score if self.label == classes[-1] else 1.0 - answer.score
-        wanted = {output.name for output in outputs_of(self.condition)}
-        answer = self.asker(table, "score" in wanted, "prediction" in wanted)
-        columns = {name: table.column(name) for name in columns_of(self.condition)}
-        batch = Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
-        return np.broadcast_to(truth(self.condition, batch), (table.rows,)).astype(np.float64)
+        return holds_for(self.condition, table, self.asker).astype(np.float64)
 
 
 def _reasons(

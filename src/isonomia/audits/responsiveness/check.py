@@ -325,9 +325,10 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
         answer, risk = _answer(check, outcome.state, rule)
     counts = outcome.state
     details = details_of(prop, counts, rule, setup.members)
-    return _verdict(
+    return new_verdict(
         check,
         answer,
+        counted="points",
         risk=risk,
         method=_method(counts, rule),
         samples=sampler.points,
@@ -428,27 +429,21 @@ def _expressions(details: dict[str, Any]) -> tuple[Expression, ...]:
 
 def _empty(check: Check[Responsiveness], method: str, stopped: str, remark: str, seconds: float) -> Verdict:
     """A verdict without people: undecided."""
-    return _verdict(
+    return new_verdict(
         check,
         None,
+        counted="points",
         method=method,
-        samples=0,
-        expressions=(),
         stopped=stopped,
         assumptions=(),
         remarks=(remark,),
-        counterexamples=(),
         seconds=seconds,
         details={
             **claim_of(check.prop),
-            "counts": {"people": 0, "responsive": 0, "fixed": 0, "undecided": 0, "exact": 0},
+            "counts": _counts(np.zeros(0, dtype=object), np.zeros(0, dtype=bool)),
             "groups": [],
             "people": {},
             "points": 0,
             "distinct": 0,
         },
     )
-
-
-def _verdict(check: Check[Responsiveness], answer: bool | None, **content: Any) -> Verdict:
-    return new_verdict(check, answer, counted="points", **content)

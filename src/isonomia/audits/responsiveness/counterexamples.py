@@ -108,21 +108,14 @@ def nearest_points(
     counts the draws alone. Of points that change the same numbers in the same direction, and the same categories to the
     same values, only the nearest is kept.
     """
-    listed, drawn = who[few[who]], who[~few[who]]
     looked_at = np.where(few, sizes, FURTHER_DRAWS)
-    ends = np.cumsum(sizes[listed])
-    parts = np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else []
-    found = [_fewest(sets.points(part), target) for part in parts]
-    rng = batch_rng(seed, _NEAREST_BATCH, 2)
-    each = max(1, AT_ONCE // FURTHER_DRAWS)
-    for start in range(0, len(drawn), each):
-        some = drawn[start : start + each]
-        points = sets.sample(FURTHER_DRAWS, rng, some.tolist())
-        if not sets.by_chance:
-            points = joined([points, single_changes(sets, points, some)])
-        found.append(_fewest(points, target))
+    parts = []
+    for points, drawn in _in_parts(sets, who, sizes, few, batch_rng(seed, _NEAREST_BATCH, 2)):
+        if len(drawn) and not sets.by_chance:
+            points = joined([points, single_changes(sets, points, drawn)])
+        parts.append(_fewest(points, target))
     by_person: dict[int, list[dict[str, Any]]] = {}
-    best = joined(found)
+    best = joined(parts)
     if len(best):
         if not sets.by_chance:  # nobody can take back the effects of an action
             best = pruned(sets, best, target)
@@ -138,6 +131,24 @@ def nearest_points(
         by_person.setdefault(owner, []).append({**bases[owner], **item})
     nothing: dict[str, Any] = {"distance": None, "changed": {}, "point": None}
     return {person: by_person.get(person, [{**base, **nothing}]) for person, base in bases.items()}
+
+
+def _in_parts(
+    sets: ReachableSets,
+    who: Indices,
+    sizes: NDArray[np.float64],
+    few: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Iterator[tuple[Points, Indices]]:
+    """The points of people, in parts that fit in memory, and for whom they are drawn: nobody where all are listed."""
+    listed, drawn = who[few[who]], who[~few[who]]
+    ends = np.cumsum(sizes[listed])
+    for part in np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else ():
+        yield sets.points(part), part[:0]
+    each = max(1, AT_ONCE // FURTHER_DRAWS)
+    for start in range(0, len(drawn), each):
+        some = drawn[start : start + each]
+        yield sets.sample(FURTHER_DRAWS, rng, some.tolist()), some
 
 
 def _fewest(points: Points, target: TargetTest) -> Points:
@@ -181,17 +192,11 @@ def deciding_points(
     A claim that at most a share of the points has the target is broken by those that have it; a claim of at least a
     share, by all that were looked at. For people whose points are not listed, some fresh draws are looked at.
     """
-    listed, drawn = who[few[who]], who[~few[who]]
-    ends = np.cumsum(sizes[listed])
-    for part in np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else ():
-        yield from _as_columns(sets.points(part), target, all_of_them)
-    rng = batch_rng(seed, _NEAREST_BATCH, 1)
-    each = max(1, AT_ONCE // FURTHER_DRAWS)
-    for start in range(0, len(drawn), each):
-        points = sets.sample(FURTHER_DRAWS, rng, drawn[start : start + each].tolist())
-        rows = np.column_stack([points.owner, points.values])
-        different = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-        yield from _as_columns(points.take(different), target, all_of_them)
+    for points, drawn in _in_parts(sets, who, sizes, few, batch_rng(seed, _NEAREST_BATCH, 1)):
+        if len(drawn):
+            rows = np.column_stack([points.owner, points.values])
+            points = points.take(np.sort(np.unique(rows, axis=0, return_index=True)[1]))
+        yield from _as_columns(points, target, all_of_them)
 
 
 def _as_columns(points: Points, target: TargetTest, all_of_them: bool) -> Iterator[Columns]:

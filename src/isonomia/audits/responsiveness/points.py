@@ -227,7 +227,7 @@ _HALVINGS = 12
 
 def joined(parts: Sequence[Points]) -> Points:
     """Points of the same people together."""
-    owner, values = (np.concatenate([getattr(part, name) for part in parts]) for name in ("owner", "values"))
+    owner, values = np.concatenate([part.owner for part in parts]), np.concatenate([part.values for part in parts])
     return Points(parts[0].features, parts[0].people, owner, values)
 
 
@@ -260,7 +260,8 @@ def single_changes(sets: ReachableSets, drawn: Points, who: NDArray[np.intp]) ->
                 values.append(point)
     owner, points = np.concatenate(owners), np.concatenate(values)
     moved = (points != sets.start[owner]).any(axis=1)
-    moved &= np.logical_and.reduce([np.ones(len(owner), dtype=bool), *_allowed_in_each(sets, owner, points)])
+    for block in _blocks(sets):
+        moved &= _allowed(sets, block, owner, points)
     return Points(drawn.features, drawn.people, owner[moved], points[moved])
 
 
@@ -329,11 +330,6 @@ def _keep_better(
     return rows
 
 
-def _allowed_in_each(sets: ReachableSets, owner: NDArray[np.intp], values: Floats) -> Iterator[NDArray[np.bool_]]:
-    for block in _blocks(sets):
-        yield _allowed(sets, block, owner, values)
-
-
 def _allowed(sets: ReachableSets, block: FeatureBlock, owner: NDArray[np.intp], values: Floats) -> NDArray[np.bool_]:
     """Whether each point is in reach, as far as a block is concerned.
 
@@ -386,9 +382,9 @@ def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, most: 
     return Enumerated(np.concatenate([part.acted for part in parts]), np.concatenate([part.counts for part in parts]))
 
 
-def _list_moves(told: tuple[FeatureBlock, int], starts: Floats) -> Enumerated:
+def _list_moves(shared: tuple[FeatureBlock, int], starts: Floats) -> Enumerated:
     """What a worker does with some starts."""
-    block, most = told
+    block, most = shared
     return enumerate_moves(block, starts, most)
 
 
@@ -416,7 +412,7 @@ class DrawnPortion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ToldPoints:
+class _PointContext:
     """What is sent to every worker once; the target comes without its asker."""
 
     sets: ReachableSets
@@ -449,8 +445,9 @@ class PointWorkers:
             return None
         session.settle()  # the workers' own watches know nothing of an earlier run
         nobody: Any = None
-        told = _ToldPoints(sets, replace(target, asker=nobody), session.apart(), session.steady is not None, seed)
-        return cls(pool, Shared(told, session.name))
+        watched = session.steady is not None
+        context = _PointContext(sets, replace(target, asker=nobody), session.apart(), watched, seed)
+        return cls(pool, Shared(context, session.name))
 
     def drawn(self, portions: Sequence[tuple[Indices, int]], size: int, number: int) -> Iterator[DrawnPortion] | None:
         """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
@@ -465,13 +462,13 @@ class PointWorkers:
             return None
 
 
-def _draw_portion(told: _ToldPoints, item: tuple[Indices, int, int, int, int]) -> DrawnPortion:
+def _draw_portion(context: _PointContext, item: tuple[Indices, int, int, int, int]) -> DrawnPortion:
     """What a worker does with one portion."""
     who, size, number, part, hands_over = item
-    model = told.model.apart(hands_over)
-    asker = Asker(model)
-    target = replace(told.target, asker=asker, distinct=0, alike=told.watched)  # one at random may change its mind
-    points = told.sets.sample(size, batch_rng(told.seed, number, part), who.tolist())
+    model = context.model.apart(hands_over)
+    # A model that answers at random may change its mind about an equal point.
+    target = replace(context.target, asker=Asker(model), distinct=0, alike=context.watched)
+    points = context.sets.sample(size, batch_rng(context.seed, number, part), who.tolist())
     with metering(None) as meter:
         hits = target(points)
     successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)

@@ -262,7 +262,9 @@ def _choose_members(check: Check[Responsiveness], asker: Asker) -> Members:
     if prop.members is not None:
         some = table if prop.rows is None else table.take(rows)
         with _errors_by_row_of_table(rows):
-            rows = rows[np.flatnonzero(_holds_for(prop.members, prop, some, asker))]
+            if outputs_of(prop.members):
+                encoded(prop.actions.features, some)  # a missing value is better reported than a failing model
+            rows = rows[np.flatnonzero(holds_for(prop.members, some, asker))]
     if not prop.by or not len(rows):
         return Members(rows, (), np.zeros(len(rows), dtype=np.intp))
     return Members(rows, *_grouped(prop, _rows_of(prop, table, rows)))
@@ -279,10 +281,9 @@ def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
     return rows
 
 
-def _holds_for(row: Row, prop: Responsiveness, table: Table, asker: Asker) -> NDArray[np.bool_]:
+def holds_for(row: Row, table: Table, asker: Asker) -> NDArray[np.bool_]:
+    """Whether a condition is true of each person as they are; the model is asked where it speaks of answers."""
     outputs = {output.name for output in outputs_of(row)}
-    if outputs:
-        encoded(prop.actions.features, table)  # a missing value is better reported as such than as a failing model
     answer = asker(table, "score" in outputs, "prediction" in outputs) if outputs else Answer()
     columns: dict[str, Any] = {name: table.column(name) for name in columns_of(row)}
     batch = Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
