@@ -446,13 +446,14 @@ def new_check(
         refuse_clusters(people, f"a check of {audit.kind}")
     at_random = checked_flag("random_model", random_model)
     looks = checked_looks(counted_looks(looks, people), method)
-    report = planned_report(looks)
+    report = planned_report(looks) if looks != "any" else None
     if report is not None and isinstance(people, Sample) and people.looks is None:
         people = people.continuing(report[1])
     if stop != "decided" and audit.kind != "rates":
         raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
     held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
-    pool = pool_for(executor, checked_workers(workers))
+    alone = checked_workers(workers) == 1 and executor is None
+    pool = None if alone else pool_for(executor, workers)
     if pool is not None and facts_of(people).device is not None:
         raise UsageError(
             "expected no workers and no executor for people on a device, which asks about all of a batch at once: "
@@ -482,7 +483,8 @@ def new_check(
         width=checked_width(width),
     )
     if seed is None:
-        fingerprint_by_workers(pool, people)
+        if pool is not None:
+            fingerprint_by_workers(pool, people)
         new = replace(new, seed=derived_seed(str(prop), *subjects(new)))
     return audit.prepare(new)
 
@@ -505,7 +507,8 @@ def subjects(check: Check[Any]) -> tuple[str, str]:
 
 def run_check(check: Check[Any], observer: Observer) -> Verdict:
     """Run a check whose arguments are in order."""
-    fingerprint_by_workers(check.pool, check.population)
+    if check.pool is not None:
+        fingerprint_by_workers(check.pool, check.population)
     budget, journal = check.budget, check.journal
     meter = Meter(budget.queries, budget.seconds, budget.samples)
     ended = recall_if_any(journal, ENDED) if meter.limited or meter.seconds < inf else None

@@ -152,10 +152,10 @@ def by_workers(
     return _pieces(pool, Shared(told, name), table.pieces(LEAST), counter, journal, asker)
 
 
-def fingerprint_by_workers(pool: Pool | None, population: Any) -> None:
+def fingerprint_by_workers(pool: Pool, population: Any) -> None:
     """Let workers start on the fingerprint of a long table, one column each, before it is needed."""
     table = population.rows if isinstance(population, Census) else None
-    if pool is None or not isinstance(table, LongTable) or not table.in_files:
+    if not isinstance(table, LongTable) or not table.in_files:
         return
     shared, names = Shared(LongTable(table.reader), "the table"), [[name] for name in table.names]
     table.expect_columns(lambda: partial(_values, pool.begin(_column_values, shared, names, [1] * len(names))))

@@ -25,9 +25,9 @@ from isonomia.audits.rates.census import CensusCounts, count_census, exact_group
 from isonomia.audits.rates.clusters import ClusterSampling
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing
-from isonomia.audits.rates.looks import next_table, rows_each
+from isonomia.audits.rates.looks import next_table
 from isonomia.audits.rates.programs import Proof, prove
-from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given
+from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given, rows_each
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
 from isonomia.audits.verdicts import introduce, keeping_of, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.journal import Entry, NothingMoreError, once

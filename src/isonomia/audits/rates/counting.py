@@ -16,16 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asks
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
 from isonomia.evidence.protocol import Channel, Grid, stream_of
+from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.columns import count, first, host, is_tensor, kind_of, namespace, some, together
 from isonomia.spec.evaluate import Batch, numbers, truth
+from isonomia.spec.property import Property
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import (
     Column,
@@ -296,6 +299,26 @@ def _spread(xp: Any, where: Any, weight: Any, above: Any) -> list[tuple[Any, Any
     """A draw between two nodes counts for both; the two parts are whole multiples of the unit, and sum to the draw."""
     upper = xp.round(weight * above)
     return [(where, weight - upper), (where + 1, upper)]
+
+
+def group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
+    """How many rows each leaf's group has; ``None`` where that is not known, or rows are drawn with replacement.
+
+    It is known for a census whose leaves are all yes/no, and whose groups do not depend on the model.
+    """
+    population = check.population
+    if not isinstance(population, Census) or check.method not in {"auto", "bets"} or len(question.asked) > 1:
+        return None
+    if any(
+        not isinstance(leaf, Rate) or (leaf.given is not None and outputs_of(leaf.given)) for leaf in question.leaves
+    ):
+        return None
+    columns = {name: population.table.column(name) for name in question.asked[None].columns if name in population.names}
+    reader = Reader(Batch(population.size, columns), lambda row: f"row {row}")
+    members = {leaf: reader.members(leaf.given) for leaf in question.leaves}
+    return {
+        leaf: float(population.size if chosen is None else np.count_nonzero(chosen)) for leaf, chosen in members.items()
+    }
 
 
 def refuse_known_outside(question: Question, population: Population, has_model: bool) -> None:

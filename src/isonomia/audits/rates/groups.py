@@ -295,10 +295,8 @@ def family_for(
     sizes: Mapping[Leaf, float] | None,
     control: str,
 ) -> FamilyTests | None:
-    """Prepare the tests of every group; ``None`` where a comparison is not linear, or there are no groups."""
+    """Prepare the tests of every group; ``None`` where a comparison is not linear."""
     comparisons = [comparison for claim in claims for comparison in claim.comparisons]
-    if not comparisons:
-        return None
     sides = []
     # Slices are dropped once they have all the wealth that can matter, which depends on the number of tests.
     least, few = delta / len(comparisons), len(comparisons) <= MAX_SLICED

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf, isfinite
-from typing import Any
 
 import numpy as np
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Question
-from isonomia.audits.verdicts import earlier_looks
 from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
-from isonomia.evidence.bet_evidence import BetEvidence, bets_for
+from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.exact import Interval, enclose
 from isonomia.evidence.looks import Findings, LookEvidence, LookPlan, NoLookError, looks_for, planned_report
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import people_for
-from isonomia.evidence.protocol import Evidence, LeafTally
-from isonomia.populations.protocol import facts_of
+from isonomia.evidence.protocol import LeafTally
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
@@ -38,11 +35,6 @@ MOST_TIMES = 100
 
 MOST_QUANTITIES = 8
 """With more compared quantities than this, no next table is suggested: simulating it takes seconds."""
-
-
-def rows_each(check: Check[Property], question: Question) -> int:
-    """How many rows one sample sends to the model: one for each version of a person that it is asked about."""
-    return 0 if check.model is None else sum(asked.model for asked in question.asked.values())
 
 
 def looks_of(check: Check[Property], question: Question, people: float) -> tuple[LookEvidence, Schedule]:
@@ -90,48 +82,6 @@ def looks_of(check: Check[Property], question: Question, people: float) -> tuple
         reached, batches = reached + schedule.size(reached, 0.0), batches + 1
         after += [batches] if reached in ends else []
     return looks_for(question.formula, question.ranges, check.population.streams, check.delta, after, plan), schedule
-
-
-def schedule_of(check: Check[Property], question: Question, evidence: Evidence[Any]) -> Schedule:
-    """The requested schedule, with smaller batches where they cost nothing or where VeriFair's rule needs them.
-
-    Where every draw informs every channel, the first batches may be as small as possible. VeriFair's rule looks after
-    every draw; batches that grow by half a percent stop within half a percent of it. Where more rows may come, the
-    batches of an earlier look are the first ones of a later.
-    """
-    schedule = check.schedule
-    sizes = facts_of(check.population).batch_sizes
-    sizes = sizes if sizes is None or check.model is None else sizes.asked()
-    if sizes is not None and check.method != "verifair":
-        return schedule.of_sizes(sizes)
-    if evidence.decision(evidence.begin()) is None:
-        schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
-    if check.method == "verifair":
-        growth = min(schedule.growth, 1.005)
-        schedule = replace(check.schedule, growth=growth, early=growth)
-    groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
-    streams = {stream for stream, _, _ in groups}
-    if 0 < len(groups) == len(streams):
-        schedule = replace(schedule, first=len(streams))
-    looks, order = earlier_looks(check.population)
-    each = 2 if Other() in question.asked else 1
-    whole = order == "file" and not _bets_row_by_row(check, question, evidence)
-    return schedule.along([rows // each for rows in looks], whole=whole)
-
-
-def _bets_row_by_row(check: Check[Property], question: Question, evidence: Evidence[Any]) -> bool:
-    """Whether the wealth within a batch is that of bets on one row after the other, wherever the batch ends.
-
-    Stakes on several groups depend on how many rows of the batch each group has, and tickets and causal models draw
-    for a batch as a whole. With one channel, and rows as they are, stakes depend on earlier batches alone.
-    """
-    alone = len(evidence.channels) == 1 and evidence.channels[0].ticket is None
-    return isinstance(evidence, BetEvidence) and alone and set(question.asked) == {None} and not check.random_model
-
-
-def _soonest(delta: float) -> int:
-    """A draw seldom yields more than half a nat, so hardly anything is decided by fewer draws than this."""
-    return int(np.ceil(2.0 * np.log(1.0 / delta)))
 
 
 def no_look_remark(looks: str | int, reason: str) -> str:

@@ -9,6 +9,7 @@ from typing import Literal as OneOf
 from typing import Protocol
 
 from isonomia.audits.people import refuse_absent_values, refuse_class
+from isonomia.audits.protocol import Check
 from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
 from isonomia.engine.journal import Blank, Journal
@@ -257,7 +258,7 @@ def ask_about(
     if isinstance(people, Sample | Census):
         refuse_orders(prop, people)
     values = _Values(population, journal)
-    claims = groups_of(prop.formula, values)
+    claims = () if isinstance(prop.formula, Comparison) else groups_of(prop.formula, values)
     formula = conjunction(claims) if claims else expand(prop.formula, values)
     leaves = leaves_of(formula)
     refuse_absent_values(dict.fromkeys(leaf.given for leaf in leaves), population)
@@ -362,3 +363,8 @@ def in_all(question: Question, size: int | None) -> int:
 def countable(question: Question, size: int) -> bool:
     """Whether everybody, or every pair, of a census of this size can be counted in a reasonable time."""
     return Other() not in question.asked or in_all(question, size) <= MOST_PAIRS
+
+
+def rows_each(check: Check[Property], question: Question) -> int:
+    """How many rows one sample sends to the model: one for each version of a person that it is asked about."""
+    return 0 if check.model is None else sum(asked.model for asked in question.asked.values())

@@ -18,6 +18,7 @@ from isonomia.audits.rates.counting import (
     Promises,
     Reader,
     batch_of,
+    group_sizes,
     groups_apart,
     indexed_columns,
     need_streams,
@@ -25,8 +26,9 @@ from isonomia.audits.rates.counting import (
 )
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import Knowledge, closing_in, inversions_for
-from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark, rows_each, schedule_of
-from isonomia.audits.rates.question import Question, countable, need_ranges
+from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
+from isonomia.audits.rates.question import Question, countable, need_ranges, rows_each
+from isonomia.audits.verdicts import earlier_looks
 from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Plan, Schedule
@@ -43,13 +45,12 @@ from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted, AbductedSource
-from isonomia.populations.finite import Census, WithReplacement
+from isonomia.populations.finite import WithReplacement
 from isonomia.populations.protocol import People, Population, Source, Wanted, facts_of, people_in_parts
 from isonomia.records.verdict import Expression
-from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity, Rate, outputs_of
+from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity
 
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
 
@@ -99,7 +100,7 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         notes,
         evidence if isinstance(evidence, RegionEvidence) else None,
         family_for(question.claims, question.ranges, population.streams, check.delta, sizes, check.control)
-        if isinstance(evidence, BetEvidence)
+        if question.claims and isinstance(evidence, BetEvidence)
         else None,
         check.stop,
         check.width,
@@ -110,7 +111,7 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
         if check.stop == "all":
             raise UsageError("stop='all' counts everybody, but the population has no end: give a budget too")
         budget = Budget(samples=UNLIMITED)
-    return Prepared(work, budget, schedule_of(check, question, evidence), available)
+    return Prepared(work, budget, _schedule(check, question, evidence), available)
 
 
 def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
@@ -160,33 +161,13 @@ def _source(check: Check[Property], question: Question, *, replaced: bool) -> So
 
 def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
     def measured() -> Entry:
-        found = _group_sizes(check, question)
+        found = group_sizes(check, question)
         return {"sizes": None if found is None else [found[leaf] for leaf in question.leaves]}
 
     sizes = once(check.journal, "group sizes", measured)["sizes"]
     if sizes is None:
         return None
     return dict(zip(question.leaves, map(float, sizes), strict=True))
-
-
-def _group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
-    """How many rows each leaf's group has; ``None`` where that is not known, or rows are drawn with replacement.
-
-    It is known for a census whose leaves are all yes/no, and whose groups do not depend on the model.
-    """
-    population = check.population
-    if not isinstance(population, Census) or check.method not in {"auto", "bets"} or len(question.asked) > 1:
-        return None
-    if any(
-        not isinstance(leaf, Rate) or (leaf.given is not None and outputs_of(leaf.given)) for leaf in question.leaves
-    ):
-        return None
-    columns = {name: population.table.column(name) for name in question.asked[None].columns if name in population.names}
-    reader = Reader(Batch(population.size, columns), lambda row: f"row {row}")
-    members = {leaf: reader.members(leaf.given) for leaf in question.leaves}
-    return {
-        leaf: float(population.size if chosen is None else np.count_nonzero(chosen)) for leaf, chosen in members.items()
-    }
 
 
 def _evidence(check: Check[Property], question: Question, formula: Formula) -> AnyEvidence:
@@ -208,6 +189,48 @@ def _bets(
     check: Check[Property], question: Question, formula: Formula, sizes: dict[Leaf, float] | None
 ) -> BetEvidence | None:
     return bets_for(formula, question.ranges, check.population.streams, check.delta, sizes)
+
+
+def _schedule(check: Check[Property], question: Question, evidence: Evidence[Any]) -> Schedule:
+    """The requested schedule, with smaller batches where they cost nothing or where VeriFair's rule needs them.
+
+    Where every draw informs every channel, the first batches may be as small as possible. VeriFair's rule looks after
+    every draw; batches that grow by half a percent stop within half a percent of it. Where more rows may come, the
+    batches of an earlier look are the first ones of a later.
+    """
+    schedule = check.schedule
+    sizes = facts_of(check.population).batch_sizes
+    sizes = sizes if sizes is None or check.model is None else sizes.asked()
+    if sizes is not None and check.method != "verifair":
+        return schedule.of_sizes(sizes)
+    if evidence.decision(evidence.begin()) is None:
+        schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
+    if check.method == "verifair":
+        growth = min(schedule.growth, 1.005)
+        schedule = replace(check.schedule, growth=growth, early=growth)
+    groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
+    streams = {stream for stream, _, _ in groups}
+    if 0 < len(groups) == len(streams):
+        schedule = replace(schedule, first=len(streams))
+    looks, order = earlier_looks(check.population)
+    each = 2 if Other() in question.asked else 1
+    whole = order == "file" and not _bets_row_by_row(check, question, evidence)
+    return schedule.along([rows // each for rows in looks], whole=whole)
+
+
+def _bets_row_by_row(check: Check[Property], question: Question, evidence: Evidence[Any]) -> bool:
+    """Whether the wealth within a batch is that of bets on one row after the other, wherever the batch ends.
+
+    Stakes on several groups depend on how many rows of the batch each group has, and tickets and causal models draw
+    for a batch as a whole. With one channel, and rows as they are, stakes depend on earlier batches alone.
+    """
+    alone = len(evidence.channels) == 1 and evidence.channels[0].ticket is None
+    return isinstance(evidence, BetEvidence) and alone and set(question.asked) == {None} and not check.random_model
+
+
+def _soonest(delta: float) -> int:
+    """A draw seldom yields more than half a nat, so hardly anything is decided by fewer draws than this."""
+    return int(np.ceil(2.0 * np.log(1.0 / delta)))
 
 
 S = TypeVar("S")
