@@ -173,7 +173,7 @@ def _audit(text: str, folder: Path) -> Use:
     from isonomia.audits.audit_file.reader import read_audit_file
     from isonomia.audits.check import run_check
     from isonomia.audits.protocol import Permissions
-    from isonomia.engine.observer import Silent
+    from isonomia.engine.parameters import Silent
 
     (folder / "audit.toml").write_text(text, encoding="utf-8", errors="replace")
     planned = plan_audit(read_audit_file(folder / "audit.toml"), 1, Permissions())

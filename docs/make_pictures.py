@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from isonomia.cli.hiring import answers
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.report import show
 from isonomia.report.entries import Audit, Entry
 from isonomia.report.page import write_page

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isonomia.audits.measure.measure import measure
     from isonomia.audits.principal.repair import PrincipalRepair
     from isonomia.audits.rates import subgroups as groups
-    from isonomia.engine.budget import Budget
+    from isonomia.engine.parameters import Budget
     from isonomia.errors import (
         ChangingModelError,
         DataError,
@@ -180,7 +180,7 @@ _ERRORS = (
     "UsageError",
 )
 _LATER = {
-    "Budget": "isonomia.engine.budget",
+    "Budget": "isonomia.engine.parameters",
     "Cached": "isonomia.models.cache",
     "Causal": "isonomia.populations.causal",
     "ExecutableModel": "isonomia.models.executable",

@@ -20,7 +20,7 @@ from scipy.stats import binom
 import isonomia as iso
 from isonomia.audits.answers import SharedPeople
 from isonomia.audits.check import new_check, run_check
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.models import adapt
 from isonomia.models.session import open_session
 

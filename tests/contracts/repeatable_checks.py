@@ -12,7 +12,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.replay import refuse_impossible
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.models.adapt import adapt
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import Steadiness

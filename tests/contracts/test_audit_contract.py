@@ -32,7 +32,7 @@ from isonomia.audits.registry import AUDITS, audit_for
 from isonomia.audits.replay import CounterexampleRecheck, Rebuilt, Recomputed, rebuilt, recheck, recomputed, rerun
 from isonomia.cli.app import app
 from isonomia.engine.journal import NothingMoreError
-from isonomia.engine.observer import Progress, Silent
+from isonomia.engine.parameters import Progress, Silent
 from isonomia.errors import IsonomiaError
 from isonomia.models.loader import load_model
 from isonomia.records.compare import changes, run_in_file, run_in_store

@@ -131,7 +131,7 @@ def test_shrinking_finds_the_smallest_step_that_violates() -> None:
 @pytest.mark.parametrize("budget", ["40 queries", "150 queries", "0.000001s"])
 def test_a_check_that_a_budget_ended_is_replayed_from_its_journal(budget: str) -> None:
     from isonomia.audits.check import new_check, run_check
-    from isonomia.engine.observer import Silent
+    from isonomia.engine.parameters import Silent
 
     class Notebook(dict[str, Any]):
         def recall(self, key: str) -> Any:

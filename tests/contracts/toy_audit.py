@@ -28,8 +28,7 @@ from isonomia.audits.verdicts import introduce, new_verdict, same_answers, why_s
 from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Plan
 from isonomia.engine.loop import run as run_loop
-from isonomia.engine.observer import Observer
-from isonomia.engine.seeds import batch_rng, root
+from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import UsageError
 from isonomia.models.checked import ask
 from isonomia.populations.frames import plain_value

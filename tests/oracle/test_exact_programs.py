@@ -23,7 +23,7 @@ from isonomia.audits.rates.programs import prove
 from isonomia.audits.rates.question import ask_about
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 
 
 @dataclass

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.engine.journal import Blank, Entry, Journal, ReadOnly
-from isonomia.engine.seeds import batch_rng, root
+from isonomia.engine.parameters import batch_rng, root
 from isonomia.models.checked import ask
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import charge

@@ -13,8 +13,7 @@ from isonomia.audits.check import checked_observer, new_check, run_check
 from isonomia.audits.context import UNDECIDED, circumstances
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import remember, with_known
-from isonomia.engine.budget import Budget
-from isonomia.engine.observer import Observer
+from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import UsageError, nearest
 from isonomia.populations.protocol import Population
 from isonomia.records.display.text import failure_text

@@ -16,11 +16,9 @@ from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import INTERRUPTED, new_verdict, why_stopped
-from isonomia.engine.budget import Budget
 from isonomia.engine.journal import NothingMoreError, once, recall_if_any
 from isonomia.engine.loop import Schedule
-from isonomia.engine.observer import Observer, Silent
-from isonomia.engine.seeds import derived_seed, root
+from isonomia.engine.parameters import Budget, Observer, Silent, derived_seed, root
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for

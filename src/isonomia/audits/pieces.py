@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from isonomia.audits.answers import Asker, SharedPeople, packed, unpacked
 from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Entry, Journal
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.parameters import Observer, Progress
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.session import ModelSession

@@ -16,8 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Entry, NothingMoreError, exact_fraction, once
-from isonomia.engine.observer import Observer
-from isonomia.engine.seeds import root
+from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.cells import Masses
 from isonomia.evidence.quadrature import TooManyCellsError

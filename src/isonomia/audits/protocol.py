@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from isonomia.audits.answers import SharedPeople
-from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Blank, Entry, Journal
 from isonomia.engine.loop import Schedule
-from isonomia.engine.observer import Observer
+from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Pool
 from isonomia.models.session import ModelSession

@@ -38,7 +38,7 @@ from isonomia.audits.protocol import Check, Permissions
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import CACHE, recorded_model, recorded_population
 from isonomia.engine.journal import Entry, NothingMoreError, ReadOnly
-from isonomia.engine.observer import Observer, Point, Silent, Tracing
+from isonomia.engine.parameters import Observer, Point, Silent, Tracing
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.loader import Kind, kind_of, load_model
 from isonomia.models.protocol import Model

@@ -39,7 +39,7 @@ def demo(
     Example: isonomia demo
     """
     from isonomia.cli.hiring import DELTA, FEW, answers
-    from isonomia.engine.seeds import root
+    from isonomia.engine.parameters import root
     from isonomia.report import LiveProgress, show
 
     root(seed)  # refuses what is not a seed before anything is printed

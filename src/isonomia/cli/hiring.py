@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.check import check
 from isonomia.audits.protocol import AuditProperty
-from isonomia.engine.observer import Observer, Tracing
+from isonomia.engine.parameters import Observer, Tracing
 from isonomia.interventions import Feature, Interventions
 from isonomia.populations import Census, Generator, Sample
 from isonomia.records.verdict import Verdict

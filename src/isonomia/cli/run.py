@@ -176,7 +176,7 @@ def _seed(
 
     ``None`` where there is none of these: then it is derived from what is checked.
     """
-    from isonomia.engine.seeds import root
+    from isonomia.engine.parameters import root
 
     if earlier is not None and seed is not None:
         raise RecordError("expected no --seed with --resume: the run goes on with its own")

@@ -4,8 +4,7 @@ Batch ``i`` always has the ``i``-th child of the seed, and decisions are taken i
 the same verdict in whatever order the batches are executed.
 """
 
-from isonomia.engine.budget import Budget
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
-from isonomia.engine.observer import Observer, Progress, Silent
+from isonomia.engine.parameters import Budget, Observer, Progress, Silent
 
 __all__ = ["Budget", "Observer", "Outcome", "Plan", "Progress", "Schedule", "Silent", "run"]

@@ -16,10 +16,9 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Blank, Entry, Journal, Keeping, NothingMoreError, once, recall_if_any
 from isonomia.engine.lookahead import Ahead, LooksAhead
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.parameters import Budget, Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
 from isonomia.models.meter import BudgetSpentError, Meter, current_meter
 from isonomia.populations.protocol import BatchSizes

@@ -232,7 +232,7 @@ class PropertyTest(pytest.Item):
     def runtest(self) -> None:
         """Check the property."""
         from isonomia.audits.assert_holds import assert_verdict
-        from isonomia.engine.observer import Silent
+        from isonomia.engine.parameters import Silent
 
         undecided = settings_of(self)[0].get("undecided", "fail")
         with self._file.modules():

@@ -20,7 +20,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.engine.observer import Observer, Progress, Silent
+from isonomia.engine.parameters import Observer, Progress, Silent
 from isonomia.records.display.view import cost
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, Failure

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of, refuse_unclear_outcome
 from isonomia.audits.rates.counting import Reader
 from isonomia.audits.verdicts import about_model
-from isonomia.engine.budget import Budget
+from isonomia.engine.parameters import Budget
 from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, RecordError, UsageError
 from isonomia.evidence.detectors import Crossing, DetectorState, Onset, RestartWeights
 from isonomia.models.adapt import adapt

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.errors import ChangingModelError
 from isonomia.interventions import Feature, Interventions
 from isonomia.records.display.view import queries

@@ -15,7 +15,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import rerun
 from isonomia.cli.app import app
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.records.evidence import read_evidence
 
 CLAIM = "P[prediction == 1] >= 0.4"

@@ -15,7 +15,7 @@ from rich.console import Console
 from isonomia import Verdict, check
 from isonomia.cli import demo as command
 from isonomia.cli.hiring import answers
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.populations import Census
 from isonomia.report.entries import Entry
 

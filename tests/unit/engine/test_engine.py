@@ -12,7 +12,7 @@ from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, r
 from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.lookahead import Ahead
 from isonomia.engine.loop import Steps, run_steps
-from isonomia.engine.seeds import batch_rng, root, ticket_rng
+from isonomia.engine.parameters import batch_rng, root, ticket_rng
 from isonomia.errors import UsageError
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Schedule, Silent, run
 from isonomia.engine.journal import Blank, Entry, Keeping, NothingMoreError, ReadOnly, once
-from isonomia.engine.seeds import batch_rng
+from isonomia.engine.parameters import batch_rng
 from isonomia.errors import DataError
 
 

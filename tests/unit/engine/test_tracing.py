@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.engine.observer import STEP, Progress, Tracing
+from isonomia.engine.parameters import STEP, Progress, Tracing
 from isonomia.records.verdict import Expression
 
 TABLE = {

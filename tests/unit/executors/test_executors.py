@@ -49,7 +49,7 @@ from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.measure.one_pass import OnePass
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.responsiveness import points as workers
-from isonomia.engine.observer import Progress
+from isonomia.engine.parameters import Progress
 from isonomia.errors import ChangingModelError, ModelError, NotAllowedError, UsageError
 from isonomia.executors import Executing, ExecutorWarning, Pool, Shared, close_pools, pool_for
 from isonomia.interventions import Predicate

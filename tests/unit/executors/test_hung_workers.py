@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.engine.budget import Budget
+from isonomia.engine.parameters import Budget
 from isonomia.errors import LostWorkerError
 from isonomia.executors import close_pools
 from isonomia.models.meter import Meter

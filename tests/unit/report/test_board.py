@@ -9,7 +9,7 @@ import page_audits
 import pytest
 from rich.console import Console
 
-from isonomia.engine.observer import Progress
+from isonomia.engine.parameters import Progress
 from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.report.live import LiveTable, PlainLines, display_for
 from isonomia.report.overview import overview

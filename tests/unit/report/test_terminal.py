@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from isonomia.cli.outputs import conclude
-from isonomia.engine.observer import Progress
+from isonomia.engine.parameters import Progress
 from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show

@@ -25,7 +25,7 @@ from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
 from isonomia.audits.check import new_check, outcomes_of, subjects
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
-from isonomia.engine.seeds import derived_seed
+from isonomia.engine.parameters import derived_seed
 from isonomia.errors import (
     IsonomiaError,
     RecordError,

@@ -35,7 +35,7 @@ from isonomia.audits.audit_file.planner import PlannedCheck
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.audits.check import run_check
 from isonomia.audits.registry import audit_for, remember, with_known
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.executors import close_pools
 from isonomia.populations import Census, Sample

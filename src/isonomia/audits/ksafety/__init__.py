@@ -23,7 +23,7 @@ from isonomia.errors import UsageError
 from isonomia.spec.safety import Safety
 
 if TYPE_CHECKING:
-    from isonomia.engine.observer import Observer
+    from isonomia.engine.parameters import Observer
     from isonomia.records.verdict import Verdict
 
 __all__ = ["KSAFETY", "KSafetyAudit"]

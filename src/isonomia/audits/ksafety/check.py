@@ -25,7 +25,7 @@ from isonomia.audits.ksafety.violations import Violation, ViolationSummary, is_p
 from isonomia.audits.protocol import Check, Entries, Recheck
 from isonomia.audits.verdicts import introduce, why_stopped
 from isonomia.engine.journal import Clock, Entry, once
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError, UsageError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain, TableDomain

@@ -33,9 +33,8 @@ from isonomia.audits.ksafety.violations import (
     is_proof,
     show_violations,
 )
-from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
-from isonomia.engine.seeds import corner_rng
+from isonomia.engine.parameters import Budget, corner_rng
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain

@@ -28,10 +28,9 @@ from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases, CaseWorkers, JudgedCases
 from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
-from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, Keeping
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
-from isonomia.engine.seeds import batch_rng
+from isonomia.engine.parameters import Budget, batch_rng
 from isonomia.errors import IsonomiaError, UsageError
 from isonomia.models.meter import current_meter
 from isonomia.populations.domains import Domain

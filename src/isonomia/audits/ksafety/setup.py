@@ -29,8 +29,7 @@ from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, FreshDraw,
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
 from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
-from isonomia.engine.observer import Observer, Silent
-from isonomia.engine.seeds import root
+from isonomia.engine.parameters import Observer, Silent, root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
 from isonomia.models.decoder import VectorAnswers

@@ -33,7 +33,7 @@ from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import MOST_TEXT, Evaluation, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
-from isonomia.engine.seeds import root
+from isonomia.engine.parameters import root
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers

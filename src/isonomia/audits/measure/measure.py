@@ -19,7 +19,7 @@ from isonomia.audits.check import checked_delta, checked_looks, checked_ranges, 
 from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, GroupCounts, MeanCounts, checked_share
 from isonomia.audits.measure.limits import GroupLimits, KeptRows, RatioEnds, cluster_intervals
 from isonomia.audits.measure.one_pass import OnePass, columns_for
-from isonomia.engine.budget import Budget
+from isonomia.engine.parameters import Budget
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt

@@ -22,7 +22,7 @@ from isonomia.errors import UsageError
 from isonomia.spec.principal import PrincipalFairness
 
 if TYPE_CHECKING:
-    from isonomia.engine.observer import Observer
+    from isonomia.engine.parameters import Observer
     from isonomia.records.verdict import Verdict
 
 __all__ = ["PRINCIPAL", "PrincipalAudit"]

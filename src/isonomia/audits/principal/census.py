@@ -38,8 +38,7 @@ from isonomia.audits.proofs import (
 )
 from isonomia.audits.protocol import Check
 from isonomia.engine.journal import Entry
-from isonomia.engine.observer import Observer, Progress
-from isonomia.engine.seeds import root
+from isonomia.engine.parameters import Observer, Progress, root
 from isonomia.errors import DataError, NumericalError
 from isonomia.evidence.cells import DrawCell, LinearForm, Masses, total_mass
 from isonomia.evidence.quadrature import TooManyCellsError

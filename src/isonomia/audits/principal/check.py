@@ -17,11 +17,9 @@ from isonomia.audits.principal.view import assumptions, exact_remarks, sampled_r
 from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, proof_entry, proved_by, sampled_since
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import earlier_looks, introduce, keeping_of, new_verdict, why_stopped
-from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Outcome, run
-from isonomia.engine.observer import Observer
-from isonomia.engine.seeds import root
+from isonomia.engine.parameters import Budget, Observer, root
 from isonomia.errors import NumericalError
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.populations.causal import Abducted

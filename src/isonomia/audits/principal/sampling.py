@@ -23,7 +23,7 @@ from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, refuse_many, sorted_into
 from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
-from isonomia.engine.seeds import batch_rng
+from isonomia.engine.parameters import batch_rng
 from isonomia.evidence.bets import Wealth
 from isonomia.evidence.fair_worlds import FairWorlds, FairWorldsState
 from isonomia.models.session import ModelSession

@@ -14,7 +14,7 @@ from isonomia.spec.property import Property, parse
 from isonomia.spec.tree import check_names, outputs_of, versions_of
 
 if TYPE_CHECKING:
-    from isonomia.engine.observer import Observer
+    from isonomia.engine.parameters import Observer
     from isonomia.records.verdict import Verdict
 
 __all__ = ["RATES", "RatesAudit"]

@@ -20,8 +20,7 @@ from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.question import Asked, Question, in_all
 from isonomia.engine.journal import Entry, exact_fraction
-from isonomia.engine.observer import Observer
-from isonomia.engine.seeds import root
+from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.evidence.normal_form import compared

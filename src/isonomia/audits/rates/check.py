@@ -32,8 +32,7 @@ from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
 from isonomia.audits.verdicts import introduce, keeping_of, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.journal import Entry, NothingMoreError, once
 from isonomia.engine.loop import Outcome, run
-from isonomia.engine.observer import Observer
-from isonomia.engine.seeds import batch_rng, root
+from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import DataError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_truth

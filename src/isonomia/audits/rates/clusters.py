@@ -17,7 +17,7 @@ from isonomia.audits.rates.question import Question, need_ranges
 from isonomia.audits.verdicts import earlier_looks
 from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan, Schedule
-from isonomia.engine.seeds import batch_rng, root
+from isonomia.engine.parameters import batch_rng, root
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.cluster_claims import ClusterEvidence, ClusterState
 from isonomia.evidence.clusters import ClusterBatch

@@ -33,7 +33,7 @@ from isonomia.audits.proofs import (
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Question
 from isonomia.engine.journal import Entry
-from isonomia.engine.observer import Observer, Progress
+from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
 from isonomia.evidence.exact import Interval, enclose, exact_truth, judge

@@ -29,10 +29,9 @@ from isonomia.audits.rates.intervals import Knowledge, closing_in, inversions_fo
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, countable, need_ranges, rows_each
 from isonomia.audits.verdicts import earlier_looks
-from isonomia.engine.budget import Budget
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Plan, Schedule
-from isonomia.engine.seeds import batch_rng, root, ticket_rng
+from isonomia.engine.parameters import Budget, batch_rng, root, ticket_rng
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.hypotheses import denominators_of, settled

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from isonomia.audits.check import checked_population, checked_property
 from isonomia.audits.rates.census import census_batches
 from isonomia.audits.rates.question import Asked, Question, refuse_classes
-from isonomia.engine.budget import Budget
+from isonomia.engine.parameters import Budget
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.binomial import half_space_p_values, lower_limit, upper_limit
 from isonomia.evidence.exact import Interval, enclose

@@ -28,8 +28,7 @@ from isonomia.audits.check import checked_delta, checked_population, checked_pro
 from isonomia.audits.random_search import called
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
 from isonomia.audits.repair.training import RepairRound, Rule, Training
-from isonomia.engine.budget import Budget
-from isonomia.engine.seeds import derived_seed
+from isonomia.engine.parameters import Budget, derived_seed
 from isonomia.errors import ChangingModelError, DataError, ModelError, UsageError, nearest
 from isonomia.models.meter import Meter, metering
 from isonomia.populations.finite import Census, Sample

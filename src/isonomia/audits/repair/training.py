@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.random_search import RandomSearch, judged, related_records, rows_per_case
-from isonomia.engine.seeds import root
+from isonomia.engine.parameters import root
 from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, ModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.inputs import fitted_names

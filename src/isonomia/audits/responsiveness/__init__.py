@@ -22,7 +22,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.spec.responsiveness import Responsiveness
 
 if TYPE_CHECKING:
-    from isonomia.engine.observer import Observer
+    from isonomia.engine.parameters import Observer
     from isonomia.records.verdict import Verdict
 
 __all__ = ["RESPONSIVENESS", "ResponsivenessAudit"]

@@ -13,7 +13,7 @@ from isonomia.audits.check import new_check
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, nearest_points
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, holds_for, table_of
-from isonomia.engine.budget import Budget
+from isonomia.engine.parameters import Budget
 from isonomia.errors import BudgetTooSmallError, UsageError, nearest
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import current_meter

@@ -23,7 +23,7 @@ from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, t
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
 from isonomia.engine.journal import Blank, Entry, Journal, once
 from isonomia.engine.loop import Outcome
-from isonomia.engine.observer import Observer
+from isonomia.engine.parameters import Observer
 from isonomia.errors import ModelError, UnreliableModelError, UsageError, nearest
 from isonomia.evidence.binomial import least_draws, least_sequential_draws
 from isonomia.models.meter import BudgetSpentError, current_meter

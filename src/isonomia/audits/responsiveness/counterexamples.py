@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isonomia.audits.protocol import Recheck
 from isonomia.audits.responsiveness.counts import PersonCounts
 from isonomia.audits.responsiveness.points import TargetTest, changes_of, joined, pruned, single_changes
-from isonomia.engine.seeds import batch_rng
+from isonomia.engine.parameters import batch_rng
 from isonomia.interventions import Points, ReachableSets
 from isonomia.interventions.features import encoded
 from isonomia.models.checked import ask

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.engine.seeds import batch_rng
+from isonomia.engine.parameters import batch_rng
 from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared
 from isonomia.interventions import Points, ReachableSets

@@ -22,8 +22,7 @@ from isonomia.audits.responsiveness.points import DrawnPortion
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, unpacked
 from isonomia.engine.journal import Clock, Entry, once
 from isonomia.engine.loop import AGAIN, REPEATED, Outcome, Steps, changed_since, run_steps
-from isonomia.engine.observer import Observer
-from isonomia.engine.seeds import batch_rng
+from isonomia.engine.parameters import Observer, batch_rng
 from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
 from isonomia.interventions import Points
 from isonomia.models.meter import Meter, count, current_meter

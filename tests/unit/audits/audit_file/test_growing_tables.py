@@ -18,7 +18,7 @@ from isonomia.audits.audit_file.runner import EarlierLooks, begin_run, resume_ru
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import rebuilt, recomputed, rerun
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.errors import SpecError
 from isonomia.records.evidence import evidence_of
 from isonomia.records.store import Store

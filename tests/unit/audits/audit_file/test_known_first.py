@@ -11,7 +11,7 @@ from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.audit_file.runner import Outcome, begin_run, resume_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.errors import RecordError
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict

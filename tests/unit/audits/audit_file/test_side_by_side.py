@@ -23,7 +23,7 @@ from isonomia.audits.audit_file.runner import (
     unfinished,
 )
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.errors import RecordError, SpecError
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict

@@ -17,7 +17,7 @@ import pytest
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.ksafety import violations as violations_module
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.errors import UsageError
 from isonomia.records import violations as records_module
 from isonomia.records.store import Store

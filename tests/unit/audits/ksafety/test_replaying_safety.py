@@ -19,7 +19,7 @@ import isonomia as iso
 from isonomia.audits.check import run_check
 from isonomia.audits.ksafety import cases
 from isonomia.engine.journal import NothingMoreError
-from isonomia.engine.observer import Progress, Silent
+from isonomia.engine.parameters import Progress, Silent
 from isonomia.populations.domains import Games
 
 MODULE = """

@@ -15,7 +15,7 @@ import isonomia as iso
 from isonomia.audits.ksafety.choices import RandomChoices
 from isonomia.audits.ksafety.corners import MAX_CORNERS, max_corners
 from isonomia.audits.ksafety.evidence import rate_evidence
-from isonomia.engine.budget import Budget
+from isonomia.engine.parameters import Budget
 from isonomia.errors import SpecError, UsageError
 from isonomia.populations.ranges import Ranges
 from isonomia.records import Verdict

@@ -14,7 +14,7 @@ from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.records.evidence import EvidenceFile, evidence_of
 from isonomia.records.store import Store
 

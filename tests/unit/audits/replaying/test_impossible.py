@@ -18,7 +18,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import rebuilt, recomputed
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.records.evidence import evidence_of, evidence_text, parse_evidence
 from isonomia.records.store import Store
 

@@ -15,7 +15,7 @@ import pytest
 from isonomia.audits.check import run_check
 from isonomia.audits.replay import Recomputed, compared, rebuilt, recomputed, stand_in
 from isonomia.engine.journal import ReadOnly
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.errors import RecordError
 from isonomia.records.evidence import (
     CheckEvidence,

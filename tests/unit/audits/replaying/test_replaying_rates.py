@@ -16,7 +16,7 @@ import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import NothingMoreError, ReadOnly
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 
 CHECKS = {**rates_cases.CHECKS, **principal_cases.CHECKS}
 

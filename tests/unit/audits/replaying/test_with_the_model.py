@@ -18,7 +18,7 @@ from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_fi
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import CounterexampleRecheck, Rerun, opened_models, rebuilt, recheck, rerun
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Silent
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.models.loader import load_model
 from isonomia.records.evidence import EvidenceFile, evidence_of

@@ -45,8 +45,7 @@ from isonomia.audits.audit_file.planner import property_of
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, prepare_sampling, run_check
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.budget import Budget
-from isonomia.engine.observer import Silent
+from isonomia.engine.parameters import Budget, Silent
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest, no_names
 from isonomia.interventions import Draft, Interventions
 from isonomia.models.meter import BudgetSpentError, Meter, current_meter, metering

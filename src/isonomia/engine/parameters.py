@@ -1,18 +1,57 @@
-"""How much a check may cost: in samples, in rows sent to the model, in seconds, or several of them."""
+"""What a caller gives to a run: a seed, a budget, and an observer of its progress.
+
+Every use of randomness has its own child of the run's seed, found by number, not by the order of calls. A seed that is
+not given is derived from what is checked. So the same check gives the same answer every time, and nobody tries several
+seeds by accident until one of them decides.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from math import inf, isfinite
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from isonomia.errors import BudgetTooSmallError, UsageError
 from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.session import ModelSession
+from isonomia.records.verdict import Expression
+
+DRAWS, TICKETS, CORNERS = 1, 2, 3
+
+
+def derived_seed(*parts: str) -> int:
+    """The seed of what these texts describe: property, data and model, by their fingerprints. Below ``2**32``."""
+    return int.from_bytes(sha256(json.dumps(parts).encode()).digest()[:4], "big")
+
+
+def root(seed: int) -> np.random.SeedSequence:
+    """The root of a run's randomness."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise UsageError(f"expected seed as a whole number that is not negative, but got seed={seed!r}")
+    return np.random.SeedSequence(int(seed))
+
+
+def batch_rng(seed: int, batch: int, stream: int) -> np.random.Generator:
+    """The randomness of one stream's draws in one batch."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(DRAWS, batch, stream)))
+
+
+def ticket_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generator:
+    """The randomness of the tickets of one stream's draws in one batch, independent of the draws."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(TICKETS, batch, stream, of)))
+
+
+def corner_rng(seed: int) -> np.random.Generator:
+    """The randomness that chooses which corners are tried, independent of all draws."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(CORNERS,)))
+
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -143,3 +182,116 @@ def _amount(text: str) -> float:
     except ValueError:
         return 0.0
     return value if isfinite(value) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a check has come.
+
+    Attributes
+    ----------
+    samples
+        Samples so far: people, or whatever ``counted`` says.
+    most
+        How many samples there can be; infinite if nothing limits them.
+    share
+        How far the evidence for the nearer answer has come, from 0 to 1.
+    seconds
+        The time taken.
+    closing_in
+        Computes the first compared quantity, its interval and its threshold as a line of text; called only by an
+        observer that shows it.
+    counted
+        What the samples are, as in a verdict.
+    compared
+        Computes what is known of the first compared quantity; ``None`` if the audit does not report it along the way.
+    unused
+        How many more were queried ahead and have not been needed so far.
+    """
+
+    samples: int
+    most: float
+    share: float
+    seconds: float
+    closing_in: Callable[[], str]
+    counted: str = "people"
+    compared: Callable[[], Expression | None] = lambda: None
+    unused: int = 0
+
+    @property
+    def samples_left(self) -> float:
+        """An estimate of how many more are needed if evidence keeps growing at this pace; infinite without evidence."""
+        if self.share <= 0:
+            return float("inf")
+        return self.samples * (1.0 - self.share) / self.share
+
+
+class Observer(Protocol):
+    """Sees a check begin, advance and end."""
+
+    def begin(self, text: str) -> None:
+        """A check of this property begins."""
+        ...
+
+    def advance(self, progress: Progress) -> None:
+        """A batch was absorbed."""
+        ...
+
+    def end(self) -> None:
+        """The check is over, for whatever reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """An observer that shows nothing."""
+
+    def begin(self, text: str) -> None:
+        """Show nothing."""
+
+    def advance(self, progress: Progress) -> None:
+        """Show nothing."""
+
+    def end(self) -> None:
+        """Show nothing."""
+
+
+Point: TypeAlias = tuple[int, float, float | None, float]
+"""Samples, and the lowest value, the estimate and the highest value after them."""
+
+STEP = 1.5
+"""The number of samples grows by this factor from one point to the next: an interval costs more than a batch."""
+
+
+@dataclass(slots=True)
+class Tracing:
+    """Records the interval of the first compared quantity now and then, and forwards everything to another observer.
+
+    Attributes
+    ----------
+    observer
+        The other observer.
+    points
+        What was recorded, in the order of the samples.
+    """
+
+    observer: Observer = field(default_factory=Silent)
+    points: list[Point] = field(default_factory=list)
+    _next: float = field(default=1.0, init=False)
+
+    def begin(self, text: str) -> None:
+        """Pass it on."""
+        self.observer.begin(text)
+
+    def advance(self, progress: Progress) -> None:
+        """Record the interval if enough samples have come since the last time, and pass it on."""
+        if progress.samples >= self._next:
+            self._next = STEP * progress.samples
+            known = progress.compared()
+            if known is not None:
+                self.points.append((progress.samples, known.low, known.estimate, known.high))
+        self.observer.advance(progress)
+
+    def end(self) -> None:
+        """Pass it on."""
+        self.observer.end()
