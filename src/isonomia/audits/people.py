@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import SpecError, UsageError, nearest
-from isonomia.models.protocol import Model, reads_of
+from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.frames import distinct
@@ -192,7 +192,7 @@ def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known:
     known
         The columns that exist. A model that reads others is given everything, and reports what is missing.
     """
-    own = None if model is None else reads_of(model)
+    own = None if model is None else model.reads
     if wanted.columns is not None or own is None or not set(own) <= set(known):
         return wanted
     return replace(wanted, columns=tuple(name for name in known if name in {*own, *named}))

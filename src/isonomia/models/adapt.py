@@ -11,7 +11,7 @@ from typing import Any, cast
 from isonomia.errors import UsageError
 from isonomia.models.checked import checked_features
 from isonomia.models.estimators import CallableModel, EstimatorModel
-from isonomia.models.protocol import Model
+from isonomia.models.protocol import Model, OwnModel
 from isonomia.wording import shortened
 
 _MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
@@ -101,7 +101,8 @@ def _already(model: object, features: tuple[str, ...] | None) -> Model:
             f"features is {list(features)!r}, but {type(model).__name__} is already a model and chooses its own. "
             "Leave features out."
         )
-    return cast(Model, model)
+    whole = cast(Model, model)
+    return whole if isinstance(getattr(model, "reads", ...), tuple | None) else OwnModel(whole)
 
 
 def _check_takes_a_batch(function: Any) -> None:

@@ -18,7 +18,7 @@ from isonomia.errors import ModelError
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
-from isonomia.models.protocol import Answer, Model, reads_of
+from isonomia.models.protocol import Answer, Model
 from isonomia.populations.table import Table
 from isonomia.spec.columns import is_tensor, namespace
 
@@ -169,7 +169,7 @@ class Workers:
 
     def _read(self, table: Table) -> Table:
         """The columns that the model reads, where it says so: only these are sent."""
-        reads = reads_of(self.model)
+        reads = self.model.reads
         if reads is None or not set(reads) <= set(table.names):
             return table
         return table.select([name for name in table.names if name in reads])

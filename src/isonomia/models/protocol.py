@@ -41,9 +41,8 @@ class Model(Protocol):
 
     Ask a model through :func:`isonomia.models.ask`, which checks what it answers.
 
-    A model may also have a method ``describe``, which says in one line what it is, and a property ``reads``: the names
-    of the columns that it reads, or ``None`` if it takes whatever a table has. Only those columns are then read from a
-    long table.
+    A model may also have a method ``describe``, which says in one line what it is. :func:`isonomia.models.adapt` also
+    takes a model without ``reads``, and gives it all columns.
     """
 
     @property
@@ -57,6 +56,10 @@ class Model(Protocol):
     @property
     def classes(self) -> tuple[Value, ...]:
         """The classes that it can predict; empty when that is not known."""
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it reads, the only ones read from a long table; ``None`` if it takes whatever there is."""
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Answer for each row of a table; what is not wanted may be left out."""
@@ -77,12 +80,6 @@ def describe(model: Model) -> str:
     """
     own = getattr(model, "describe", None)
     return str(own()) if callable(own) else f"{type(model).__name__} {model.name}"
-
-
-def reads_of(model: Model) -> tuple[str, ...] | None:
-    """The columns that a model reads; ``None`` where it does not say, and must be given all of them."""
-    reads = getattr(model, "reads", None)  # a user's own model need not have it
-    return None if reads is None else tuple(reads)
 
 
 class AroundModel:
@@ -110,7 +107,7 @@ class AroundModel:
     @property
     def reads(self) -> tuple[str, ...] | None:
         """The columns that the model reads."""
-        return reads_of(self.model)
+        return self.model.reads
 
     def fingerprint(self) -> str:
         """The model's fingerprint."""
@@ -119,6 +116,23 @@ class AroundModel:
     def describe(self) -> str:
         """Say in one line what the model is."""
         return describe(self.model)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnModel(AroundModel):
+    """A user's own model that does not state in a tuple which columns it reads."""
+
+    model: Model
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns that it reads; ``None`` where it does not say, and is given all of them."""
+        reads = getattr(self.model, "reads", None)
+        return None if reads is None else tuple(reads)
+
+    def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
+        """The model's answer."""
+        return self.model.answer(table, want_score=want_score, want_prediction=want_prediction)
 
 
 def unwrap(model: Model) -> Model:
@@ -142,6 +156,8 @@ class RecordedModel:
         The remark of a cache of its answers at the end; ``None`` if there was no cache.
     given
         Which columns it was given, in words; empty where that is obvious.
+    reads
+        ``None``: it reads nothing.
     """
 
     name: str
@@ -150,6 +166,7 @@ class RecordedModel:
     stored_fingerprint: str
     remark: str | None = None
     given: str = ""
+    reads: None = None
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], remark: str | None = None) -> RecordedModel | None:

@@ -30,7 +30,7 @@ from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.meter import send
 from isonomia.models.parallel import Workers
-from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, reads_of, unwrap
+from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, unwrap
 from isonomia.models.steady import Handed, Steadiness
 from isonomia.populations.table import Table
 from isonomia.wording import first_few, listed
@@ -223,4 +223,4 @@ def open_session(
 def _takes_all_columns(model: Model) -> bool:
     """Whether it is one of our adapters, and does not state which columns it reads."""
     ours = type(model).__module__.startswith("isonomia.models.") and not isinstance(model, RecordedModel)
-    return ours and reads_of(model) is None
+    return ours and model.reads is None

@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 from isonomia.audits.people import narrowed
 from isonomia.models import Answer, adapt
 from isonomia.models.cache import Cached
-from isonomia.models.protocol import reads_of
 from isonomia.models.session import open_session
 from isonomia.populations.protocol import Wanted
 
@@ -31,13 +30,13 @@ def estimator(names):
     ],
 )
 def test_a_model_says_what_it_reads(model, read):
-    assert reads_of(model) == read
+    assert model.reads == read
 
 
 def test_what_is_put_around_a_model_reads_what_the_model_reads(tmp_path):
     model = adapt(estimator(["income", "age"]))
     for around in (open_session(model), Cached(model, tmp_path), open_session(Cached(model, tmp_path))):
-        assert reads_of(around) == ("income", "age")
+        assert around.reads == ("income", "age")
 
 
 def test_a_model_that_somebody_else_wrapped_may_read_more_than_what_is_inside_of_it():
@@ -56,7 +55,7 @@ def test_a_model_that_somebody_else_wrapped_may_read_more_than_what_is_inside_of
         def fingerprint(self):
             return self.model.fingerprint()
 
-    assert reads_of(open_session(adapt(WithLimits()))) is None
+    assert open_session(adapt(WithLimits())).reads is None
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
@@ -66,9 +65,9 @@ def test_a_booster_says_what_it_reads(library):
     kind = module.XGBClassifier if library == "xgboost" else module.LGBMClassifier
     model = kind(n_estimators=1, n_jobs=1).fit(table, (table["age"] > 0.5).astype(int))
     unnamed = kind(n_estimators=1, n_jobs=1).fit(table.to_numpy(), (table["age"] > 0.5).astype(int))
-    assert reads_of(adapt(model)) == ("income", "age")
-    assert reads_of(adapt(unnamed)) is None
-    assert reads_of(adapt(unnamed, ["age", "id"])) == ("age", "id")
+    assert adapt(model).reads == ("income", "age")
+    assert adapt(unnamed).reads is None
+    assert adapt(unnamed, ["age", "id"]).reads == ("age", "id")
 
 
 def test_an_onnx_model_says_what_it_reads():
@@ -84,10 +83,10 @@ def test_an_onnx_model_says_what_it_reads():
         made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
         return made.SerializeToString()
 
-    assert reads_of(open_onnx(model(2))) is None
-    assert reads_of(open_onnx(model(2), features=["age", "id"])) == ("age", "id")
-    assert reads_of(open_onnx(model(1, 1))) == ("in0", "in1")
-    assert reads_of(open_onnx(model(2, 1), inputs={"in0": ["id", "age"], "in1": ["age"]})) == ("id", "age")
+    assert open_onnx(model(2)).reads is None
+    assert open_onnx(model(2), features=["age", "id"]).reads == ("age", "id")
+    assert open_onnx(model(1, 1)).reads == ("in0", "in1")
+    assert open_onnx(model(2, 1), inputs={"in0": ["id", "age"], "in1": ["age"]}).reads == ("id", "age")
 
 
 def test_what_neither_property_nor_model_reads_is_left_out():

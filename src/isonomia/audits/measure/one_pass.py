@@ -15,7 +15,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
-from isonomia.models.protocol import Answer, Model, reads_of
+from isonomia.models.protocol import Answer, Model
 from isonomia.models.session import ModelSession
 from isonomia.populations.files import Rows
 from isonomia.populations.streaming import AT_ONCE, LongTable
@@ -207,7 +207,7 @@ class OnePass:
         columns = self.columns
         wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
         if self.model is not None:
-            own = reads_of(self.model)
+            own = self.model.reads
             wanted |= set(self.rows.names if own is None or not set(own) <= set(self.rows.names) else own)
         return tuple(name for name in self.rows.names if name in wanted)
 
@@ -225,7 +225,7 @@ class OnePass:
     @property
     def sent_blindly(self) -> bool:
         """Whether there is a model that does not state what it reads."""
-        return self.model is not None and reads_of(self.model) is None
+        return self.model is not None and self.model.reads is None
 
     def around_median(self, limits: GroupLimits) -> tuple[float, float]:
         """The values between which the median of the population lies; computed once."""

@@ -17,7 +17,6 @@ from isonomia.engine.parameters import Budget
 from isonomia.errors import BudgetTooSmallError, UsageError, nearest
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import current_meter
-from isonomia.models.protocol import reads_of
 from isonomia.populations.finite import Census
 from isonomia.populations.frames import plain_value
 from isonomia.populations.profile import is_sure_outcome
@@ -73,7 +72,7 @@ def refused_applicants(
     """
     condition = target_of(target)
     model = adapt(model, features)
-    offered = _offered(interventions, reads_of(model), (*leave_out, *([id] if id else [])))
+    offered = _offered(interventions, model.reads, (*leave_out, *([id] if id else [])))
     claim = preclusion(offered, target, who=f"not ({to_text(condition)})")
     check = new_check(claim, model, Census(data), seed=seed, outcomes=leave_out)
     limits = Budget.of_queries(budget, "a list of refusals")
@@ -94,7 +93,7 @@ def _found(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> Refus
             people = np.arange(len(rows))
             _afford(setup, len(rows), float(np.where(few, setup.reach.counts, FURTHER_DRAWS).sum()))
             nearest_of = nearest_points(setup.sets, setup.target, people, setup.reach.counts, few, check.seed)
-        names = [name for name in reads_of(check.required_model) or table.names if name != id and name not in leave_out]
+        names = [name for name in check.required_model.reads or table.names if name != id and name not in leave_out]
         can = {feature.name for feature in claim.actions.features if feature.actionable}
         weights, scored = _weights(setup, rows, names)
         refusals = tuple(
@@ -123,7 +122,7 @@ def _found(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> Refus
 def _afford(setup: ResponsivenessSetup, refused: int, points: float) -> None:
     """Refuse a budget that cannot cover the points of the refused people and their reasons."""
     names, meter = setup.check.population.names, current_meter()
-    needed = meter.rows + points + refused * (1 + _REFERENCES * len(reads_of(setup.check.required_model) or names))
+    needed = meter.rows + points + refused * (1 + _REFERENCES * len(setup.check.required_model.reads or names))
     if meter.queries < needed:
         raise BudgetTooSmallError(
             f"the reasons and options of {plural(refused, 'refused applicant')} take about {needed:,.0f} rows, but the "

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.checked import ask
-from isonomia.models.protocol import Answer, Model, reads_of
+from isonomia.models.protocol import Answer, Model
 from isonomia.populations.frames import plain_value
 from isonomia.populations.profile import (
     BAD_VALUES,
@@ -142,7 +142,7 @@ def ask_model(
     try:
         return _answers_of(model, features, rows)
     except ModelError as error:
-        if reads_of(model) is not None:
+        if model.reads is not None:
             raise
         for plausible in _plausible_features(columns, outcome):
             try:
@@ -169,7 +169,7 @@ def _answers_of(model: Model, features: tuple[str, ...] | None, rows: Table) -> 
     return ModelAnswers(
         model=model,
         features=features,
-        reads=features if features is not None else reads_of(model),
+        reads=features if features is not None else model.reads,
         rows=rows,
         answer=answer,
         classes=_classes(model, answer.prediction),
