@@ -56,6 +56,8 @@ class AuditCases:
     """Checks that end when a real time is up: where, no two runs agree on."""
     slow: frozenset[str] = frozenset()
     """Checks that take about a second: they go on from their first entry, and are repeated, and that has to do."""
+    stepless: frozenset[str] = frozenset()
+    """Checks that end before they report a step, so that Ctrl-C cannot stop them between two; all others it stops."""
     most_cuts: int | None = None
     """How many cuts of a journal are tried; all of them where it is ``None``."""
     small_steps: tuple[ModuleType, str, int] | None = None
@@ -266,6 +268,7 @@ CASES: Mapping[str, AuditCases] = {
         tampered=("exact", "proved", "an exact mean", "without replacement"),
         beside=_beside_draws,
         timed=frozenset({"a budget of time"}),
+        stepless=frozenset({"constants only"}),
         slow=frozenset({"a mean", "overlapping groups", "drawn, then everybody", "verifair"}),
         most_cuts=2,
     ),
@@ -291,6 +294,7 @@ CASES: Mapping[str, AuditCases] = {
         ),
         least_tried=20,
         beside=_beside_safety,
+        stepless=frozenset({"corner in code, violated", "code that draws"}),
         small_steps=(ksafety_steps, "CHUNK", 8),
     ),
     "responsiveness": AuditCases(
@@ -300,6 +304,7 @@ CASES: Mapping[str, AuditCases] = {
         tampered=("drawn", "fixed binomial", "listed, violated, by groups", "who"),
         least_tried=10,
         beside=_beside_responsiveness,
+        stepless=frozenset({"listed, the time is up", "nobody"}),
         small_steps=(responsiveness_steps, "_CHUNK", 40),
     ),
     TOY_KIND: AuditCases(
