@@ -1,11 +1,14 @@
 """What all tests have in common.
 
-One core for each worker, examples of Hypothesis that are the same every time, and no word of what the user allowed.
+One core for each worker, examples of Hypothesis that are the same every time, no word of what the user allowed, and the
+module beside this one.
 """
 
 import gc
 import os
+import sys
 import tempfile
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -13,6 +16,8 @@ for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # Where each worker starts a thread for every core, they wait for each other. The variables are read when NumPy and
     # the like are imported, which is after this.
     os.environ.setdefault(_library, "1")
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 # What a test lets Isonomia remember is nobody's permission, and what the user remembered is none of a test's.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="isonomia-state-")

@@ -16,6 +16,7 @@ from isonomia.models import load_model
 from isonomia.spec.nomos import parse_nomos
 from isonomia.spec.parser import MOST_CHARACTERS, parse_formula
 from isonomia.spec.property import MOST_COMPARISONS, expand, expand_parts
+from raising import raises
 
 PEOPLE = {"x": np.arange(20), "word": np.array(["ab", "cd"] * 10, dtype=object)}
 
@@ -159,7 +160,7 @@ def test_each_sign_of_a_chain_is_a_comparison():
 
 
 def test_a_text_that_nobody_wrote_is_refused_before_it_is_read():
-    with pytest.raises(SpecError, match="at most 100,000 characters"):
+    with raises(SpecError, 100000):
         parse_formula("P[prediction == 1] >= 0." + "1" * MOST_CHARACTERS)
 
 
@@ -176,7 +177,7 @@ def test_an_error_shows_the_part_of_a_long_line_that_it_is_about():
 def test_a_program_that_nobody_wrote_is_refused_before_it_is_read():
     lines = "".join(f"    x{k} = a + {k}\n" for k in range(10_000))
     text = f"def popModel():\n    a = gaussian(0, 1)\n{lines}def F():\n    fairnessTarget(a > 0)\n"
-    with pytest.raises(SpecError, match="at most 100,000 characters"):
+    with raises(SpecError, 100000):
         iso.Program.of(text, "long.fr")
 
 
@@ -186,7 +187,7 @@ def test_a_compressed_table_that_unpacks_to_a_thousandfold_is_not_read(tmp_path)
         file.write(b"x\n")
         for _ in range(70):
             file.write(b"1\n" * (1 << 19))
-    with pytest.raises(DataError, match="unpacks to more than 67,108,864, which no table does"):
+    with raises(DataError, 67108864):
         iso.Sample(path)
 
 

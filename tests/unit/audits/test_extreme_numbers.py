@@ -16,6 +16,7 @@ from isonomia.audits.rates.census import _Total
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.exact import TOGETHER, exact_sum
 from isonomia.records import Verdict
+from raising import raises
 
 BIG = 2**53 + 1
 """The first whole number that is not a float."""
@@ -120,7 +121,7 @@ def test_a_whole_number_beyond_2_to_the_53_is_not_the_float_beside_it(prop: str,
 def test_whole_numbers_of_64_bits_are_exact_and_larger_ones_refused() -> None:
     assert census(f"P[x == {2**64 - 1}] <= 0.5", x=[2**64 - 1, 2**64 - 2]).answer == "holds"
     for prop in ("P[x > 1] >= 0.5", "E[x] >= 0.5"):
-        with pytest.raises(DataError, match="whole number of about 1328 bits"):
+        with raises(DataError, 1328):
             census(prop, x=[int("1" * 400)])
 
 

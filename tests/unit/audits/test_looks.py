@@ -19,6 +19,7 @@ from isonomia.cli.app import app
 from isonomia.errors import SpecError, UsageError
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.report.page.page import certainty
+from raising import raises
 
 RATIO = "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8"
 
@@ -160,7 +161,7 @@ def test_a_report_needs_more_rows_than_the_one_before() -> None:
 
 def test_a_generator_needs_a_number_of_people_that_is_fixed_beforehand() -> None:
     people = iso.Generator(lambda n, rng: {"hired": (rng.random(n) < 0.5).astype(int)})
-    with pytest.raises(UsageError, match="budget=10_000"):
+    with raises(UsageError, "budget=10_000"):
         iso.check("P[hired] >= 0.4", population=people, looks="once")
     verdict = iso.check("P[hired] >= 0.4", population=people, looks="once", budget=700, seed=1)
     assert (verdict.samples, verdict.answer) == (700, "holds")

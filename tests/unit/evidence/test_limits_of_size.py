@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from isonomia.errors import SpecError
 from isonomia.evidence.confidence_sequences import finite_interval
 from isonomia.evidence.hypotheses import denominators_of
 from isonomia.evidence.normal_form import normal_form
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import leaves_of
+from raising import raises
 
 
 def test_many_absolute_values_in_one_comparison_are_refused() -> None:
     formula = parse_formula(" + ".join(f"abs(P[a == {k}] - P[b == {k}])" for k in range(40)) + " <= 1")
-    with pytest.raises(SpecError, match="at most 100,000 cases together, but the 40"):
+    with raises(SpecError, 100000, 40, at="abs(P[a == 0] - P[b == 0])"):
         normal_form(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)))
 
 
@@ -22,7 +21,7 @@ def test_a_product_of_many_sums_is_refused() -> None:
     formula = parse_formula(
         "1 / (" + " * ".join(f"(P[a == {k}] + P[b == {k}] + P[c == {k}])" for k in range(30)) + ") <= 1"
     )
-    with pytest.raises(SpecError, match="at most 10,000 terms when it is multiplied out"):
+    with raises(SpecError, 10000):
         denominators_of(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)))
 
 

@@ -34,6 +34,7 @@ from isonomia.interventions import (
     effects,
 )
 from isonomia.interventions.blocks import blocks_of, enumerate_moves, program_of
+from raising import raises
 
 AB = (Feature("a", "integer", 0, 3), Feature("b", "integer", 0, 3))
 
@@ -166,7 +167,7 @@ def test_reachability_and_switches_take_categories() -> None:
 
 
 def test_an_unknown_category_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"the categories of 'job' are 'none', 'clerk', 'boss'. Did you mean 'clerk'"):
+    with raises(UsageError, "job", "none", "boss", meant="clerk"):
         Interventions((JOB, AB[0]), (IfThen(Condition("job", "==", "clrk"), Condition("a", "==", 1)),))
 
 

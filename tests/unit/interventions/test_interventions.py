@@ -29,6 +29,7 @@ from isonomia.interventions import (
 )
 from isonomia.interventions.draft import read_interventions
 from isonomia.interventions.features import PersonError
+from raising import raises
 
 TABLE = {
     "age": [30, 40, 50, 61],
@@ -87,9 +88,9 @@ def test_a_name_or_a_field_that_does_not_exist_is_refused_with_the_nearest() -> 
     draft = Interventions.draft(TABLE)
     with pytest.raises(UsageError, match=r"no feature 'incom', and none matches it. Did you mean 'income'"):
         draft.set("incom", low=0)
-    with pytest.raises(UsageError, match=r"a feature has no 'actionabl'.* Did you mean 'actionable'"):
+    with raises(UsageError, "actionabl", meant="actionable"):
         draft.set("income", actionabl=False)
-    with pytest.raises(UsageError, match=r"speaks of 'incomes', which is not a feature. Did you mean 'income'"):
+    with raises(UsageError, "incomes", meant="income"):
         draft.constrain(Linear(("incomes",), (1,), "<=", 3))
     with pytest.raises(UsageError, match="there is no feature 'ag'"):
         draft["ag"]
@@ -226,7 +227,7 @@ def test_a_value_that_is_missing_or_impossible_is_refused_with_its_place(
 def test_text_in_a_number_is_refused_and_so_is_a_column_that_is_missing() -> None:
     with pytest.raises(DataError, match=r"'f' .* should be a number for every person, but in row 1 it is 'x'"):
         Interventions((Feature("f", "real", 0, 1),)).reach({"f": np.asarray([1, "x"], dtype=object)})
-    with pytest.raises(DataError, match="no column 'f'"):
+    with raises(DataError, name="f"):
         Interventions((Feature("f", "real", 0, 1),)).reach({"g": [1.0]})
 
 

@@ -10,6 +10,7 @@ import pytest
 from isonomia.errors import ModelError
 from isonomia.models import adapt, ask, describe, load_model
 from isonomia.populations import Table
+from raising import raises
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -205,7 +206,7 @@ def test_a_file_of_xgboost_that_is_nested_too_deep_is_an_error_and_not_the_end_o
     pytest.importorskip("xgboost")
     path = tmp_path / "m.json"
     path.write_bytes(b'{"learner":' + b"[" * 100_000)
-    with pytest.raises(ModelError, match="RecursionError"):
+    with raises(ModelError, "RecursionError", cause=RecursionError):
         load_model(path)
 
 

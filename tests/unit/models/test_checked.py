@@ -9,6 +9,7 @@ import pytest
 from isonomia.errors import DataError, ModelError
 from isonomia.models import Answer, adapt, ask
 from isonomia.populations import Table
+from raising import raises
 
 TABLE = Table.of({"age": [20, 40, 60], "sex": ["F", None, "M"]})
 
@@ -56,9 +57,7 @@ def test_a_model_that_raises_is_named_with_its_error():
     def broken(_):
         raise KeyError("income")
 
-    with pytest.raises(
-        ModelError, match=r"broken raised KeyError .* 3 rows of the columns 'age', 'sex': 'income'"
-    ) as e:
+    with raises(ModelError, "age", "sex", "income", 3, cause=KeyError) as e:
         ask(adapt(broken), TABLE, False, True)
     assert isinstance(e.value.__cause__, KeyError)
 

@@ -9,6 +9,7 @@ import pytest
 from isonomia.errors import UsageError
 from isonomia.models import load_model
 from isonomia.models.files import needed
+from raising import raises
 
 
 def archive(*names: str) -> bytes:
@@ -50,5 +51,5 @@ def test_what_is_installed_is_imported():
 def test_a_package_that_lacks_something_itself_is_not_called_missing(tmp_path, monkeypatch):
     (tmp_path / "half_installed.py").write_text("import not_there_at_all")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match="not_there_at_all"):
+    with raises(ModuleNotFoundError, "not_there_at_all"):
         needed("half_installed", "half", "this test")

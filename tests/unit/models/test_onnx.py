@@ -18,6 +18,7 @@ from isonomia.models import adapt, ask, load_model
 from isonomia.models.onnx import open_onnx
 from isonomia.populations import Table
 from isonomia.populations.table import batch_table
+from raising import raises
 
 pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")
@@ -321,7 +322,7 @@ def test_weights_of_sparse_tensors_are_looked_at_as_well(tmp_path, place):
 
 
 def test_a_number_of_rows_that_no_batch_has_is_refused_and_nothing_is_filled_up_to_it():
-    with pytest.raises(ModelError, match=r"takes 2,147,483,648 rows at once, but it is given at most 65,536"):
+    with raises(ModelError, 2147483648, 65536):
         open_onnx(identity("float", [2**31, 3]))
     assert open_onnx(identity("float", [65_536, 3])).inputs[0].shape == (65_536, 3)
 
@@ -352,7 +353,7 @@ def test_a_sparse_tensor_of_very_many_zeros_is_refused(place):
         model.graph.sparse_initializer.append(sparse)
     else:
         model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["w"], sparse_value=sparse))
-    with pytest.raises(ModelError, match="a sparse tensor of 1,073,741,824 numbers"):
+    with raises(ModelError, 1073741824):
         open_onnx(model.SerializeToString())
 
 
@@ -376,7 +377,7 @@ def test_a_session_is_refused_with_what_to_pass_instead():
 def test_the_number_of_threads_is_set_and_checked():
     given = identity("float", [None, 3])
     assert open_onnx(given, threads=1).session.content.get_session_options().intra_op_num_threads == 1
-    with pytest.raises(UsageError, match="threads should be a whole number"):
+    with raises(UsageError, name="threads"):
         open_onnx(given, threads=-1)
 
 

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from isonomia.errors import ModelError, UsageError
 from isonomia.models import ask, load_model
 from isonomia.populations import Table
+from raising import raises
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"age": RNG.normal(size=60), "debt": RNG.normal(size=60)})
@@ -73,7 +74,7 @@ def test_the_malicious_pickle_would_have_run_with_the_flag(tmp_path, evil):
 
 def test_a_malicious_compressed_pickle_is_not_run_without_the_flag(tmp_path, evil):
     joblib.dump(Malicious(evil), tmp_path / "model.joblib.gz")
-    with pytest.raises(UsageError, match="--trust-pickle"):
+    with raises(UsageError, "--trust-pickle"):
         load_model(tmp_path / "model.joblib.gz")
     assert not evil.exists()
 

@@ -9,6 +9,7 @@ from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.operators import as_if, do
 from isonomia.spec.parser import parse_condition
+from raising import raises
 
 WORLD = iso.Causal(
     {
@@ -239,7 +240,7 @@ def test_whole_numbers_stay_whole_when_set():
 def test_values_are_declared_or_seen():
     assert WORLD.values("sex") == ("F", "M")
     assert iso.Causal({"x": "1"}, values={"x": [2, 1]}).values("x") == (1, 2)
-    with pytest.raises(DataError, match=r"no column 'sexe'.*'sex'"):
+    with raises(DataError, "sexe", "sex"):
         WORLD.values("sexe")
 
 
@@ -342,7 +343,7 @@ def test_every_category_that_can_occur_is_a_group_however_rare():
 
 @pytest.mark.parametrize("values", [["F"], {"sex": 3}, {"sex": "F"}, {"sex": []}])
 def test_declared_values_must_be_lists_by_variable(values):
-    with pytest.raises(UsageError, match="values"):
+    with raises(UsageError, "values"):
         iso.Causal({"sex": iso.Categories({"F": 1.0})}, values=values)
-    with pytest.raises(UsageError, match="values"):
+    with raises(UsageError, "values"):
         iso.Generator(lambda n, rng: {"sex": rng.choice(["F"], n)}, values=values)

@@ -8,6 +8,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations import Generator
+from raising import raises
 
 SEED = np.random.SeedSequence(1)
 
@@ -83,7 +84,7 @@ def test_a_condition_that_cannot_be_read_is_refused():
 
 def test_streams_must_have_the_same_columns():
     generator = Generator({"sex == 'F'": women, "sex == 'M'": lambda n, _: {"sex": np.full(n, "M")}})
-    with pytest.raises(DataError, match=r"should have the columns 'sex', 'age', but .*lambda.* without 'age'"):
+    with raises(DataError, "sex", "age"):
         generator.open(SEED)
 
 
@@ -128,12 +129,12 @@ def test_the_error_of_a_draw_is_kept_as_the_cause():
 
 @pytest.mark.parametrize("draw", [3, {}, {"sex == 'F'": 3}, {1: people}])
 def test_what_cannot_draw_is_refused(draw):
-    with pytest.raises(UsageError, match="draw"):
+    with raises(UsageError, "draw"):
         Generator(draw)
 
 
 def test_an_unknown_column_has_no_values():
-    with pytest.raises(DataError, match=r"no column 'sexx'. Did you mean 'sex'\?"):
+    with raises(DataError, "sexx", meant="sex"):
         Generator(people).values("sexx")
     with pytest.raises(UsageError, match=r"values\['sex'\] should be a list"):
         Generator(people, values={"sex": "FM"})
@@ -156,7 +157,7 @@ def test_a_condition_on_a_column_that_the_draws_lack_is_refused():
         return {"age": rng.integers(18, 90, n)}
 
     people = iso.Generator(ages, given={"agee > 80": ages})
-    with pytest.raises(DataError, match=r"no column 'agee', which agee > 80 needs\. Did you mean 'age'"):
+    with raises(DataError, "agee", 80, meant="age"):
         iso.check("P[age > 85 | age > 80] >= 0.1", population=people, seed=1)
 
 

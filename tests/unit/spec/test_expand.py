@@ -6,6 +6,7 @@ from isonomia.spec.parser import parse_formula
 from isonomia.spec.property import Binding, expand, expand_parts, put_values
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Compare, Literal, Rate, Variable
+from raising import raises
 
 VALUES = {"wide": tuple(np.array([1, 2])), "race": ("white", "black", "asian"), "n": (1, 2), "one": ("x",), "none": ()}
 
@@ -66,7 +67,7 @@ def test_a_for_over_nothing_or_with_a_stranger_is_refused_at_its_place(text, mes
 
 def test_a_variable_that_no_for_binds_is_refused():
     rate = Rate(Compare("==", Column("a"), Variable("g")))
-    with pytest.raises(SpecError, match="`g` is bound by no enclosing `for`"):
+    with raises(SpecError, "g", "for"):
         put_values(rate, {})
 
 

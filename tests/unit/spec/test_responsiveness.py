@@ -11,6 +11,7 @@ import isonomia as iso
 from isonomia.interventions import Feature, Interventions
 from isonomia.spec.responsiveness import classes_named, condition_of
 from isonomia.spec.tree import outputs_of
+from raising import raises
 
 RULES = Interventions((Feature("a", "binary"), Feature("b", "binary")))
 
@@ -84,7 +85,7 @@ def test_named_tests_say_what_they_claim() -> None:
     assert "prediction <= budget >= 0.1" in str(named.affordability(RULES, "budget"))
     assert "prediction >= own >= 0.99" in str(named.monotonicity(RULES))
     assert list(named.by_feature(RULES, 1)) == ["a", "b"]
-    with pytest.raises(iso.UsageError, match="direction"):
+    with raises(iso.UsageError, "direction"):
         named.monotonicity(RULES, "sideways")  # type: ignore[arg-type]
 
 
@@ -147,5 +148,5 @@ def test_a_memory_must_remember_and_a_condition_speaks_of_one_point() -> None:
         iso.Responsiveness(RULES, 1, at_least=0.5, memory={})
     with pytest.raises(iso.SpecError, match="speaks of other versions of a person"):
         iso.Responsiveness(RULES, "prediction > other.prediction", at_least=0.5)
-    with pytest.raises(iso.UsageError, match="within=-1"):
+    with raises(iso.UsageError, -1, "within=-1"):
         iso.responsiveness.stability(RULES, within=-1)

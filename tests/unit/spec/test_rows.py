@@ -9,6 +9,7 @@ from isonomia.spec.columns import plain
 from isonomia.spec.evaluate import Batch, evaluate, numbers, truth
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Literal, Mean, Member, Rate, Variable
+from raising import raises
 
 COLUMNS = {
     "age": np.array([10, 20, 30, 40]),
@@ -183,7 +184,7 @@ def test_kinds_that_do_not_fit_are_pointed_at(text, start, fragments):
 
 
 def test_a_number_column_as_a_condition_must_hold_only_0_and_1():
-    with pytest.raises(DataError, match=r"`age` stands as a condition.*but one is 10"):
+    with raises(DataError, "age", 10):
         truth(event("age"), BATCH)
 
 
@@ -235,9 +236,9 @@ def test_a_class_is_found_leniently(label):
 
 def test_an_unclear_class_is_refused_with_the_list():
     batch = Batch(1, {}, score=np.array([[0.1, 0.2, 0.7]]), classes=("a", "b", "c"))
-    with pytest.raises(SpecError, match=r"3 classes \('a', 'b', 'c'\).*`score\['a'\]`"):
+    with raises(SpecError, "a", "b", "c", "score['a']", 3, at="score"):
         truth(event("score > 0.5"), batch)
-    with pytest.raises(SpecError, match="no class 'd'; its classes are 'a', 'b', 'c'"):
+    with raises(SpecError, "d", "a", "b", "c", at="score['d']"):
         truth(event("score['d'] > 0.5"), batch)
     with pytest.raises(SpecError, match="one score for each person"):
         truth(event("score['d'] > 0.5"), Batch(1, {}, score=np.array([0.1])))

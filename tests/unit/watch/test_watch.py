@@ -9,6 +9,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.errors import DataError, RecordError, SpecError, UsageError
+from raising import raises
 
 FOUR_FIFTHS = "P[hired | sex == 'F'] >= 0.8 * P[hired | sex == 'M']"
 
@@ -279,7 +280,7 @@ def test_what_cannot_be_watched_is_refused(arguments: dict[str, Any], error: typ
 
 def test_columns_that_are_not_there_are_named() -> None:
     watch = iso.Watch("P[hired] >= 0.3", alpha=0.05)
-    with pytest.raises(SpecError, match="hired"):
+    with raises(SpecError, name="hired", at="hired"):
         watch.update({"hird": [1, 0]})
     watch.update({"hired": [1, 0]})
     with pytest.raises(DataError, match="as in the updates before"):

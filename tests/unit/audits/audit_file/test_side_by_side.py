@@ -27,6 +27,7 @@ from isonomia.engine.parameters import Silent
 from isonomia.errors import RecordError, SpecError
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
+from raising import raises
 
 MODULE = """
 import threading
@@ -318,7 +319,7 @@ def test_a_cache_keeps_answers_from_run_to_run_and_leaves_the_verdicts_alone(fol
     properties = [_rate("a", 0.45), _rate("a", 0.45, "drawn")]
     plain = _plain(_run(folder, _planned(folder, *properties), 1))
     cached = {"top": 'cache = "answers.sqlite"', "more": 'cache_key = "1"\n'}
-    with pytest.raises(SpecError, match=r"cache_key = 'credit 2024-05'"):
+    with raises(SpecError, "credit 2024-05", "cache_key", at="models.a"):
         _planned(folder, *properties, top=cached["top"])
     two = '[models.b]\ncache_key = "1"'
     whole = HEAD.replace("[models.b]", two)

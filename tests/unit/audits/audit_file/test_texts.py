@@ -10,6 +10,7 @@ from isonomia.audits.audit_file.planner import stated_in
 from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_file
 from isonomia.audits.protocol import Permissions
 from isonomia.errors import RecordError, SpecError, UsageError
+from raising import raises
 
 NOMOS = "input x1;\noutput d1;\n{\n    d1 = predict(x1)\n}\nensures d1 >= 0;\n"
 CHANGES = '[features.points]\nkind = "real"\nlow = 0.0\nhigh = 1.0\n'
@@ -57,9 +58,9 @@ def test_what_was_read_stays_what_it_was(folder: Path) -> None:
 def test_a_text_that_is_not_there_is_an_error(folder: Path) -> None:
     (folder / "rules.nom").unlink()
     file = read_audit_file(folder / "audit.toml")
-    with pytest.raises(UsageError, match=r"rules\.nom"):
+    with raises(UsageError, "rules.nom"):
         _ = file.files
-    with pytest.raises(SpecError, match=r"rules\.nom"):
+    with raises(SpecError, "rules.nom", at="nomos"):
         stated_in(file, 1, Permissions())
 
 

@@ -17,6 +17,7 @@ from isonomia.audits.ksafety.imports import domain_named
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations.domains import Function, Images
 from isonomia.records import Verdict
+from raising import raises
 
 SPEC = "import people;\n" + RISING
 LABELLED = "import people;\ninput x1;\noutput d1;\n{ d1 = people.predict(x1) }\nensures d1 == label(x1);\n"
@@ -133,7 +134,7 @@ def test_a_module_that_is_not_there_is_said_with_where_it_was_looked_for(folder:
 
 
 def test_inputs_that_are_nothing_to_check_on_are_refused() -> None:
-    with pytest.raises(DataError, match=r"the entry 'people'.*3\.5 of type float"):
+    with raises(DataError, "people", 3.5):
         check(SPEC, domains={"people": 3.5})
     with pytest.raises(DataError, match="a label for each of 6 inputs, but got 2"):
         check(LABELLED, domains={"people": {"inputs": PEOPLE, "labels": [1, 2]}})
@@ -259,7 +260,7 @@ def test_a_domain_may_be_given_more_functions() -> None:
 
 
 def test_an_entry_for_something_that_is_not_imported_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"Did you mean 'people'"):
+    with raises(UsageError, name="peple", meant="people"):
         iso.safety.property(SPEC, domains={"peple": ROWS})
     with pytest.raises(UsageError, match="it has input"):
         check(SPEC, domains={"people": {"inputs": ROWS, "input": 3}})

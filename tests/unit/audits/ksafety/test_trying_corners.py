@@ -21,6 +21,7 @@ from isonomia.populations.ranges import Ranges
 from isonomia.records import Verdict
 from isonomia.records.display.text import failure_text
 from isonomia.records.display.view import view_of
+from raising import raises
 
 Columns = dict[str, NDArray[Any]]
 
@@ -293,7 +294,7 @@ def test_what_a_draw_says_of_its_corners_must_have_its_columns() -> None:
             del most, rng
             return {"age": np.array([18])}
 
-    with pytest.raises(iso.DataError, match="priors"):
+    with raises(iso.DataError, "priors"):
         check(ALONE, nobody, iso.Generator(Careless()))
 
 

@@ -16,6 +16,7 @@ import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.binomial import clopper_pearson
 from isonomia.evidence.one_look import RateFraction, lower_end, upper_end
+from raising import raises
 
 Person = dict[str, Any]
 
@@ -322,7 +323,7 @@ def test_groups_are_found_by_name() -> None:
         table.row("a", 3)
     with pytest.raises(UsageError, match="nothing was measured by 'b'"):
         table["b"]
-    with pytest.raises(UsageError, match="selection_rate"):
+    with raises(UsageError, "selection_rate"):
         table.everybody["selectionrate"]
 
 
@@ -333,7 +334,7 @@ def test_references_are_named_by_value_or_as_text() -> None:
     assert table.row("sex", "F")["impact_ratio"].value == 2.0
     tupled = iso.measure(frame, by=[("sex", "race")], decision="d", reference=("M", "A"))
     assert tupled.row(("sex", "race"), "M", "A").reference
-    with pytest.raises(UsageError, match=r"no group 'Male'.*there are F, M"):
+    with raises(UsageError, "Male", name="reference"):
         iso.measure(frame, by="sex", decision="d", reference="Male")
 
 

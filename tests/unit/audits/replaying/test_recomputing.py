@@ -26,6 +26,7 @@ from isonomia.records.evidence import (
     seal_problem,
 )
 from isonomia.records.strict_json import evidence_schema
+from raising import raises
 
 if TYPE_CHECKING:
     from tests.unit.audits.replaying.conftest import Run
@@ -223,7 +224,7 @@ def test_a_title_or_a_property_that_is_not_in_the_audit_is_found_out(run: Run) -
     content = _content(run)
     title = parse_evidence(_with(content, ("run", "title"), "Another"), "the file")
     assert [each.path for each in rebuilt(title).contradictions] == ["run.title"]
-    with pytest.raises(RecordError, match="'another' was checked in place of 'a rate'"):
+    with raises(RecordError, "another", "a rate"):
         rebuilt(parse_evidence(_with(content, ("checks", 0, "name"), "another"), "the file"))
     with pytest.raises(RecordError, match="4 were checked"):
         rebuilt(parse_evidence({**content, "checks": content["checks"][:-1]}, "the file"))

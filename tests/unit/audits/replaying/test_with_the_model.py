@@ -23,6 +23,7 @@ from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.models.loader import load_model
 from isonomia.records.evidence import EvidenceFile, evidence_of
 from isonomia.records.store import Store
+from raising import raises
 
 if TYPE_CHECKING:
     from tests.unit.audits.replaying.conftest import Run
@@ -198,7 +199,7 @@ def test_a_pickle_is_opened_only_by_the_person_and_never_by_the_record(tmp_path:
     file = recorded_audit_file(tmp_path / "audit.toml", text, {})
     with pytest.raises(NotAllowedError, match="gives itself"):
         check_allowed(file, Permissions(), "")
-    with pytest.raises(UsageError, match="trust"):
+    with raises(UsageError, "trust"):
         opened_models(file, {"default": str(trap)}, Permissions())
     assert not (tmp_path / "trapped").exists()
 
@@ -216,7 +217,7 @@ def test_a_record_has_no_say_in_how_a_program_is_run(tmp_path: Path) -> None:
     text = '[model]\nload = "x:y"\n[model.options]\nno_such_option = "-c"\n' + PEOPLE + PROPERTY
     file = recorded_audit_file(tmp_path / "audit.toml", text, {})
     opened_models(file, {"default": str(program)}, Permissions())
-    with pytest.raises(UsageError, match="no_such_option"):
+    with raises(UsageError, name="no_such_option"):
         opened_models(file, {"default": str(program)}, ALLOWED)
 
 

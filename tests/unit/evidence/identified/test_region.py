@@ -10,6 +10,7 @@ from isonomia.errors import UsageError
 from isonomia.evidence.fair_worlds import assumed_set, effect_interval, fair_set, unfair_sets
 from isonomia.evidence.identified.bets import CellRegion, Refuted, functional_interval
 from isonomia.evidence.strata.worlds import PrincipalEffect, TableShape, assume, definition_effects, unaffected
+from raising import raises
 
 BINARY = TableShape()
 TABLE_4 = np.asarray([[0.53, 0.04, 0.11, 0.32], [0.90, 0.02, 0.03, 0.05]])
@@ -103,7 +104,7 @@ def test_a_tally_that_is_none_is_refused(tally):
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0])
 def test_a_risk_outside_zero_to_one_is_refused(delta):
-    with pytest.raises(UsageError, match="delta"):
+    with raises(UsageError, "delta"):
         CellRegion(TABLE_4, delta)
 
 

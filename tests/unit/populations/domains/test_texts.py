@@ -10,6 +10,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains import TableDomain, Texts
+from raising import raises
 
 REVIEWS = {
     "positive": ["clean and quiet", "No Positive", "good breakfast", None],
@@ -142,7 +143,7 @@ def test_what_is_no_text_is_refused() -> None:
         Texts([])
     with pytest.raises(DataError, match="2 texts, but got 1"):
         Texts(["a", "b"], [1])
-    with pytest.raises(UsageError, match="sections"):
+    with raises(UsageError, "sections"):
         Texts({"a": ["x"]}, sections="a")
 
 
@@ -155,7 +156,7 @@ def test_a_section_that_does_not_exist_is_named_in_the_error() -> None:
     prop = iso.safety.property(
         'input x1; var x2 := delete(x1, "negatve"); output d; { d = predict(x2) } ensures d == 1;'
     )
-    with pytest.raises(DataError, match="Did you mean 'negative'"):
+    with raises(DataError, meant="negative"):
         iso.check(prop, lambda texts: np.ones(len(texts), int), reviews(), seed=1)
 
 

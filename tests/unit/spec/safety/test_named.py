@@ -9,6 +9,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec.nomos import parse_nomos
+from raising import raises
 
 
 def test_monotone_writes_a_specification_that_reads_back() -> None:
@@ -84,9 +85,9 @@ def test_a_python_function_can_be_the_transformation() -> None:
 def test_domains_are_for_imports_only() -> None:
     text = "import compas;\n" + str(iso.safety.monotone("age"))
     assert list(iso.safety.property(text, domains={"compas": [1, 2]}).domains) == ["compas"]
-    with pytest.raises(iso.UsageError, match=r"imported, which is compas, but got 'compass'.*Did you mean 'compas'"):
+    with raises(iso.UsageError, name="compass", meant="compas"):
         iso.safety.property(text, domains={"compass": [1, 2]})
-    with pytest.raises(iso.UsageError, match="imported, which is nothing, but got 'a'"):
+    with raises(iso.UsageError, name="a"):
         iso.safety.property(str(iso.safety.monotone("age")), domains={"a": [1, 2]})
 
 
