@@ -9,9 +9,11 @@ import pytest
 
 _QUOTES = "'\"`"
 
+Shown = str | float | tuple[str | float, ...]
+
 
 @contextmanager
-def raises(kind: type[Exception], *shown: str | float, **fields: Any) -> Iterator[pytest.ExceptionInfo[Exception]]:
+def raises(kind: type[Exception], *shown: Shown, **fields: Any) -> Iterator[pytest.ExceptionInfo[Exception]]:
     """Expect an error of exactly one type.
 
     Parameters
@@ -20,7 +22,8 @@ def raises(kind: type[Exception], *shown: str | float, **fields: Any) -> Iterato
         Its type; a subclass will not do.
     shown
         Values that its message shows: names, numbers and texts that the caller gave or that would be right instead. A
-        text with a blank in it has to be quoted there, so that no part of a sentence passes for a value.
+        text with a blank in it has to be quoted there, so that no part of a sentence passes for a value. A tuple is a
+        list of values, shown in this order with commas between them.
     fields
         What its fields are, such as ``name``. ``at`` is the stretch of the property's text that it points at,
         ``cause`` the type of the error behind it, and ``meant`` the name that it proposes instead of a wrong one.
@@ -57,11 +60,14 @@ def _message(error: Exception) -> str:
     return str(error).removesuffix(place.caret()).removeprefix(f"line {place.line}, column {place.column}: ")
 
 
-def _shows(message: str, value: str | float) -> bool:
+def _shows(message: str, value: Shown) -> bool:
     """Whether a message has a value in it as a whole, not as a part of a longer word or number.
 
     One letter has to be quoted, since "a" is a word of most sentences.
     """
+    if isinstance(value, tuple):
+        lists = (", ".join(map(form, value)) for form in (str, repr))
+        return any(re.search(rf"(?<![\w'\"]){re.escape(each)}(?![\w'\"])", message) for each in lists)
     if not isinstance(value, str):
         forms = {str(value), f"{value:,}", f"{value:g}"}
         return any(re.search(rf"(?<![\w.,]){re.escape(form)}(?!\w|[.,]\d)", message) for form in forms)

@@ -86,7 +86,7 @@ class Causal:
     def __init__(self, equations: Mapping[str, Any], *, values: Mapping[str, Sequence[Value]] | None = None) -> None:
         world = world_of(equations)
         if not isinstance(values, Mapping | None):
-            raise UsageError(f"expected values as {{'variable': [value, ...]}}, but got {values!r}")
+            raise UsageError(f"expected values as {{'variable': [value, ...]}}, but got {values!r}", name="values")
         listed = {name: values_of_variable(name, given, world.names) for name, given in (values or {}).items()}
         self._fill(world, listed, None, (None,))
 

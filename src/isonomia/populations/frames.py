@@ -112,7 +112,7 @@ def plain_value(value: Any) -> Any:
 def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
     """The values that the user declares for a column, since draws could miss a rare one; numbers before text."""
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
-        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.")
+        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.", name="values")
     return distinct([column_from(list(given), f"values[{name!r}]")], name)
 
 

@@ -97,7 +97,7 @@ class Generator:
         largest: int = _LARGEST,
     ) -> None:
         if not isinstance(values, Mapping | None):
-            raise UsageError(f"expected values as {{'column': [value, ...]}}, but got {values!r}")
+            raise UsageError(f"expected values as {{'column': [value, ...]}}, but got {values!r}", name="values")
         by_condition = _by_condition(draw, given)
         _check_draws(by_condition)
         where = Device.of(device, "a generator")
@@ -205,12 +205,15 @@ def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | N
 
 def _check_draws(by_condition: Mapping[Any, Any]) -> None:
     if not by_condition:
-        raise UsageError("draw is an empty mapping. Give a callable draw(n, rng) for at least one condition.")
+        raise UsageError(
+            "draw is an empty mapping. Give a callable draw(n, rng) for at least one condition.", name="draw"
+        )
     for condition, draw in by_condition.items():
         if not isinstance(condition, str) or not callable(draw):
             raise UsageError(
                 "draw should be a callable draw(n, rng), or a mapping from condition to such callables, "
-                f"but has {draw!r} ({type(draw).__name__}) for {condition!r}."
+                f"but has {draw!r} ({type(draw).__name__}) for {condition!r}.",
+                name="draw",
             )
 
 

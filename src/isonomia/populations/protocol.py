@@ -313,7 +313,8 @@ def refuse_clusters(population: object, what: str) -> None:
     if clusters is not None:
         raise UsageError(
             f"expected independent rows for {what}, but rows with the same {clusters.column!r} belong together, and "
-            "only properties about rates and measure have a method for that: take one row of each, or leave out cluster"
+            "only properties about rates and measure allow for that: take one row of each, or leave out cluster",
+            name=clusters.column,
         )
 
 

@@ -560,7 +560,7 @@ def put_values(expression: _Expression, known: Mapping[str, Literal]) -> _Expres
         if not isinstance(node, Variable):
             return rebuilt(node, put)
         if node.name not in known:
-            raise SpecError(f"`{node.name}` is bound by no enclosing `for`", node.place)
+            raise SpecError(f"`{node.name}` is bound by no enclosing `for`", node.place, name=node.name)
         return replace(known[node.name], place=node.place)
 
     return cast(_Expression, put(expression))

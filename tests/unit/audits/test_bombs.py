@@ -160,7 +160,7 @@ def test_each_sign_of_a_chain_is_a_comparison():
 
 
 def test_a_text_that_nobody_wrote_is_refused_before_it_is_read():
-    with raises(SpecError, 100000):
+    with raises(SpecError, 100_000, 100_024):
         parse_formula("P[prediction == 1] >= 0." + "1" * MOST_CHARACTERS)
 
 
@@ -177,7 +177,7 @@ def test_an_error_shows_the_part_of_a_long_line_that_it_is_about():
 def test_a_program_that_nobody_wrote_is_refused_before_it_is_read():
     lines = "".join(f"    x{k} = a + {k}\n" for k in range(10_000))
     text = f"def popModel():\n    a = gaussian(0, 1)\n{lines}def F():\n    fairnessTarget(a > 0)\n"
-    with raises(SpecError, 100000):
+    with raises(SpecError, "long.fr", 100_000, 207_854):
         iso.Program.of(text, "long.fr")
 
 

@@ -139,13 +139,13 @@ def test_a_row_without_its_cluster_is_refused() -> None:
 
 def test_audits_without_a_method_for_clusters_refuse_them() -> None:
     people = iso.Sample(visits(), cluster="customer")
-    with raises(UsageError, "customer"):
+    with raises(UsageError, name="customer"):
         iso.check(iso.safety.invariant_to("sex"), lambda table: np.ones(len(table["sex"])), people)
-    with raises(UsageError, "customer"):
+    with raises(UsageError, name="customer"):
         iso.check(
             iso.PrincipalFairness(attribute="sex", outcome="hired"), lambda table: np.ones(len(table["sex"])), people
         )
-    with raises(UsageError, "customer"):
+    with raises(UsageError, name="customer"):
         iso.groups.search(people, ["sex"], "P[hired == 1] >= 0.1")
     with pytest.raises(UsageError):
         iso.check("P[hired == 1] >= 0.3", population=people, method="verifair")

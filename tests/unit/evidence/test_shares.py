@@ -101,7 +101,7 @@ def test_one_draw_less_than_the_least_never_suffices() -> None:
 def test_bad_numbers_are_refused_with_their_names() -> None:
     with pytest.raises(UsageError, match="threshold strictly between 0 and 1, but got 0"):
         log_wealth_above(1, 2, 0.0)
-    with raises(UsageError, "successes"):
+    with raises(UsageError, "successes=3", "n=2"):
         log_wealth_below(3, 2, 0.1)
     with pytest.raises(UsageError, match=r"delta=1\.5"):
         least_draws(1.5, 0.1)

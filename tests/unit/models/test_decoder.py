@@ -73,9 +73,9 @@ def test_wrong_options_are_refused():
     with raises(UsageError, "logit", name="output", meant="logits"):
         checked_output("logit")
     for classes in ("no", ["a", "a"], ["a"], [None, 1]):
-        with raises(UsageError, name="classes"):
+        with raises(UsageError, tuple(classes) if isinstance(classes, list) else classes, name="classes"):
             checked_classes(classes)
     assert checked_classes(np.array(["a", "b"])) == ("a", "b")
     for size in (0, 2.5, True):
-        with raises(UsageError, name="batch_size"):
+        with raises(UsageError, size, name="batch_size"):
             checked_batch_size(size)

@@ -74,7 +74,7 @@ def test_the_malicious_pickle_would_have_run_with_the_flag(tmp_path, evil):
 
 def test_a_malicious_compressed_pickle_is_not_run_without_the_flag(tmp_path, evil):
     joblib.dump(Malicious(evil), tmp_path / "model.joblib.gz")
-    with raises(UsageError, "--trust-pickle"):
+    with raises(UsageError, "model.joblib.gz", "--trust-pickle"):
         load_model(tmp_path / "model.joblib.gz")
     assert not evil.exists()
 

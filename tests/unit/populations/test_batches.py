@@ -102,5 +102,5 @@ def test_a_refused_answer_shows_the_record_briefly() -> None:
     def broken(batch: Any) -> Any:
         raise RuntimeError(f"no {len(batch)}")
 
-    with raises(ModelError, "image", 3):
+    with raises(ModelError, "image", 3, cause=RuntimeError):
         ask(adapt(broken), batch_table(images, "image"), False, True)

@@ -240,7 +240,7 @@ def test_whole_numbers_stay_whole_when_set():
 def test_values_are_declared_or_seen():
     assert WORLD.values("sex") == ("F", "M")
     assert iso.Causal({"x": "1"}, values={"x": [2, 1]}).values("x") == (1, 2)
-    with raises(DataError, "sexe", "sex"):
+    with raises(DataError, "sexe", meant="sex"):
         WORLD.values("sexe")
 
 
@@ -343,7 +343,7 @@ def test_every_category_that_can_occur_is_a_group_however_rare():
 
 @pytest.mark.parametrize("values", [["F"], {"sex": 3}, {"sex": "F"}, {"sex": []}])
 def test_declared_values_must_be_lists_by_variable(values):
-    with raises(UsageError, "values"):
+    with raises(UsageError, name="values"):
         iso.Causal({"sex": iso.Categories({"F": 1.0})}, values=values)
-    with raises(UsageError, "values"):
+    with raises(UsageError, name="values"):
         iso.Generator(lambda n, rng: {"sex": rng.choice(["F"], n)}, values=values)

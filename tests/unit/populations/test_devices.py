@@ -206,13 +206,13 @@ def test_draws_that_are_not_what_was_asked_for_are_refused() -> None:
 def test_a_device_that_is_not_there_and_draws_that_need_numpy_are_refused() -> None:
     with pytest.raises(UsageError, match="no such device"):
         iso.Generator(draw, device="warp")
-    with raises(UsageError, "cuda", "cpu", "auto"):
+    with raises(UsageError, "cuda", "cpu", "auto", "device=3"):
         iso.Generator(draw, device=3)  # type: ignore[arg-type]
     with raises(UsageError, "Weighted"):
         iso.Generator(iso.Weighted(draw, "x", 1.0), device="cpu")
-    with raises(UsageError, "largest"):
+    with raises(UsageError, "largest=0"):
         iso.Generator(draw, device="cpu", largest=0)
-    with raises(UsageError, "precision"):
+    with raises(UsageError, "quadruple"):
         iso.Program.of(TEXT, device="cpu", precision="quadruple")
 
 

@@ -84,7 +84,7 @@ def test_a_condition_that_cannot_be_read_is_refused():
 
 def test_streams_must_have_the_same_columns():
     generator = Generator({"sex == 'F'": women, "sex == 'M'": lambda n, _: {"sex": np.full(n, "M")}})
-    with raises(DataError, "sex", "age"):
+    with raises(DataError, ("sex", "age"), "test_streams_must_have_the_same_columns.<lambda>"):
         generator.open(SEED)
 
 
@@ -129,7 +129,7 @@ def test_the_error_of_a_draw_is_kept_as_the_cause():
 
 @pytest.mark.parametrize("draw", [3, {}, {"sex == 'F'": 3}, {1: people}])
 def test_what_cannot_draw_is_refused(draw):
-    with raises(UsageError, "draw"):
+    with raises(UsageError, name="draw"):
         Generator(draw)
 
 

@@ -67,7 +67,7 @@ def test_a_for_over_nothing_or_with_a_stranger_is_refused_at_its_place(text, mes
 
 def test_a_variable_that_no_for_binds_is_refused():
     rate = Rate(Compare("==", Column("a"), Variable("g")))
-    with raises(SpecError, "g", "for"):
+    with raises(SpecError, "for", name="g"):
         put_values(rate, {})
 
 

@@ -85,7 +85,7 @@ def test_named_tests_say_what_they_claim() -> None:
     assert "prediction <= budget >= 0.1" in str(named.affordability(RULES, "budget"))
     assert "prediction >= own >= 0.99" in str(named.monotonicity(RULES))
     assert list(named.by_feature(RULES, 1)) == ["a", "b"]
-    with raises(iso.UsageError, "direction"):
+    with raises(iso.UsageError, "direction", "up", "down", "sideways"):
         named.monotonicity(RULES, "sideways")  # type: ignore[arg-type]
 
 

@@ -138,7 +138,7 @@ def test_days_are_those_of_the_column_that_says_when(tmp_path: Path) -> None:
     assert monitor.store.days(9) == [("2026-05-01", 1, 0), ("2026-05-02", 2, 0)]
     wrong = _monitor(tmp_path, time="when")
     _day(tmp_path / "days", "b", 0.2)
-    with raises(DataError, "when"):
+    with raises(DataError, "when", "b.csv"):
         wrong.catch_up(Event())
 
 

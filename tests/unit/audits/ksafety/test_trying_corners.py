@@ -294,7 +294,7 @@ def test_what_a_draw_says_of_its_corners_must_have_its_columns() -> None:
             del most, rng
             return {"age": np.array([18])}
 
-    with raises(iso.DataError, "priors"):
+    with raises(iso.DataError, ("age", "priors")):
         check(ALONE, nobody, iso.Generator(Careless()))
 
 

@@ -334,7 +334,7 @@ def test_references_are_named_by_value_or_as_text() -> None:
     assert table.row("sex", "F")["impact_ratio"].value == 2.0
     tupled = iso.measure(frame, by=[("sex", "race")], decision="d", reference=("M", "A"))
     assert tupled.row(("sex", "race"), "M", "A").reference
-    with raises(UsageError, "Male", name="reference"):
+    with raises(UsageError, "Male", ("F", "M"), name="reference"):
         iso.measure(frame, by="sex", decision="d", reference="Male")
 
 

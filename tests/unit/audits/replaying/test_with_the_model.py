@@ -199,7 +199,7 @@ def test_a_pickle_is_opened_only_by_the_person_and_never_by_the_record(tmp_path:
     file = recorded_audit_file(tmp_path / "audit.toml", text, {})
     with pytest.raises(NotAllowedError, match="gives itself"):
         check_allowed(file, Permissions(), "")
-    with raises(UsageError, "trust"):
+    with raises(UsageError, "model.pkl", "trust_pickle=True"):
         opened_models(file, {"default": str(trap)}, Permissions())
     assert not (tmp_path / "trapped").exists()
 

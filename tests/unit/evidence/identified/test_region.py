@@ -104,7 +104,7 @@ def test_a_tally_that_is_none_is_refused(tally):
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0])
 def test_a_risk_outside_zero_to_one_is_refused(delta):
-    with raises(UsageError, "delta"):
+    with raises(UsageError, f"delta={delta}"):
         CellRegion(TABLE_4, delta)
 
 

@@ -125,14 +125,14 @@ def test_what_is_no_state_cannot_be_changed() -> None:
 
 @pytest.mark.parametrize("workers", [0, True, 1.5])
 def test_workers_are_a_number_of_processes(workers: Any) -> None:
-    with raises(UsageError, "workers"):
+    with raises(UsageError, f"workers={workers}"):
         Games(Walk(), seeds=2, workers=workers)
 
 
 def test_a_seed_is_a_whole_number_from_0_on() -> None:
     domain = Games(Walk(), seeds=1)
     for seeds in (np.array([0.5]), np.array([-1])):
-        with raises(DataError, "seed"):
+        with raises(DataError, "seed", seeds.item()):
             domain.functions["play"].call(everyone(domain), seeds, ask_of(onward))
     with pytest.raises(DataError, match="takes a state"):
         domain.functions["play"].call(np.array([1]), np.array([1]), ask_of(onward))

@@ -91,10 +91,11 @@ def _scored(*extra: float | None) -> dict[str, object]:
 def test_a_score_outside_of_its_range_or_missing_is_refused(population: Any, bins: int, bad: float | None) -> None:
     prop = fairness.calibration("sex", outcome="repaid", tolerance=0.2, bins=bins, score="risk")
     assert iso.check(prop, population=population(_scored()), seed=1).answer == "holds"
-    with raises(DataError, 2000):
+    shown = (2000,) if bad is None else (2000, bad)
+    with raises(DataError, "risk", *shown):
         iso.check(prop, population=population(_scored(bad)), seed=1)
     joined = prop & fairness.calibration("sex", outcome="repaid", tolerance=0.3, bins=1, score="risk")
-    with raises(DataError, 2000):
+    with raises(DataError, "risk", *shown):
         iso.check(joined, population=population(_scored(bad)), seed=1)
 
 
