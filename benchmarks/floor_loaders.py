@@ -122,7 +122,7 @@ def http() -> None:
 
     server = HTTPServer(("127.0.0.1", 0), Answers)
     Thread(target=server.serve_forever, daemon=True).start()
-    _approves(load_model(f"http://127.0.0.1:{server.server_port}/"))
+    _approves(load_model(f"http://127.0.0.1:{server.server_port}/", features=["a", "b"]))
     server.shutdown()
 
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import tomllib
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,15 +76,19 @@ def _tried(python: Path, folder: Path, extras: list[str]) -> int:
     # The source is not installed, so that building it needs nothing.
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "default"}
-    failed = 0
-    for command, expected in (*COMMANDS, *((["-m", "benchmarks.floor_loaders", name], 0) for name in extras)):
+
+    def run(case: tuple[list[str], int]) -> int:
+        command, expected = case
         whole = [str(python), *command]
         done = subprocess.run(whole, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        print(f"exit {done.returncode}: python {' '.join(command)}", flush=True)
-        if done.returncode != expected:
-            print(done.stdout[-2000:], done.stderr[-4000:])
-            failed = 1
-    return failed
+        failed = int(done.returncode != expected)
+        details = f"\n{done.stdout[-2000:]} {done.stderr[-4000:]}" if failed else ""
+        print(f"exit {done.returncode}: python {' '.join(command)}{details}", flush=True)
+        return failed
+
+    loaders = [(["-m", "benchmarks.floor_loaders", name], 0) for name in extras]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return max(threads.map(run, (*COMMANDS, *loaders)))
 
 
 if __name__ == "__main__":
