@@ -92,11 +92,13 @@ class ArrayDomain:
             return None
         if self.shape is not None and any(item.shape != self.shape for item in items):
             return None
-        values = [item.astype(self.limits.dtype) for item in items]
         for item in items:
             self.limits.check(item, f"the {self.part} that a function made")
+        return self._pooled([item.astype(self.limits.dtype) for item in items])
+
+    def _pooled(self, values: list[NDArray[Any]], labels: Any = None, numbers: Any = None) -> ArrayRecords:
         stacked: Values = np.stack(values) if isinstance(self.pool.values, np.ndarray) else values
-        return ArrayRecords(InputPool(stacked), np.arange(len(values), dtype=np.intp))
+        return ArrayRecords(InputPool(stacked, labels, numbers), np.arange(len(values), dtype=np.intp))
 
     def feature(self, feature: str | int) -> str:
         """The name of a feature: one number of the array."""
@@ -133,8 +135,19 @@ class ArrayDomain:
         return records.pool.labels[records.rows]
 
     def concatenate(self, parts: Sequence[ArrayRecords]) -> ArrayRecords:
-        """Several batches as one."""
-        return _joined(parts, self.together)
+        """Several batches as one: still recorded if the same was done to all, otherwise computed."""
+        first = parts[0]
+        if all(part.pool is first.pool and _names(part) == _names(first) for part in parts):
+            steps = tuple(
+                Step(step.name, step.apply, _columns([part.steps[index].arguments for part in parts]))
+                for index, step in enumerate(first.steps)
+            )
+            return ArrayRecords(first.pool, np.concatenate([part.rows for part in parts]), steps)
+        arrays = [self._computed(part) for part in parts]
+        same = all(isinstance(array, np.ndarray) for array in arrays)
+        values: Values = np.concatenate(arrays) if same else [value for array in arrays for value in array]
+        numbers = np.array([part.pool.number(row) for part in parts for row in part.rows.tolist()], dtype=np.intp)
+        return ArrayRecords(InputPool(values, _labels(parts), numbers), np.arange(len(numbers), dtype=np.intp))
 
     def equal(self, left: ArrayRecords, right: ArrayRecords) -> NDArray[np.bool_]:
         """Which records have the same numbers."""
@@ -189,8 +202,7 @@ class ArrayDomain:
         values = [self._restored(record) for record in shown]
         numbers = np.array([record[self.what] for record in shown], dtype=np.intp)
         labels = None if self.pool.labels is None else column_from([record["label"] for record in shown], "label")
-        stacked: Values = np.stack(values) if isinstance(self.pool.values, np.ndarray) else values
-        return ArrayRecords(InputPool(stacked, labels, numbers), np.arange(len(values), dtype=np.intp))
+        return self._pooled(values, labels, numbers)
 
     def _restored(self, record: Mapping[str, Any]) -> NDArray[Any]:
         keys = {self.what, "shape", "type", self.part, *self.stated, *(() if self.pool.labels is None else ("label",))}
@@ -207,8 +219,14 @@ class ArrayDomain:
         return value
 
     def unique(self, records: ArrayRecords) -> NDArray[np.intp] | None:
-        """A number for each record, the same only if the same was done to the same input."""
-        return _record_numbers(records)
+        """A number for each record, the same only if the same was done to the same input; ``None`` if unknown."""
+        columns = [column for step in records.steps for column in step.arguments]
+        if not columns:
+            return records.rows
+        if any(column.dtype.kind not in "biuf" for column in columns):
+            return None
+        rows = np.stack([records.rows.astype(np.float64), *(column.astype(np.float64) for column in columns)], axis=1)
+        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
     def table(self, records: ArrayRecords) -> Table:
         """The arrays themselves: one array if all have the same shape, otherwise a list."""
@@ -337,22 +355,6 @@ def _chunks(n: int, together: int) -> Iterator[NDArray[np.intp]]:
         yield np.arange(start, min(start + together, n), dtype=np.intp)
 
 
-def _joined(parts: Sequence[ArrayRecords], together: int) -> ArrayRecords:
-    """Several batches as one: still recorded if the same was done to all, otherwise computed."""
-    first = parts[0]
-    if all(part.pool is first.pool and _names(part) == _names(first) for part in parts):
-        steps = tuple(
-            Step(step.name, step.apply, _columns([part.steps[index].arguments for part in parts]))
-            for index, step in enumerate(first.steps)
-        )
-        return ArrayRecords(first.pool, np.concatenate([part.rows for part in parts]), steps)
-    arrays = [compute(part, together) for part in parts]
-    same = all(isinstance(array, np.ndarray) for array in arrays)
-    values: Values = np.concatenate(arrays) if same else [value for array in arrays for value in array]
-    numbers = np.array([part.pool.number(row) for part in parts for row in part.rows.tolist()], dtype=np.intp)
-    return ArrayRecords(InputPool(values, _labels(parts), numbers), np.arange(len(numbers), dtype=np.intp))
-
-
 def _labels(parts: Sequence[ArrayRecords]) -> NDArray[Any] | None:
     labels = [part.pool.labels[part.rows] for part in parts if part.pool.labels is not None]
     return np.concatenate(labels) if len(labels) == len(parts) else None
@@ -364,17 +366,6 @@ def _names(records: ArrayRecords) -> tuple[tuple[str, int], ...]:
 
 def _columns(arguments: Sequence[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
     return tuple(np.concatenate(columns) for columns in zip(*arguments, strict=True))
-
-
-def _record_numbers(records: ArrayRecords) -> NDArray[np.intp] | None:
-    """A number for each record, the same only if the same was done to the same input; ``None`` if unknown."""
-    columns = [column for step in records.steps for column in step.arguments]
-    if not columns:
-        return records.rows
-    if any(column.dtype.kind not in "biuf" for column in columns):
-        return None
-    rows = np.stack([records.rows.astype(np.float64), *(column.astype(np.float64) for column in columns)], axis=1)
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,22 +166,18 @@ def _changes(limits: Limits) -> Mapping[str, Change]:
     """The changes for images whose pixels have these limits. Amounts are in pixels, or in the unit of the values."""
     noise = Change(partial(_noise, limits), (Parameter("spread", SPREAD * limits.width, least=0.0),), random=True)
     return {
-        "blur": Change(partial(_blur, limits), (Parameter("sigma", 1.0, least=0.0, most=WIDEST),)),
+        "blur": Change(partial(each_distinct, partial(_blur, limits)), (Parameter("sigma", 1.0, 0.0, WIDEST),)),
         "noise": noise,
         "wNoise": noise,
-        "rotate": Change(partial(_rotate, limits), (Parameter("degrees"),)),
-        "shift": Change(partial(_shift, limits), (Parameter("right"), Parameter("down", 0.0))),
+        "rotate": Change(partial(each_distinct, partial(_rotate, limits)), (Parameter("degrees"),)),
+        "shift": Change(partial(each_distinct, partial(_shift, limits)), (Parameter("right"), Parameter("down", 0.0))),
         "brightness": Change(partial(_brightness, limits), (Parameter("by"),)),
         "contrast": Change(partial(_contrast, limits), (Parameter("factor", least=0.0),)),
     }
 
 
-def _blur(limits: Limits, images: NDArray[Any], sigma: NDArray[np.float64]) -> NDArray[Any]:
+def _blur(limits: Limits, images: NDArray[Any], sigma: float) -> NDArray[Any]:
     """Convolve each image with a Gaussian of this standard deviation, cut off at four; edges are mirrored."""
-    return each_distinct(partial(_blurred, limits), images, sigma)
-
-
-def _blurred(limits: Limits, images: NDArray[Any], sigma: float) -> NDArray[Any]:
     from scipy.ndimage import gaussian_filter
 
     # No width along the stack and the channels: nothing may leak from one image or channel into another.
@@ -195,12 +191,8 @@ def _noise(limits: Limits, images: NDArray[Any], spread: NDArray[np.float64], se
     return limits.clip(images + noise * _each(images, spread))
 
 
-def _rotate(limits: Limits, images: NDArray[Any], degrees: NDArray[np.float64]) -> NDArray[Any]:
+def _rotate(limits: Limits, images: NDArray[Any], degrees: float) -> NDArray[Any]:
     """Rotate each image counter-clockwise about its middle; pixels from outside have the lowest value."""
-    return each_distinct(partial(_rotated, limits), images, degrees)
-
-
-def _rotated(limits: Limits, images: NDArray[Any], degrees: float) -> NDArray[Any]:
     angle = np.deg2rad(degrees)
     # From a position in the new image to one in the old; rows are counted downwards.
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
@@ -208,12 +200,8 @@ def _rotated(limits: Limits, images: NDArray[Any], degrees: float) -> NDArray[An
     return _transformed(limits, images, turn, middle - turn @ middle)
 
 
-def _shift(limits: Limits, images: NDArray[Any], right: NDArray[np.float64], down: NDArray[np.float64]) -> NDArray[Any]:
+def _shift(limits: Limits, images: NDArray[Any], right: float, down: float) -> NDArray[Any]:
     """Move each image; pixels from outside have the lowest value."""
-    return each_distinct(partial(_shifted, limits), images, right, down)
-
-
-def _shifted(limits: Limits, images: NDArray[Any], right: float, down: float) -> NDArray[Any]:
     return _transformed(limits, images, np.eye(2), np.array([-down, -right]))
 
 

@@ -172,10 +172,7 @@ class Items:
 
 
 def _column(items: Sequence[Any]) -> NDArray[Any]:
-    column = np.empty(len(items), dtype=object)
-    for index, item in enumerate(items):
-        column[index] = item
-    return column
+    return np.fromiter(items, dtype=object, count=len(items))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -226,14 +226,9 @@ class TableDomain:
     def distance(self, left: TableRecords, right: TableRecords) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How many features differ, a group counting once; and by how much in total, relative to their ranges."""
         count, far = np.zeros(len(left)), np.zeros(len(left))
-        for feature, columns in self._features.items():
-            if np.array_equal(left.rows, right.rows) and not any(
-                name in left.changed or name in right.changed for name in columns
-            ):
-                continue
-            differs, gap = self._gap(left, right, feature, columns)
-            count += differs
-            far += np.where(differs, gap, 0.0)
+        for feature, mask in self.differing(left, right).items():
+            count += mask
+            far += np.where(mask, self._gap(left, right, feature), 0.0)
         return count, far
 
     def one(self, records: TableRecords, index: int) -> Any:
@@ -264,20 +259,19 @@ class TableDomain:
                 masks[feature] = mask
         return masks
 
-    def _gap(self, left: TableRecords, right: TableRecords, feature: str, columns: tuple[str, ...]) -> Any:
-        pairs = [(self.column(left, name), self.column(right, name)) for name in columns]
-        differs = np.any([_differing(one, other) for one, other in pairs], axis=0)
+    def _gap(self, left: TableRecords, right: TableRecords, feature: str) -> Any:
+        """How far apart the values of a feature are, relative to its range, where they differ."""
         if feature in self.groups:
             group = self.groups[feature]
             before, after = (group.read(partial(self.column, side))[0] for side in (left, right))
-            return differs, np.abs(before - after) / max(len(group.levels) - 1, 1)
-        one, other = pairs[0]
+            return np.abs(before - after) / max(len(group.levels) - 1, 1)
+        one, other = self.column(left, feature), self.column(right, feature)
         if feature in self.gaps:
-            return differs, self.gaps[feature](one, other)
+            return self.gaps[feature](one, other)
         if one.dtype.kind in "biuf" and other.dtype.kind in "biuf":
             gap = np.abs(one.astype(np.float64) - other.astype(np.float64)) / self._scale(feature)
-            return differs, np.where(np.isfinite(gap), gap, 1.0)
-        return differs, np.ones(len(differs))
+            return np.where(np.isfinite(gap), gap, 1.0)
+        return np.ones(len(left))
 
     @cached_property
     def _features(self) -> dict[str, tuple[str, ...]]:

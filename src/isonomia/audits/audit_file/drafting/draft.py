@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files as resources
 from math import inf
 from typing import Any, TypeAlias
 
 from isonomia.audits.audit_file.drafting.answers import (
     Decision,
-    ModelAnswers,
     ask_model,
     decision_of_column,
     decision_of_model,
@@ -91,29 +91,31 @@ class Files:
 
 def written_audit(basis: Basis, claims: Sequence[Suggestion], files: Files, *, changes: bool) -> str:
     """The text of the file; with ``changes``, it names the file with what people can change."""
-    parts = [_head(basis, files), _settings(basis, files)]
-    if basis.answers is not None:
-        parts.append(_model(basis.decision, basis.answers, files))
-    parts.append(_population(basis, files))
-    if changes:
-        parts.append(["[interventions]", f'{CHANGES} = "{CHANGES}.toml"'])
-    parts.extend(map(_property, claims))
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    import jinja2
+
+    templates = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    templates.filters |= {"toml": toml_value, "comment": _comment}
+    answers, names = basis.answers, list(basis.columns)
+    about = f"{basis.decided} in {_title(files.data)}" if files.model is None else _title(files.model)
+    speed = inf if answers is None else answers.speed
+    return templates.from_string(resources(__package__).joinpath("draft.toml.jinja").read_text("utf-8")).render(
+        basis=basis,
+        answers=answers,
+        decision=basis.decision,
+        files=files,
+        claims=claims,
+        changes=CHANGES if changes else "",
+        roles=[(name, _role(basis, name)) for name in names[:_MAX_LISTED]],
+        more=len(names[_MAX_LISTED:]),
+        title=printable(f"Audit of {about}"),
+        found="" if answers is None else describe(answers.model),
+        speed=float(f"{speed:.1g}"),
+        budget=next((size for size in (1_000_000, 100_000, 10_000) if size <= speed * _SECONDS), 1_000),
+    )
 
 
-def _head(basis: Basis, files: Files) -> list[str]:
-    flag = " --trust-pickle" if files.pickled else ""
-    paragraphs = [
-        "A first draft of an audit. Everything here was guessed from names and values: read it, correct it, and delete "
-        f"what you do not mean. What is commented out was too risky a guess. Run it with: isonomia run FILE{flag}",
-        "",
-        f"What the columns were taken for ({basis.table.rows:,} rows{' were read' if basis.long else ''}):",
-    ]
-    names = list(basis.columns)
-    paragraphs += [f"- {name}: {_role(basis, name)}" for name in names[:_MAX_LISTED]]
-    if len(names) > _MAX_LISTED:
-        paragraphs.append(f"- and {len(names) - _MAX_LISTED:,} more")
-    return [line for paragraph in paragraphs for line in comment_lines(paragraph) or ["#"]]
+def _comment(text: str) -> str:
+    return "".join(f"{line}\n" for line in comment_lines(text))
 
 
 def _role(basis: Basis, name: str) -> str:
@@ -134,71 +136,6 @@ def _role(basis: Basis, name: str) -> str:
 def _title(source: str) -> str:
     """The name of a file without its folder; an address or ``module:object`` as it is."""
     return source if ":" in source else source.rpartition("/")[2] or source
-
-
-def _settings(basis: Basis, files: Files) -> list[str]:
-    about = _title(files.model) if files.model is not None else f"{basis.decided} in {_title(files.data)}"
-    people, cost = 1_000_000, "The most samples (people, cases or points) for each property."
-    if basis.answers is not None:
-        speed = basis.answers.speed
-        people = next((size for size in (1_000_000, 100_000, 10_000) if size <= speed * _SECONDS), 1_000)
-        cost += f" The model answered about {float(f'{speed:.1g}'):,.0f} rows a second."
-    return [
-        f"title = {toml_value(printable(f'Audit of {about}'))}",
-        *comment_lines("The probability that any of the answers is wrong; it is divided over the properties."),
-        "delta = 0.05",
-        *comment_lines("Makes the audit repeatable."),
-        "seed = 1",
-        *comment_lines(cost),
-        f"budget = {people:_}",
-    ]
-
-
-def _model(decision: Decision, answers: ModelAnswers, files: Files) -> list[str]:
-    classes = ", ".join(str(value) for value in decision.values[:8])
-    kind = f"Its answers are {classes}" if decision.values else "Its answers are numbers"
-    also = ", with a score from 0 to 1" if answers.probability else ""
-    lines = [
-        *comment_lines(f"Found: {describe(answers.model)}."),
-        *comment_lines(f"{kind}{also}. The favourable one is taken to be {decision.event}: {decision.why}."),
-        "[model]",
-        f"load = {toml_value(files.model)}",
-    ]
-    if answers.features is not None:
-        lines += comment_lines(
-            "The columns that it is given, in order. Where you did not say so, these were tried and it answered."
-        )
-        lines.append(f"features = {toml_value(answers.features)}")
-    if answers.random:
-        lines += [*comment_lines("It answered the same rows differently."), "random = true"]
-    if files.options:
-        lines.append(f"options = {toml_value(files.options)}")
-    return lines
-
-
-def _population(basis: Basis, files: Files) -> list[str]:
-    if files.census:
-        meaning = "The rows are the whole population; where they are a sample of it, say sample."
-    else:
-        meaning = (
-            "The rows are taken for independent draws from the population, so that verdicts are about the population "
-            "and not about the table. Where the table is the whole population, say census."
-        )
-    lines = comment_lines(meaning)
-    if basis.answers is None:
-        lines += comment_lines(f"The favourable answer is taken to be {basis.decision.event}: {basis.decision.why}.")
-    lines += ["[population]", f"{'census' if files.census else 'sample'} = {toml_value(files.data)}"]
-    if basis.long and not files.census:
-        lines += comment_lines("It is read in its order, which must then be random: it is too long for memory.")
-        lines.append('order = "file"')
-    return lines
-
-
-def _property(claim: Suggestion) -> list[str]:
-    lines = comment_lines(claim.note)
-    if claim.active:
-        return [*lines, *claim.lines()]
-    return [*lines, *comment_lines(f"Not active: {claim.doubt}."), *(f"# {line}" for line in claim.lines())]
 
 
 Opener: TypeAlias = Callable[[Sequence[str] | None], Model]
