@@ -20,7 +20,7 @@ from isonomia.audits.audit_file.reader import (
     Key,
     RecordedTexts,
     Texts,
-    check_keys,
+    checked_file,
     file_text,
 )
 from isonomia.audits.protocol import Permissions
@@ -29,7 +29,6 @@ from isonomia.models.http import sender_to
 from isonomia.models.process import Command
 from isonomia.models.protocol import Model
 from isonomia.records.commands import FOLDER
-from isonomia.toml import TomlText
 from isonomia.watch.databases import PostgresTable, SqliteTable
 from isonomia.watch.monitor import AlarmChannel, AlarmCommand, Webhook
 from isonomia.watch.source import Folder, Lines, StreamSource
@@ -44,8 +43,8 @@ TOP: Mapping[str, Key] = {
     "window": Key("whole", "how many of the last samples *now* is about"),
     "seed": Key("whole", "which samples count for which of several groups that overlap"),
     "budget": Key("text", "the most rows that are ever sent to the model: '100000 queries'"),
-    "store": Key("text", "the file that keeps the watch; .isonomia/NAME.sqlite beside NAME.toml unless given"),
-    "page": Key("text", "a page that is rewritten at each update"),
+    "store": Key("written", "the file that keeps the watch; .isonomia/NAME.sqlite beside NAME.toml unless given"),
+    "page": Key("written", "a page that is rewritten at each update"),
     "source": Key("table", "where decisions come from"),
     "outcomes": Key("table", "outcomes that come late"),
     "values": Key("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
@@ -56,10 +55,10 @@ TOP: Mapping[str, Key] = {
 }
 
 PLACES: Mapping[str, Key] = {
-    "folder": Key("text", "a folder to which files are added: CSV, Parquet or JSON lines, in the order of their names"),
-    "sqlite": Key("text", "an SQLite file"),
-    "postgres": Key("text", "how to connect to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"),
-    "postgres_env": Key("text", "the environment variable that says how to connect to PostgreSQL"),
+    "folder": Key("data", "a folder to which files are added: CSV, Parquet or JSON lines, in the order of their names"),
+    "sqlite": Key("data", "an SQLite file"),
+    "postgres": Key("database", "how to connect to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"),
+    "postgres_env": Key("database", "the environment variable that says how to connect to PostgreSQL"),
     "table": Key("text", "the table of the database"),
     "key": Key("text", "the column of the table with a whole number that grows from row to row"),
 }
@@ -79,19 +78,19 @@ OUTCOME: Mapping[str, Key] = {
 }
 
 ALARM: Mapping[str, Key] = {
-    "command": Key("texts", "a program with its arguments; it reads the alarm, as JSON, from its standard input"),
-    "webhook": Key("text", "an address to which the alarm is sent as JSON, by POST"),
-    "webhook_env": Key("text", "in place of webhook: the environment variable that holds the address"),
-    "token_env": Key("text", "the environment variable that holds the token for the webhook"),
+    "command": Key("command", "a program with its arguments; it reads the alarm, as JSON, from its standard input"),
+    "webhook": Key("webhook", "an address to which the alarm is sent as JSON, by POST"),
+    "webhook_env": Key("webhook", "in place of webhook: the environment variable that holds the address"),
+    "token_env": Key("token", "the environment variable that holds the token for the webhook"),
     "token_header": Key("text", "the header that the token goes into; Authorization unless given"),
     "timeout": Key("number", "seconds that the program or the webhook may take; 30 unless given"),
 }
 
 PROPERTY: Mapping[str, Key] = {
     "name": Key("text", "what to call it"),
-    "check": Key("text", "a formula over rates and means"),
-    "fairness": Key("text", "a named fairness property"),
-    "with": Key("table", "what a named property takes"),
+    "check": Key("claim", "a formula over rates and means"),
+    "fairness": Key("claim", "a named fairness property"),
+    "with": Key("options", "what a named property takes"),
     "why": Key("text", "why it must hold, for the page"),
 }
 
@@ -128,23 +127,8 @@ def recorded_watch_file(path: str | Path, text: str) -> AuditFile:
 
 
 def _checked(file: Path, text: str, texts: Texts) -> AuditFile:
-    toml = TomlText.parse(text, str(file))
-    check_keys(toml, toml.content, TOP, "a watch file")
-    for name, keys in sections().items():
-        if name != "property" and name in toml.content:
-            check_keys(toml, toml.content[name], keys, f"[{name}]", name)
-    tables = toml.content.get("property", [])
-    if not isinstance(tables, list) or not tables:
-        raise toml.error(
-            "expected what must hold under headers [[property]] with two brackets, each with check or fairness; for "
-            "example check = \"P[hired | sex == 'F'] >= 0.3\"",
-            "property",
-        )
-    for index, table in enumerate(tables):
-        check_keys(toml, table, PROPERTY, f"property {index + 1}", "property", index)
-        if ("check" in table) == ("fairness" in table):
-            raise toml.error(f"expected property {index + 1} to have one of check, fairness", "property", index)
-    return AuditFile(file, toml, texts)
+    schema = {"": TOP, **sections()}
+    return checked_file(file, text, texts, schema, "a watch file", "check = \"P[hired | sex == 'F'] >= 0.3\"")
 
 
 def watch_of(file: AuditFile, permissions: Permissions, model: Model | None = None) -> Watch:

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
@@ -28,7 +28,8 @@ from typing import Any, TypeAlias
 from typing import Literal as OneOf
 from urllib.parse import urlsplit
 
-from isonomia.audits.audit_file.reader import AuditFile, FileTable
+from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
+from isonomia.audits.audit_file.reader import Kind as KeyKind
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import file_keys
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
@@ -100,12 +101,15 @@ def check_allowed(
     NotAllowedError
         With a line for everything that it wants.
     """
-    needs = [*needs_of(file, given, writes=writes, quiet=quiet), *([] if elsewhere else _executor_needs(file))]
-    lacking = [need for need in needs if not _allows(permissions, need)]
+    needs = needs_of(file, given, writes=writes, elsewhere=elsewhere, quiet=quiet)
+    allowed = {"code": permissions.allow_code, "pickle": permissions.trust_pickle}
+    allowed["outside"] = permissions.allow_outside or permissions.allow_code
+    lacking = [need for need in needs if not allowed[need.permission]]
     if not lacking:
         return
     # Allowing code allows reading anywhere as well, so the other flag is not suggested next to it.
-    wanted = {_named(need) for need in lacking}
+    names_of = {"code": "allow_code", "outside": "allow_outside", "pickle": "trust_pickle"}
+    wanted = {names_of[need.permission] for need in lacking}
     names = tuple(sorted(wanted - {"allow_outside"} if "allow_code" in wanted else wanted))
     flags = " ".join(f"--{name.replace('_', '-')}" for name in names)
     lines = tuple(map(str, lacking))
@@ -118,89 +122,67 @@ def check_allowed(
     )
 
 
-def _named(need: Need) -> str:
-    """The name of the permission, as :class:`Permissions` has it."""
-    names: Mapping[Permission, str] = {"code": "allow_code", "outside": "allow_outside", "pickle": "trust_pickle"}
-    return names[need.permission]
-
-
-def _allows(permissions: Permissions, need: Need) -> bool:
-    """Whether it is allowed. Allowing code allows reading anywhere, but not opening pickles."""
-    allowed = bool(getattr(permissions, _named(need)))
-    return allowed or (need.permission != "pickle" and permissions.allow_code)
-
-
 # ---------------------------------------------------------------------------------------------------- what a file wants
 
 
 def needs_of(
-    file: AuditFile, given: Collection[str] = (), *, writes: Collection[str] = (), quiet: bool = False
+    file: AuditFile,
+    given: Collection[str] = (),
+    *,
+    writes: Collection[str] = (),
+    elsewhere: bool = False,
+    quiet: bool = False,
 ) -> list[Need]:
     """Everything that a file wants and that needs permission, in the order of its lines; as for :func:`check_allowed`.
 
     Only texts inside the file's folder are read for this.
     """
-    found = [*_needs(file, given, writes), *([] if quiet else _alarm_needs(file))]
-    return sorted(dict.fromkeys(found), key=lambda need: need.line)
-
-
-def _needs(file: AuditFile, given: Collection[str], writes: Collection[str]) -> Iterator[Need]:
-    for name, entry in file.entries("model", "models").items():
-        if name not in given and entry.get("load") is not None:
-            yield from _model_needs(entry)
-    for entry in file.entries("population", "populations").values():
-        for key in ("generator", "domain"):
-            if key in entry.content:
-                yield _need("code", entry, key, f"runs code: {_module_words(entry.get(key))}")
-        for key in ("sample", "census"):
-            yield from _path_needs(entry, key, entry.get(key))
-    for entry in file.properties():
-        yield from _domain_needs(entry)
-        yield from _block_needs(entry)
-    if file.reads_disk:
-        for entry, key, name in file.named_texts():
-            yield from _path_needs(entry, key, name)
-    yield from _stream_needs(file)
+    needs: list[Need] = []
+    for table, keys in file.tables():
+        if (table.path and table.path[0] in {"model", "models"} and _name_of(table) in given) or (
+            quiet and table.path == ("alarm",)
+        ):
+            continue
+        for key in table.content:
+            if not (elsewhere and keys[key].kind == "executor"):
+                needs += NEEDS[keys[key].kind](table, key)
+    for table, key, name in file.named_texts() if file.reads_disk else ():
+        needs += _path_needs(table, key, name)
     for key in writes:
         path = file.content.get(key, FOLDER if key in {"records", "store"} else None)
-        yield from _path_needs(FileTable(file, (), {key: path}), key, path, "writes")
+        needs += _path_needs(FileTable(file, (), {key: path}), key, path, "writes")
+    return sorted(dict.fromkeys(needs), key=lambda need: need.line)
 
 
-def _executor_needs(file: AuditFile) -> Iterator[Need]:
-    where = file.content.get("executor")
-    if isinstance(where, str) and is_remote(where):
-        entry = FileTable(file, (), {"executor": where})
-        yield _need("code", entry, "executor", f"sends the model and the rows to {_host(where)}")
+def _name_of(table: FileTable) -> str:
+    return DEFAULT if len(table.path) == 1 else str(table.path[-1])
 
 
-def _stream_needs(file: AuditFile) -> Iterator[Need]:
-    """What else a watch file wants: to read and connect to sources."""
-    for name in ("source", "outcomes"):
-        entry = _table(file, name)
-        for key in ("folder", "sqlite"):
-            yield from _path_needs(entry, key, entry.get(key))
-        for key in ("postgres", "postgres_env"):
-            if key in entry.content:
-                yield _need("code", entry, key, "connects to a database, and reads a table of it")
+def _executor_needs(table: FileTable, key: str) -> Iterator[Need]:
+    if is_remote(table.get(key)):
+        yield _need("code", table, key, f"sends the model and the rows to {_host(table.get(key))}")
 
 
-def _alarm_needs(file: AuditFile) -> Iterator[Need]:
-    """What a watch file runs or calls at an alarm."""
-    alarm = _table(file, "alarm")
-    if "command" in alarm.content:
-        words = " ".join(map(str, alarm.get("command")))
-        yield _need("code", alarm, "command", f"runs {shortened(words, 200)} when there is an alarm")
-    if "webhook_env" in alarm.content:
-        yield _need("code", alarm, "webhook_env", "sends alarms to the address in that environment variable")
-    if isinstance(alarm.get("webhook"), str):
-        yield _need("code", alarm, "webhook", f"sends alarms to {_host(alarm.get('webhook'))}")
-    if alarm.get("token_env") is not None:
-        yield _need("code", alarm, "token_env", _token_words(alarm.content, str(alarm.get("webhook", "the webhook"))))
+def _module_needs(table: FileTable, key: str) -> Iterator[Need]:
+    yield _need("code", table, key, f"runs code: {_module_words(table.get(key))}")
 
 
-def _table(file: AuditFile, name: str) -> FileTable:
-    content = file.content.get(name)
-    return FileTable(file, (name,), content if isinstance(content, Mapping) else {})
+def _database_needs(table: FileTable, key: str) -> Iterator[Need]:
+    yield _need("code", table, key, "connects to a database, and reads a table of it")
+
+
+def _command_needs(table: FileTable, key: str) -> Iterator[Need]:
+    words = " ".join(map(str, table.get(key)))
+    yield _need("code", table, key, f"runs {shortened(words, 200)} when there is an alarm")
+
+
+def _webhook_needs(table: FileTable, key: str) -> Iterator[Need]:
+    address = _host(table.get(key)) if key == "webhook" else "the address in that environment variable"
+    yield _need("code", table, key, f"sends alarms to {address}")
+
+
+def _token_needs(table: FileTable, key: str) -> Iterator[Need]:
+    yield _need("code", table, key, _token_words(table.content, str(table.get("webhook", "the webhook"))))
 
 
 def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> Need:
@@ -248,11 +230,11 @@ def _module_words(source: object) -> str:
     return f"the Python module {str(source).partition(':')[0]}"
 
 
-def _model_needs(entry: FileTable) -> Iterator[Need]:
-    source, options = str(entry.get("load")), entry.get("options", {})
-    for key in ("trust_pickle", "trusted"):
-        if key in options:
-            yield _option_need("pickle", entry, key, "gives itself the permission to make types that can run code")
+def _model_needs(entry: FileTable, key: str) -> Iterator[Need]:
+    source, options = str(entry.get(key)), entry.get("options", {})
+    for option in ("trust_pickle", "trusted"):
+        if option in options:
+            yield _option_need("pickle", entry, option, "gives itself the permission to make types that can run code")
     if source.lower().startswith(("http://", "https://")):
         yield _need("code", entry, "load", f"sends the rows to {_host(source)}")
         if options.get("token_env") is not None:
@@ -333,35 +315,55 @@ def _host(url: str) -> str:
         return url
 
 
-def _domain_needs(entry: FileTable) -> Iterator[Need]:
+def _domain_needs(entry: FileTable, key: str) -> Iterator[Need]:
     """What a property's own inputs want."""
-    domains = entry.get("with", {}).get("domains")
+    domains = entry.get(key, {}).get("domains")
     for name, domain in domains.items() if isinstance(domains, Mapping) else ():
         words = domain if isinstance(domain, Mapping) else {"inputs": domain}
         for source in (words.get("domain"), words.get("inputs")):
             if isinstance(source, str):
                 path = _found(entry.folder, source)
                 if not is_inside(entry.folder, str(path.absolute())):
-                    need = _need("outside", entry, "with", f"reads outside of its folder: {_absolute(path)}")
+                    need = _need("outside", entry, key, f"reads outside of its folder: {_absolute(path)}")
                     yield replace(need, source=f"domains.{name} = {toml_value(source)}")
 
 
-def _block_needs(entry: FileTable) -> Iterator[Need]:
-    """Specifications whose block is run as Python."""
-    for key, kind in file_keys().items():
-        text = entry.get(key)
-        if not isinstance(text, str):
-            continue
-        if kind.is_file(text):
-            if entry.file.reads_disk and not is_inside(entry.folder, text):
-                continue
-            try:
-                text = entry.read(text)
-            except IsonomiaError:
-                continue  # reading it later reports why
-        reason = kind.code_in(text)
-        if reason is not None:
-            yield _need("code", entry, key, f"runs code: its block is more than plain calls and arithmetic ({reason})")
+def _block_needs(entry: FileTable, key: str) -> Iterator[Need]:
+    """A specification whose block is run as Python."""
+    kind, text = file_keys()[key], entry.get(key)
+    if kind.is_file(text):
+        if entry.file.reads_disk and not is_inside(entry.folder, text):
+            return
+        try:
+            text = entry.read(text)
+        except IsonomiaError:
+            return  # reading it later reports why
+    reason = kind.code_in(text)
+    if reason is not None:
+        yield _need("code", entry, key, f"runs code: its block is more than plain calls and arithmetic ({reason})")
+
+
+def _nothing(entry: FileTable, key: str) -> Iterator[Need]:
+    del entry, key
+    return iter(())
+
+
+NEEDS: Mapping[KeyKind, Callable[[FileTable, str], Iterator[Need]]] = {
+    **dict.fromkeys(("text", "number", "whole", "truth", "texts", "table", "tables", "budget", "looks"), _nothing),
+    "claim": _block_needs,
+    "options": _domain_needs,
+    "model": _model_needs,
+    "module": _module_needs,
+    "data": lambda table, key: _path_needs(table, key, table.get(key)),
+    "named text": _nothing,  # all named texts are gone through together
+    "written": _nothing,  # what is written depends on the command
+    "executor": _executor_needs,
+    "database": _database_needs,
+    "command": _command_needs,
+    "webhook": _webhook_needs,
+    "token": _token_needs,
+}
+"""What each kind of key needs. A key of a kind that is not here cannot be read."""
 
 
 # ------------------------------------------------------------------------------------------------ what was said before
@@ -504,8 +506,8 @@ def _code_files(file: AuditFile) -> Iterator[Path]:
         if here.is_file() and _kind(here) in {Kind.PROGRAM, Kind.SERVICE}:
             yield here.resolve()
             yield from _parts_of_command(here)
-    command = _table(file, "alarm").get("command", ())
-    for path in (file.folder / str(part) for part in command):
+    commands = [alarm.get("command", ()) for alarm in file.entries("alarm", "alarms").values()]
+    for path in (file.folder / str(part) for command in commands for part in command):
         if _exists(path) and path.is_file():
             yield path.resolve()
     for _, _, name in file.named_texts():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -11,6 +11,9 @@ from isonomia.audits.registry import file_keys
 from isonomia.errors import RecordError, SpecError, UsageError, nearest
 from isonomia.toml import KeyPath, TomlText
 from isonomia.wording import shortened
+
+Schema: TypeAlias = Mapping[str, Mapping[str, "Key"]]
+"""The keys of a file by the name of the table; those of the file itself come first, under an empty name."""
 
 DEFAULT = "default"
 """The name of the model and the population that have no name of their own."""
@@ -23,6 +26,7 @@ class AuditFile:
     path: Path  # the file
     toml: TomlText = field(repr=False)  # what it holds, and where each key is
     texts: Texts = field(repr=False, compare=False)  # gives the texts that it names
+    schema: Schema = field(repr=False, compare=False)  # the keys that its tables may have
 
     @property
     def text(self) -> str:
@@ -53,6 +57,13 @@ class AuditFile:
         """What must hold, in order."""
         tables = self.content.get("property", [])
         return [FileTable(self, ("property", index), table) for index, table in enumerate(tables)]
+
+    def tables(self) -> Iterator[tuple[FileTable, Mapping[str, Key]]]:
+        """Every table with the keys that it may have, the whole file first."""
+        for name, keys in self.schema.items():
+            tables = self.entries(name, f"{name}s").values() if name else (FileTable(self, (), self.content),)
+            for table in self.properties() if name == "property" else tables:
+                yield table, keys
 
     @property
     def reads_disk(self) -> bool:
@@ -112,6 +123,11 @@ def read_audit_file(path: str | Path) -> AuditFile:
     file = Path(path)
     hint = " It is TOML with [model], [population] and [[property]] tables."
     return _checked(file, file_text(file, "an audit file", hint), FolderTexts(file.parent))
+
+
+def _checked(path: Path, text: str, texts: Texts) -> AuditFile:
+    example = "check = \"P[prediction == 1 | sex == 'F'] >= 0.3\""
+    return checked_file(path, text, texts, {"": TOP, **sections()}, "an audit file", example)
 
 
 def recorded_audit_file(path: str | Path, text: str, files: Mapping[str, str]) -> AuditFile:
@@ -176,64 +192,84 @@ def file_text(file: Path, what: str, hint: str) -> str:
         raise UsageError(f"expected {what} that can be read as UTF-8, but {file}: {error}") from error
 
 
-def _checked(path: Path, text: str, texts: Texts) -> AuditFile:
+def checked_file(path: Path, text: str, texts: Texts, schema: Schema, what: str, example: str) -> AuditFile:
+    """A file whose every key is known, and every value of the right kind; its errors call it ``what``."""
     toml = TomlText.parse(text, str(path))
-    file = AuditFile(path, toml, texts)
-    check_keys(toml, toml.content, TOP, "an audit file")
-    for one, many, keys in (("model", "models", MODEL), ("population", "populations", POPULATION)):
-        for name, table in file.entries(one, many).items():
-            what = f"the {one} {name!r}" if name != DEFAULT else f"[{one}]"
-            check_keys(toml, table.content, keys, what, *table.path)
-    _check_properties(toml, toml.content.get("property", []))
+    file = AuditFile(path, toml, texts, schema)
+    claims = [name for name in file_keys() if name in schema["property"]]
+    for table, keys in file.tables():
+        name = _called(table) or what
+        _check_keys(table, keys, name)
+        if not table.path:
+            _check_list(toml, table.get("property", []), f"one of {', '.join(claims)}; for example {example}")
+        given = [key for key in claims if key in table.content]
+        if table.path[:1] == ("property",) and len(given) != 1:
+            came = f"has {' and '.join(given)}" if given else "has none of them"
+            raise table.error(f"expected {name} to have one of {', '.join(claims)}, but it {came}")
     return file
 
 
-def check_keys(toml: TomlText, table: Any, keys: Mapping[str, Key], what: str, *path: str | int) -> None:
-    """Refuse a table with an unknown key, or with a value of the wrong kind; an error calls it ``what``."""
-    toml.check_table(table, keys, what, *path)
-    for name, value in table.items():
-        key = keys[name]
-        if name == "property" and not path:
-            continue
-        if not key.takes(value):
-            message = f"expected {name}, {key.purpose}, as {key.words}, but got {shortened(repr(value), 60)}"
-            raise toml.error(message, *path, name)
+def _called(table: FileTable) -> str:
+    """What messages call a table; nothing for the whole file."""
+    match table.path:
+        case ("property", int(index)):
+            return f"property {index + 1}"
+        case (many, name):
+            return f"the {str(many).removesuffix('s')} {name!r}"
+        case _:
+            return "".join(f"[{name}]" for name in table.path)
 
 
-def _check_properties(toml: TomlText, tables: Any) -> None:
-    kinds, keys = file_keys(), property_keys()
-    if not isinstance(tables, list):
+def _check_list(toml: TomlText, properties: Any, wanted: str) -> None:
+    if not isinstance(properties, list):
         raise toml.error("expected each property under a header [[property]] with two brackets", "property")
-    if not tables:
-        raise toml.error(
-            f"expected at least one property, [[property]], with one of {', '.join(kinds)}; for example "
-            "check = \"P[prediction == 1 | sex == 'F'] >= 0.3\""
-        )
-    for index, table in enumerate(tables):
-        check_keys(toml, table, keys, f"property {index + 1}", "property", index)
-        asked = [key for key in kinds if key in table]
-        if len(asked) != 1:
-            given = f"has {' and '.join(asked)}" if asked else "has none of them"
-            message = f"expected property {index + 1} to have one of {', '.join(kinds)}, but it {given}"
-            raise toml.error(message, "property", index)
+    if not properties:
+        raise toml.error(f"expected at least one property, [[property]], with {wanted}")
+
+
+def _check_keys(table: FileTable, keys: Mapping[str, Key], what: str) -> None:
+    """Refuse a table with an unknown key, or with a value of the wrong kind; an error calls it ``what``."""
+    table.file.toml.check_table(table.content, keys, what, *table.path)
+    for name, value in table.content.items():
+        key = keys[name]
+        if not key.takes(value) and (table.path or name != "property"):
+            message = f"expected {name}, {key.purpose}, as {key.words}, but got {shortened(repr(value), 60)}"
+            raise table.error(message, name)
 
 
 Kind: TypeAlias = str
-"""One of ``text``, ``number``, ``whole``, ``truth``, ``texts``, ``table``, ``tables``, ``value``, ``budget``,
-``looks``."""
+"""What a key takes, and what that gives access to: one of ``KINDS``."""
 
-WORDS: Mapping[Kind, str] = {
-    "text": "text in quotes",
-    "number": "a number",
-    "whole": "a whole number",
-    "truth": "true or false",
-    "texts": "a list of texts",
-    "table": "a table",
-    "tables": "tables of its own",
-    "value": "a value",
-    "budget": "a number of samples or text such as '1e6, 5min'",
-    "looks": "'any', 'once', a number of planned looks, or 'of 5' for one of five reports, which the records count",
+_TEXT = "text in quotes"
+
+KINDS: Mapping[Kind, tuple[str, Any]] = {
+    "text": (_TEXT, str),
+    "number": ("a number", int | float),
+    "whole": ("a whole number", int),
+    "truth": ("true or false", bool),
+    "texts": ("a list of texts", list),
+    "table": ("a table", dict),
+    "tables": ("tables of its own", dict),
+    "budget": ("a number of samples or text such as '1e6, 5min'", str | int | float),
+    "looks": (
+        "'any', 'once', a number of planned looks, or 'of 5' for one of five reports, which the records count",
+        str | int,
+    ),
+    "claim": (_TEXT, str),  # what must hold, or a file that says it
+    "options": ("a table", dict),  # what a property takes, which may name files
+    "model": (_TEXT, str),  # a file, a folder, a URL, or module:object
+    "module": (_TEXT, str),  # module:object, whose code is run
+    "data": (_TEXT, str),  # a file, a folder or a pattern that is read
+    "named text": (_TEXT, str),  # a file whose text belongs to the audit
+    "written": (_TEXT, str),  # a file or a folder that is written
+    "executor": (_TEXT, str),
+    "database": (_TEXT, str),  # how to connect to one
+    "command": ("a list of texts", list),  # a program that is run
+    "webhook": (_TEXT, str),  # an address that is called, or the environment variable that holds it
+    "token": (_TEXT, str),  # the environment variable that holds a secret
 }
+"""What a key of each kind takes, in words and as types. :data:`isonomia.audits.audit_file.permissions.NEEDS` says for
+each of them which permission it needs, so that no key can be read without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,29 +282,14 @@ class Key:
     @property
     def words(self) -> str:
         """What it takes, in words."""
-        return WORDS[self.kind]
+        return KINDS[self.kind][0]
 
     def takes(self, value: Any) -> bool:
         """Whether a value is of its kind."""
-        match self.kind:
-            case "text":
-                return isinstance(value, str)
-            case "number":
-                return isinstance(value, int | float) and not isinstance(value, bool)
-            case "whole":
-                return isinstance(value, int) and not isinstance(value, bool)
-            case "truth":
-                return isinstance(value, bool)
-            case "texts":
-                return isinstance(value, list) and all(isinstance(item, str) for item in value)
-            case "table" | "tables":
-                return isinstance(value, dict)
-            case "looks":
-                return isinstance(value, str | int) and not isinstance(value, bool)
-            case "budget":
-                return isinstance(value, str | int | float) and not isinstance(value, bool)
-            case _:
-                return True
+        wanted = KINDS[self.kind][1]
+        if isinstance(value, list):
+            return wanted is list and all(isinstance(item, str) for item in value)
+        return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
 
 
 TOP: Mapping[str, Key] = {
@@ -280,10 +301,10 @@ TOP: Mapping[str, Key] = {
     "stop": Key("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
     "width": Key("number", "how narrow an interval `stop = 'precise'` goes for"),
     "workers": Key("whole", "how many workers ask the model at once: threads, unless `executor` says otherwise"),
-    "executor": Key("text", "where the model runs: threads, processes, loky, dask, ray or mpi"),
+    "executor": Key("executor", "where the model runs: threads, processes, loky, dask, ray or mpi"),
     "jobs": Key("whole", "how many properties are checked at once"),
-    "records": Key("text", "the folder for records"),
-    "cache": Key("text", "a file that keeps the model's answers from run to run"),
+    "records": Key("written", "the folder for records"),
+    "cache": Key("written", "a file that keeps the model's answers from run to run"),
     "model": Key("table", "the model"),
     "models": Key("tables", "more models, by name"),
     "population": Key("table", "whom it is about"),
@@ -293,7 +314,7 @@ TOP: Mapping[str, Key] = {
 }
 
 MODEL: Mapping[str, Key] = {
-    "load": Key("text", "a file, a folder, a URL, or module:object"),
+    "load": Key("model", "a file, a folder, a URL, or module:object"),
     "features": Key("texts", "the columns that it is given, in order"),
     "options": Key("table", "what its kind of model takes besides"),
     "cache_key": Key("text", "which version of the model it is, for the cache"),
@@ -301,11 +322,11 @@ MODEL: Mapping[str, Key] = {
 }
 
 POPULATION: Mapping[str, Key] = {
-    "sample": Key("text", "a table whose rows are independent draws"),
-    "census": Key("text", "a table whose rows are everybody"),
-    "generator": Key("text", "module:function that draws a batch"),
-    "program": Key("text", "a program that draws people"),
-    "domain": Key("text", "module:object with inputs of its own, for k-safety"),
+    "sample": Key("data", "a table whose rows are independent draws"),
+    "census": Key("data", "a table whose rows are everybody"),
+    "generator": Key("module", "module:function that draws a batch"),
+    "program": Key("named text", "a program that draws people"),
+    "domain": Key("module", "module:object with inputs of its own, for k-safety"),
     "exact": Key("truth", "for a census: whether everybody is asked"),
     "order": Key("text", "for a sample: random or file, the order in which rows are used"),
     "cluster": Key("text", "for a sample: the column that says which rows belong together"),
@@ -318,7 +339,7 @@ POPULATION: Mapping[str, Key] = {
 }
 
 _PROPERTY: Mapping[str, Key] = {
-    "with": Key("table", "what the property takes"),
+    "with": Key("options", "what the property takes"),
     "model": Key("text", "which of the models"),
     "population": Key("text", "which of the populations"),
     "delta": Key("number", "its own risk; it does not count towards that of the whole audit"),
@@ -335,10 +356,10 @@ _PROPERTY: Mapping[str, Key] = {
 
 def property_keys() -> dict[str, Key]:
     """The keys of a property: those that say what kind it is, of which it must have exactly one, and all others."""
-    kinds = {name: Key(key.takes, key.purpose) for name, key in file_keys().items()}
+    kinds = {name: Key("claim" if key.takes == "text" else key.takes, key.purpose) for name, key in file_keys().items()}
     return {"name": Key("text", "what to call it"), **kinds, **_PROPERTY}
 
 
 def sections() -> dict[str, Mapping[str, Key]]:
-    """The keys of the tables that a file may have several of."""
+    """The keys of the tables of an audit file."""
     return {"model": MODEL, "population": POPULATION, "property": property_keys()}

@@ -10,11 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.audits.audit_file.permissions import check_allowed, is_inside, needs_of, remember, with_remembered
+from isonomia.audits.audit_file.permissions import (
+    NEEDS,
+    check_allowed,
+    is_inside,
+    needs_of,
+    remember,
+    with_remembered,
+)
 from isonomia.audits.audit_file.planner import plan_audit
-from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
+from isonomia.audits.audit_file.reader import KINDS, TOP, AuditFile, read_audit_file, sections
 from isonomia.audits.protocol import Permissions
 from isonomia.errors import NotAllowedError, SpecError, UsageError
+from isonomia.watch.file import TOP as WATCH_TOP
+from isonomia.watch.file import sections as watch_sections
 
 PEOPLE = '[population]\nsample = "people.csv"\n'
 PROPERTY = "[[property]]\ncheck = \"P[sex == 'F'] >= 0.1\"\n"
@@ -83,6 +92,12 @@ def test_what_a_file_wants_is_said_with_its_line(folder, text, permission, line,
     assert f"say --allow-{permission}" in str(caught.value)
     allowed = Permissions(allow_code=permission == "code", allow_outside=permission == "outside")
     check_allowed(read_audit_file("audit.toml"), allowed, "", writes=BOTH)
+
+
+def test_every_kind_of_key_says_which_permission_it_needs():
+    assert set(NEEDS) == set(KINDS)
+    for schema in (sections(), watch_sections(), {"audit": TOP, "watch": WATCH_TOP}):
+        assert all(key.kind in NEEDS for keys in schema.values() for key in keys.values())
 
 
 @pytest.mark.parametrize("source", ["/", "..", "/**/x.csv", "/*/*/*", "../**", "*/../../**", "x/../../*"])
