@@ -13,13 +13,13 @@ is accepted too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
 from math import isfinite
 from numbers import Real
-from operator import and_, eq, ge, gt, le, lt, ne, or_
+from operator import and_, or_
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, Place, SpecError, UsageError
 from isonomia.spec.text import quote, to_text, value_text
-from isonomia.spec.tree import FLIPPED, Compare, Literal, Member, Output, Row, Value, Variable, place_of
+from isonomia.spec.tree import FLIPPED, RELATIONS, Compare, Literal, Member, Output, Row, Value, Variable, place_of
 
 Kind: TypeAlias = OneOf["number", "truth", "text", "time"]
 
@@ -258,9 +258,6 @@ def moment(text: str) -> np.datetime64 | None:
         return None
 
 
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-
-
 def compare(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
     """Where a comparison is true; never where a side is missing. The values of a literal side are not looked at."""
     match node.left, node.right:
@@ -329,7 +326,7 @@ def _tensor_and_value(values: Any, value: float) -> tuple[Any, float]:
 def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
     """Compare without looking for missing values where the comparison itself is already false for them."""
     if left.dtype.kind == "O" and relation not in {"==", "!="}:
-        return _ordered_text(relation, left, right)
+        return _compared_where(~missing(left), relation, left, np.broadcast_to(right, left.shape))
     result = _compared(relation, left, right)
     if relation == "!=" and left.dtype.kind in "fMO":
         result &= ~missing(left)
@@ -338,7 +335,7 @@ def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
 
 def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
     """The same on a device, where whole numbers beside floats become floats: beyond 2**53, two may become equal."""
-    result: NDArray[np.bool_] = _RELATIONS[relation](left, right)
+    result: NDArray[np.bool_] = RELATIONS[relation](left, right)
     if relation != "!=":
         return result
     sides = [side for side in (left, right) if hasattr(side, "dtype")]
@@ -347,7 +344,7 @@ def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
 
 def _compared(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
     """Compare exactly: beside floats, NumPy rounds whole numbers to floats, and beyond 2**53 two may become equal."""
-    result = np.asarray(_RELATIONS[relation](left, right), np.bool_)
+    result = np.asarray(RELATIONS[relation](left, right), np.bool_)
     scalar = not isinstance(right, np.ndarray)
     kinds = {left.dtype.kind, {int: "i", float: "f"}.get(type(right), "") if scalar else right.dtype.kind}
     if kinds not in ({"i", "f"}, {"u", "f"}) or (scalar and abs(right) < EXACT):
@@ -357,14 +354,16 @@ def _compared(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_
     if doubtful.any():
         pairs = (np.broadcast_to(side, doubtful.shape)[doubtful].tolist() for side in (left, np.asarray(right)))
         result = np.broadcast_to(result, doubtful.shape).copy()
-        result[doubtful] = [_RELATIONS[relation](one, two) for one, two in zip(*pairs, strict=True)]
+        result[doubtful] = [RELATIONS[relation](one, two) for one, two in zip(*pairs, strict=True)]
     return result
 
 
-def _ordered_text(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
-    there = ~missing(left)
+def _compared_where(
+    there: NDArray[np.bool_], relation: str, left: NDArray[Any], right: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Compare text in some rows; false in the others."""
     result = np.zeros(left.shape, np.bool_)
-    result[there] = _RELATIONS[relation](left[there], right)
+    result[there] = RELATIONS[relation](left[there], right[there])
     return result
 
 
@@ -374,10 +373,7 @@ def _two_columns(node: Compare, left: NDArray[Any], right: NDArray[Any]) -> NDAr
         return _nowhere_or_mismatch(node, left, right)
     if kinds == {"text"}:
         left, right = left.astype(object), right.astype(object)
-        there = ~(missing(left) | missing(right))
-        result = np.zeros(left.shape, np.bool_)
-        result[there] = _RELATIONS[node.relation](left[there], right[there])
-        return result
+        return _compared_where(~(missing(left) | missing(right)), node.relation, left, right)
     if is_tensor(left) or is_tensor(right):
         left, right = together([left, right])
         same = left.dtype == right.dtype
@@ -400,7 +396,7 @@ def _nowhere_or_mismatch(node: Compare, left: NDArray[Any], right: NDArray[Any])
 def _literals(node: Compare, left: Value, right: Value) -> NDArray[np.bool_]:
     if isinstance(left, str) != isinstance(right, str):
         raise SpecError(f"{value_text(left)} and {value_text(right)} cannot be compared", node.place)
-    return np.asarray(_RELATIONS[node.relation](left, right), np.bool_)
+    return np.asarray(RELATIONS[node.relation](left, right), np.bool_)
 
 
 def _moment(value: str, place: Place | None) -> np.datetime64:
@@ -480,10 +476,9 @@ def together(arrays: Sequence[Any]) -> list[Any]:
     tensor = next((array for array in arrays if is_tensor(array)), None)
     if tensor is None:
         return list(arrays)
-    xp = namespace(tensor)
-    place: dict[str, Any] = {"device": tensor.device}
+    xp, device = namespace(tensor), tensor.device
     return [
-        array if is_tensor(array) else array.item() if array.ndim == 0 else xp.asarray(np.array(array), **place)
+        array if is_tensor(array) else array.item() if array.ndim == 0 else xp.asarray(np.array(array), device=device)
         for array in arrays
     ]
 

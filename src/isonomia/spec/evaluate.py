@@ -18,9 +18,9 @@ Conventions
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,6 +41,7 @@ from isonomia.spec.columns import (
 )
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import (
+    OPERATIONS,
     Call,
     Column,
     Compare,
@@ -63,13 +64,6 @@ from isonomia.spec.tree import (
 
 Array: TypeAlias = NDArray[Any]
 Truth: TypeAlias = NDArray[np.bool_]
-
-_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +157,12 @@ def _arithmetic(row: RowNegative | RowArithmetic | Call, batch: Batch) -> NDArra
             return -_number(row.operand, batch)
         case RowArithmetic():
             left, right = together([_number(row.left, batch), _number(row.right, batch)])
-            return _array(_SIGNS[row.sign](left, right))
+            return _array(OPERATIONS[row.sign](left, right))
         case Call():
             arguments = [_number(argument, batch) for argument in row.arguments]
             if row.function == "abs":
                 return _array(abs(arguments[0]))
-            return _array(reduce(_smaller if row.function == "min" else _larger, arguments))
+            return _array(reduce(partial(_of_both, "minimum" if row.function == "min" else "maximum"), arguments))
 
 
 def _array(values: Any) -> NDArray[Any]:
@@ -177,16 +171,8 @@ def _array(values: Any) -> NDArray[Any]:
     return array
 
 
-def _smaller(left: Any, right: Any) -> Any:
-    """The smaller of two numbers; missing where one is."""
-    return _of_both("minimum", left, right)
-
-
-def _larger(left: Any, right: Any) -> Any:
-    return _of_both("maximum", left, right)
-
-
 def _of_both(name: str, left: Any, right: Any) -> Any:
+    """The smaller or the larger of two numbers; missing where one is."""
     tensor = next((side for side in (left, right) if is_tensor(side)), None)
     if tensor is None:
         return getattr(np, name)(left, right)

@@ -145,7 +145,7 @@ def each(
     source = _source(values)
     if isinstance(excluding, str | Term):
         raise UsageError(f"excluding must be a list of values, but it is {excluding!r}; write excluding=[...]")
-    excluded = tuple(_excluded(value) for value in excluding)
+    excluded = tuple(item_of(value, "excluding can only hold") for value in excluding)
     used = {node.name for node in excluded if isinstance(node, Variable)}
     tried = ((variable, _body(claim, variable)) for variable in _variables(claim))
     variable, body = next((name, body) for name, body in tried if name not in _bound(body) | used)
@@ -238,13 +238,6 @@ def _source(values: Any) -> Column | tuple[Literal, ...]:
     if not listed:
         raise UsageError("values is empty, so the claim would be about nothing")
     return listed
-
-
-def _excluded(value: Any) -> Literal | Variable:
-    node = row_of(value)
-    if not isinstance(node, Literal | Variable):
-        raise UsageError(f"excluding must hold values, but it holds the term `{to_text(node)}`")
-    return node
 
 
 def _variables(claim: Any) -> Iterable[str]:

@@ -332,9 +332,6 @@ def _given(child: Branch | Token, scope: _Scope) -> Row | None:
 # ---------------------------------------------------------------------------- row expressions
 
 
-_ROW_SIGNS: dict[str, ArithmeticSign] = {"row_add": "+", "row_subtract": "-", "row_multiply": "*", "row_divide": "/"}
-
-
 def _row(branch: Branch, scope: _Scope) -> Row:
     """A row expression from its concrete tree."""
     match branch.data:
@@ -362,7 +359,7 @@ def _term(branch: Branch, scope: _Scope) -> Row:
             return construct.row_negative(_row(_only(branch), scope), place)
         case "row_add" | "row_subtract" | "row_multiply" | "row_divide":
             left, right = (_row(child, scope) for child in branches(branch))
-            return construct.row_arithmetic(_ROW_SIGNS[branch.data], left, right)
+            return construct.row_arithmetic(_SIGNS[branch.data.removeprefix("row_")], left, right)
         case "call":
             function = cast(construct.Function, str(branch.children[0]))
             return construct.call(function, tuple(_row(x, scope) for x in branches(branch)), place)

@@ -50,6 +50,7 @@ from isonomia.spec.tree import (
     RowRelation,
     Value,
     Variable,
+    children,
     depth_of,
     nodes,
     rebuilt,
@@ -471,17 +472,12 @@ def _comparisons(formula: Formula, values: _Values, known: Mapping[str, Literal]
     match formula:
         case Comparison():
             yield formula
-        case Not():
-            yield from _comparisons(formula.operand, values, known)
-        case Junction():
-            for operand in formula.operands:
-                yield from _comparisons(operand, values, known)
-        case Implies():
-            for side in (formula.premise, formula.conclusion):
-                yield from _comparisons(side, values, known)
         case Each():
             for value in _values_of(formula, values, known):
                 yield from _comparisons(formula.body, values, {**known, formula.variable: value})
+        case _:
+            for part in children(formula):
+                yield from _comparisons(part, values, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,18 +532,13 @@ def _column_of(each: Each) -> Column | None:
 def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Formula:
     match formula:
         case Comparison():
-            first = put_values(formula.first, known)
-            return Comparison(first, tuple((relation, put_values(q, known)) for relation, q in formula.rest))
-        case Not():
-            return Not(_expand(formula.operand, values, known))
-        case Junction():
-            return replace(formula, operands=tuple(_expand(operand, values, known) for operand in formula.operands))
-        case Implies():
-            return Implies(_expand(formula.premise, values, known), _expand(formula.conclusion, values, known))
+            return rebuilt(formula, lambda quantity: put_values(quantity, known))
         case Each():
             left = _values_of(formula, values, known)
             parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in left)
             return parts[0] if len(parts) == 1 else Junction("and", parts)
+        case _:
+            return rebuilt(formula, lambda part: _expand(part, values, known))
 
 
 _Expression = TypeVar("_Expression", bound=Row | Quantity)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, runtime_checkable
 from typing import Literal as OneOf
 
 import numpy as np
@@ -22,21 +22,6 @@ from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, to_text
 from isonomia.spec.tree import Compare, Literal, Member, Output, Row, RowJunction, Value, nodes, versions_of
-
-__all__ = [
-    "OWN",
-    "OWN_SCORE",
-    "Actions",
-    "Responsiveness",
-    "affordability",
-    "by_feature",
-    "classes_named",
-    "gaming",
-    "monotonicity",
-    "preclusion",
-    "stability",
-    "target_of",
-]
 
 OWN = "own"
 """What a target calls the prediction that the person has as they are."""
@@ -50,12 +35,13 @@ _PREDICTION = Output("prediction")
 CONTROLS = ("family", "discovery")
 
 
+@runtime_checkable
 class Actions(Protocol):
     """What people can change, as :class:`isonomia.interventions.Interventions` says it."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the features."""
+    def features(self) -> Sequence[Any]:
+        """The features."""
 
     def only(self, which: str | Sequence[str]) -> Any:
         """The same with only some features actionable."""
@@ -144,9 +130,9 @@ class Responsiveness:
 
     def __post_init__(self) -> None:
         """Check every argument, and read the conditions."""
-        put = object.__setattr__
-        if not all(hasattr(self.interventions, part) for part in ("names", "only", "reach", "fingerprint")):
-            kind = type(self.interventions).__name__
+        put, interventions = object.__setattr__, cast(Any, self.interventions)
+        if not isinstance(interventions, Actions):
+            kind = type(interventions).__name__
             raise UsageError(f"expected interventions as Interventions(...), but got a {kind}")
         if self.memory is not None and not hasattr(self.memory, "moves"):
             raise UsageError(f"expected memory as interventions.Memory(), but got a {type(self.memory).__name__}")
@@ -512,18 +498,13 @@ def by_feature(
     dict
         A property for each feature, to be checked one by one.
     """
-    chosen: Sequence[str] = features or [item.name for item in _features(interventions) if item.actionable]
+    chosen: Sequence[str] = features or [item.name for item in interventions.features if item.actionable]
     return {
         name: Responsiveness(
             interventions, target, at_least=at_least, only=[name], **_named(f"responsiveness to {name}", options)
         )
         for name in chosen
     }
-
-
-def _features(interventions: Any) -> Sequence[Any]:
-    features: Sequence[Any] = interventions.features
-    return features
 
 
 def _named(name: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -21,11 +21,11 @@ serve the trees of the other languages as well (:mod:`isonomia.spec.nomos.tree`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
-from operator import add, mul, sub, truediv
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub, truediv
 from typing import Any, TypeAlias, TypeVar
 from typing import Literal as OneOf
 
@@ -40,7 +40,8 @@ Relation: TypeAlias = OneOf["<", "<=", ">", ">="]
 Connective: TypeAlias = OneOf["and", "or"]
 PairFunction: TypeAlias = Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Any]
 
-OPERATIONS: dict[ArithmeticSign, Callable[[float, float], float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "/": truediv}
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 FLIPPED: dict[RowRelation, RowRelation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 """The relation of ``b`` to ``a``, for each relation of ``a`` to ``b``."""
@@ -318,6 +319,12 @@ class Comparison:
     first: Quantity
     rest: tuple[tuple[Relation, Quantity], ...]
 
+    @property
+    def links(self) -> tuple[tuple[Quantity, Relation, Quantity], ...]:
+        """The comparisons of two sides each."""
+        sides = (self.first, *(side for _, side in self.rest))
+        return tuple((left, how, right) for (left, right), (how, _) in zip(pairwise(sides), self.rest, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class Not:
@@ -380,12 +387,7 @@ _parts: Callable[[Any], tuple[str, ...]] = cache(
 def children(node: _Tree) -> tuple[_Tree, ...]:
     """The nodes directly below a node, in the order in which they are written."""
     result: list[Any] = []
-    for name in _parts(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, tuple):
-            _gather(value, result)
-        elif _is_node(type(value)):
-            result.append(value)
+    _gather((getattr(node, name) for name in _parts(type(node))), result)
     return tuple(result)
 
 
@@ -395,12 +397,12 @@ def rebuilt(node: _Tree, change: Callable[[Any], Any]) -> _Tree:
     return replace(node, **changed)  # type: ignore[type-var]
 
 
-def _gather(values: tuple[Any, ...], found: list[Any]) -> None:
+def _gather(values: Iterable[Any], result: list[Any]) -> None:
     for value in values:
         if isinstance(value, tuple):
-            _gather(value, found)
+            _gather(value, result)
         elif _is_node(type(value)):
-            found.append(value)
+            result.append(value)
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -516,17 +518,10 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 def links_of(formula: Formula) -> Iterator[tuple[Quantity, Relation, Quantity]]:
     """Every comparison of two sides, in the order of the formula; a chain such as ``a <= b <= c`` has several."""
     match formula:
-        case Comparison(first=first, rest=rest):
-            sides = [first, *(side for _, side in rest)]
-            for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True):
-                yield left, relation, right
-        case Not(operand=operand):
-            yield from links_of(operand)
-        case Junction(operands=operands):
-            for operand in operands:
-                yield from links_of(operand)
-        case Implies(premise=premise, conclusion=conclusion):
-            yield from links_of(premise)
-            yield from links_of(conclusion)
+        case Comparison():
+            yield from formula.links
         case Each():
             raise TypeError("a quantifier is expanded before its comparisons are listed")
+        case _:
+            for part in children(formula):
+                yield from links_of(part)

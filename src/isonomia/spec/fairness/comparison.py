@@ -229,32 +229,39 @@ def claim_for(who: Who, claim: Claim) -> Property:
         case Pair(minority, majority):
             return claim(minority, majority)
         case Against(groups, majority):
-            return _against(groups, majority, claim)
+            excluded = () if groups else (Literal(value_of(majority.values[0])),)
+            return _for_groups("g", majority.attributes, groups, lambda group: claim(group, majority), *excluded)
         case Mutual(attributes, groups):
             return _mutual(attributes, groups, claim)
-
-
-def _against(groups: tuple[Group, ...] | None, majority: Group, claim: Claim) -> Property:
-    names = majority.attributes
-    if len(names) > 1 and groups is not None:
-        return _every(claim(group, majority) for group in groups)
-    if len(names) > 1:
-        return for_values("g", names, lambda group: claim(group, majority))
-    variable = Variable("g")
-    body = claim(Group(names, (Term(variable),)), majority).formula
-    excluded = () if groups else (Literal(value_of(majority.values[0])),)
-    return Property(Each(variable.name, _source(names[0], groups), excluded, body))
 
 
 def _mutual(attributes: tuple[str, ...], groups: tuple[Group, ...] | None, claim: Claim) -> Property:
     if len(attributes) > 1 and groups is not None:
         return _every(claim(group, other) for group, other in permutations(groups, 2))
+
+    def with_others(group: Group) -> Property:
+        return _for_groups("h", attributes, groups, lambda other: claim(group, other), Variable("g"))
+
+    return _for_groups("g", attributes, groups, with_others)
+
+
+def _for_groups(
+    letter: str,
+    attributes: tuple[str, ...],
+    groups: tuple[Group, ...] | None,
+    claim: Callable[[Group], Property],
+    *excluded: Literal | Variable,
+) -> Property:
+    """The property that a claim holds for every listed group, or without a list for all groups that occur.
+
+    With a single attribute, groups with an excluded value are left out.
+    """
+    if len(attributes) > 1 and groups is not None:
+        return _every(claim(group) for group in groups)
     if len(attributes) > 1:
-        return for_values("g", attributes, lambda group: for_values("h", attributes, lambda h: claim(group, h)))
-    group, other = Variable("g"), Variable("h")
-    body = claim(Group(attributes, (Term(group),)), Group(attributes, (Term(other),))).formula
-    source = _source(attributes[0], groups)
-    return Property(Each(group.name, source, (), Each(other.name, source, (group,), body)))
+        return for_values(letter, attributes, claim)
+    body = claim(Group(attributes, (Term(Variable(letter)),))).formula
+    return Property(Each(letter, _source(attributes[0], groups), excluded, body))
 
 
 def for_each_group(name: str, attribute: Any, groups: Any, claim: Callable[[Group], Property]) -> Property:
@@ -263,15 +270,7 @@ def for_each_group(name: str, attribute: Any, groups: Any, claim: Callable[[Grou
     listed = None if groups is None else _listed(attributes, groups)
     if listed == ():
         raise UsageError(f"groups must hold at least one group, but it is {groups!r}")
-    if len(attributes) > 1 and listed is not None:
-        made = _every(claim(group) for group in listed)
-    elif listed is None:
-        made = for_values("g", attributes, claim)
-    else:
-        variable = Variable("g")
-        body = claim(Group(attributes, (Term(variable),))).formula
-        made = Property(Each(variable.name, _source(attributes[0], listed), (), body))
-    return made.named(f"{name} by {' and '.join(attributes)}")
+    return _for_groups("g", attributes, listed, claim).named(f"{name} by {' and '.join(attributes)}")
 
 
 def for_values(letter: str, columns: tuple[str, ...], claim: Callable[[Group], Property]) -> Property:

@@ -375,7 +375,7 @@ def _result(whole: BinaryOperation, left: float | None, right: float | None) -> 
         raise SpecError("this divides by zero: the divisor must be a number other than 0", whole.right.place)
     if left is None or right is None:
         return None
-    value = OPERATIONS[whole.sign](left, right)
+    value = float(OPERATIONS[whole.sign](left, right))
     if not math.isfinite(value):
         raise SpecError("the value of this constant is too large for a number", whole.place)
     return value
