@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.clusters import ClusterBatch, ClusterTests, ClusterWealth
-from isonomia.evidence.exact import Interval, enclose, judge
+from isonomia.evidence.exact import enclose_over_box, judge, single_box
 from isonomia.evidence.hypotheses import HalfSpace, Polytope, hypothesis_of
 from isonomia.spec.analysis import disjoint
 from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Leaf, Quantity, Relation, leaves_of, nodes
@@ -162,7 +162,7 @@ class ClusterEvidence:
         seen = [leaf for leaf, rows in zip(self.leaves, self.rows(state.history), strict=True) if rows > 0]
         if self._sides is None:
             box = self.box(state.history, self.delta / (2 * len(self.leaves)), seen)
-            truth = judge(self.formula, {leaf: _interval(ends) for leaf, ends in box.items()})
+            truth = judge(self.formula, single_box(box))
             text = True if truth.true.all() else False if truth.false.all() else None
             return replace(state, looked=state.clusters, boxed=text)
         refuted = set(state.refuted)
@@ -305,14 +305,9 @@ class ClusterEvidence:
         return max(error, least) if isfinite(error) else 1.0
 
 
-def _interval(ends: tuple[float, float]) -> Interval:
-    return Interval(np.asarray([ends[0]]), np.asarray([ends[1]]))
-
-
 def _over(quantity: Quantity, box: Box) -> tuple[float, float]:
     """Bounds on a quantity over a box."""
-    value = enclose(quantity, {leaf: _interval(ends) for leaf, ends in box.items()})
-    low, high = float(value.low[0]), float(value.high[0])
+    low, high = enclose_over_box(quantity, box)
     return (low if low == low else -inf), (high if high == high else inf)
 
 

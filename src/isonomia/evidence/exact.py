@@ -7,11 +7,10 @@ every value that the exact operation could have. A division by an interval that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import (
+    OPERATIONS,
+    RELATIONS,
     Arithmetic,
     Comparison,
     Constant,
@@ -46,36 +47,38 @@ def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | Non
     denominator raises ``DataError``.
     """
     match formula:
-        case Comparison(first=first, rest=rest):
-            sides = [first, *(side for _, side in rest)]
-            relations = (relation for relation, _ in rest)
-            return _every(
-                [_link(left, how, right, values) for (left, right), how in zip(pairwise(sides), relations, strict=True)]
-            )
+        case Comparison():
+            return every_truth([_link(*link, values) for link in formula.links])
         case Not(operand=operand):
-            return _opposite(exact_truth(operand, values))
+            return opposite(exact_truth(operand, values))
         case Junction(connective=connective, operands=operands):
             parts = [exact_truth(operand, values) for operand in operands]
-            return _every(parts) if connective == "and" else _opposite(_every([_opposite(part) for part in parts]))
+            return every_truth(parts) if connective == "and" else some_truth(parts)
         case Implies(premise=premise, conclusion=conclusion):
             return exact_truth(Junction("or", (Not(premise), conclusion)), values)
         case Each():
             raise TypeError("a quantifier is expanded before it is evaluated")
 
 
-def _every(parts: list[bool | None]) -> bool | None:
+def every_truth(parts: Sequence[bool | None]) -> bool | None:
     """Kleene's "and": one false part decides it, even if others are unknown."""
     return False if False in parts else None if None in parts else True
 
 
-def _opposite(truth: bool | None) -> bool | None:
+def some_truth(parts: Sequence[bool | None]) -> bool | None:
+    """Kleene's "or": one true part decides it, even if others are unknown."""
+    return True if True in parts else None if None in parts else False
+
+
+def opposite(truth: bool | None) -> bool | None:
+    """Kleene's "not"."""
     return None if truth is None else not truth
 
 
 def _link(left: Quantity, relation: str, right: Quantity, values: Mapping[Leaf, Fraction]) -> bool | None:
     if any(leaf not in values for side in (left, right) for leaf in leaves_of(side)):
         return None
-    return _related(exact_value(left, values), relation, exact_value(right, values))
+    return bool(RELATIONS[relation](exact_value(left, values), exact_value(right, values)))
 
 
 def exact_value(quantity: Quantity, values: Mapping[Leaf, Fraction]) -> Fraction:
@@ -96,30 +99,10 @@ def exact_value(quantity: Quantity, values: Mapping[Leaf, Fraction]) -> Fraction
             return abs(parts[0]) if function == "abs" else min(parts) if function == "min" else max(parts)
 
 
-def _related(left: Fraction, relation: str, right: Fraction) -> bool:
-    match relation:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left >= right
-
-
 def _arithmetic(sign: str, left: Fraction, right: Fraction, divisor: Quantity) -> Fraction:
-    match sign:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case _:
-            if right == 0:
-                raise _zero(divisor)
-            return left / right
+    if sign == "/" and right == 0:
+        raise _zero(divisor)
+    return Fraction(OPERATIONS[sign](left, right))
 
 
 def _power(base: Fraction, exponent: float, quantity: Quantity) -> Fraction:
@@ -210,14 +193,27 @@ def enclose(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
             return _extreme(function, [enclose(argument, box) for argument in arguments])
 
 
+def single_box(ranges: Mapping[Leaf, tuple[float, float]]) -> dict[Leaf, Interval]:
+    """One box, from the two ends of each leaf."""
+    return {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
+
+
+def enclose_over_box(quantity: Quantity, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+    """Enclose a quantity over one box."""
+    value = enclose(quantity, single_box(ranges))
+    return float(value.low[0]), float(value.high[0])
+
+
 def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> KleeneTruth:
     """Judge a formula over each box, in Kleene's three values.
 
     A leaf that is not in the box has no known value: no link of a chain that names it is settled.
     """
     match formula:
-        case Comparison(first=first, rest=rest):
-            return _chain(_known(first, box), [(relation, _known(side, box)) for relation, side in rest])
+        case Comparison():
+            return _chain(
+                [(_known(left, box), relation, _known(right, box)) for left, relation, right in formula.links]
+            )
         case Not(operand=operand):
             inner = judge(operand, box)
             return KleeneTruth(inner.false, inner.true)
@@ -243,17 +239,15 @@ def _known(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
         return Interval(nothing, nothing)
 
 
-def _chain(first: Interval, rest: list[tuple[str, Interval]]) -> KleeneTruth:
+def _chain(links: Sequence[tuple[Interval, str, Interval]]) -> KleeneTruth:
     true: Booleans = np.ones(1, dtype=bool)
     false: Booleans = np.zeros(1, dtype=bool)
-    left = first
-    for relation, right in rest:
+    for left, relation, right in links:
         small, large = (left, right) if relation in {"<", "<="} else (right, left)
         if relation in {"<=", ">="}:
             true, false = true & (small.high <= large.low), false | (small.low > large.high)
         else:
             true, false = true & (small.high < large.low), false | (small.low >= large.high)
-        left = right
     return KleeneTruth(true, false)
 
 

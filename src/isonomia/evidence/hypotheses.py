@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, pairwise, product
+from dataclasses import dataclass
+from itertools import chain, product
 from math import prod
 
 import numpy as np
@@ -25,7 +25,7 @@ from isonomia.evidence.normal_form import (
     normal_form,
     scaled,
 )
-from isonomia.spec.tree import Comparison, Constant, Extreme, Formula, Implies, Junction, Leaf, Not, leaves_of, nodes
+from isonomia.spec.tree import Comparison, Constant, Each, Extreme, Formula, Junction, Leaf, leaves_of, nodes, rebuilt
 
 MAX_POLYTOPES = 2048
 """How many convex pieces a hypothesis may have before the confidence region takes over: each needs its own test.
@@ -188,28 +188,16 @@ def settled(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]]) -> Set
 
 def _settle(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], vanished: dict[Leaf, None]) -> Formula:
     match formula:
-        case Comparison(first=first, rest=rest):
-            sides = [first, *(side for _, side in rest)]
-            links = [
-                Comparison(left, ((relation, right),))
-                for (left, right), (relation, _) in zip(pairwise(sides), rest, strict=True)
-            ]
+        case Comparison():
+            links = [Comparison(left, ((relation, right),)) for left, relation, right in formula.links]
             parts = tuple(_settle_link(link, ranges, vanished) for link in links)
             if all(part is link for part, link in zip(parts, links, strict=True)):
                 return formula
             return parts[0] if len(parts) == 1 else Junction("and", parts)
-        case Not(operand=operand):
-            return replace(formula, operand=_settle(operand, ranges, vanished))
-        case Implies(premise=premise, conclusion=conclusion):
-            return replace(
-                formula,
-                premise=_settle(premise, ranges, vanished),
-                conclusion=_settle(conclusion, ranges, vanished),
-            )
-        case Junction(operands=operands):
-            return replace(formula, operands=tuple(_settle(operand, ranges, vanished) for operand in operands))
-        case _:
+        case Each():
             raise TypeError("a quantifier is expanded before arithmetic decides anything")
+        case _:
+            return rebuilt(formula, lambda part: _settle(part, ranges, vanished))
 
 
 def _settle_link(
@@ -270,9 +258,7 @@ def _left(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> set[Leaf]
         fraction = as_fraction(atom.quantity)
         if _is_at_least_zero(fraction, ranges, atom.closed) is not None:
             return set()
-        split = [
-            factor for factor in fraction.factors if min(bounds_of(factor, ranges)) < 0 < max(bounds_of(factor, ranges))
-        ]
+        split = [factor for factor in fraction.factors if _has_either_sign(factor, ranges)]
         named += [{leaf for monomial in polynomial for leaf in monomial} for polynomial in (fraction.numerator, *split)]
     return set.intersection(*named) if named else set()
 

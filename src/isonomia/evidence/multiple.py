@@ -24,10 +24,7 @@ def holm(p_values: ArrayLike, delta: float) -> Booleans:
     check_delta(delta)
     order = np.argsort(p, kind="stable")
     passed = p[order] <= delta / np.arange(len(p), 0, -1)
-    stop = len(p) if bool(passed.all()) else int(np.argmin(passed))
-    rejected = np.zeros(len(p), dtype=bool)
-    rejected[order[:stop]] = True
-    return rejected
+    return _first(order, len(p) if bool(passed.all()) else int(np.argmin(passed)))
 
 
 def benjamini_yekutieli(p_values: ArrayLike, rate: float) -> Booleans:
@@ -41,10 +38,7 @@ def benjamini_yekutieli(p_values: ArrayLike, rate: float) -> Booleans:
     check_delta(rate)
     ranks, order = np.arange(1, len(p) + 1), np.argsort(p, kind="stable")
     passed = p[order] <= rate * ranks / (len(p) * np.sum(1.0 / ranks))
-    count = int(np.flatnonzero(passed)[-1]) + 1 if bool(passed.any()) else 0
-    rejected = np.zeros(len(p), dtype=bool)
-    rejected[order[:count]] = True
-    return rejected
+    return _first(order, int(np.flatnonzero(passed)[-1]) + 1 if bool(passed.any()) else 0)
 
 
 def e_bh(e_values: ArrayLike, delta: float) -> Booleans:
@@ -56,8 +50,12 @@ def e_bh(e_values: ArrayLike, delta: float) -> Booleans:
     check_delta(delta)
     order = np.argsort(-e, kind="stable")
     enough = e[order] * np.arange(1, len(e) + 1) >= len(e) / delta
-    count = int(np.flatnonzero(enough)[-1]) + 1 if bool(enough.any()) else 0
-    rejected = np.zeros(len(e), dtype=bool)
+    return _first(order, int(np.flatnonzero(enough)[-1]) + 1 if bool(enough.any()) else 0)
+
+
+def _first(order: NDArray[np.intp], count: int) -> Booleans:
+    """Which hypotheses are the first of an order."""
+    rejected = np.zeros(len(order), dtype=bool)
     rejected[order[:count]] = True
     return rejected
 

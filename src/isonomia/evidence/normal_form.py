@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from fractions import Fraction as Rational
 from itertools import chain
 from math import isfinite, prod
-from operator import add, mul, sub, truediv
 from typing import TypeAlias
 
-import numpy as np
-
 from isonomia.errors import SpecError
-from isonomia.evidence.exact import Interval, enclose, exact_value
+from isonomia.evidence.exact import enclose_over_box, exact_value
 from isonomia.spec.construct import constant_value
 from isonomia.spec.tree import (
+    FLIPPED,
+    OPERATIONS,
     Arithmetic,
     Comparison,
     Constant,
@@ -34,6 +33,7 @@ from isonomia.spec.tree import (
     Power,
     Quantity,
     Rate,
+    Relation,
     leaves_of,
     links_of,
     nodes,
@@ -154,7 +154,7 @@ def _constant(fraction: Fraction) -> float | None:
 
 def _as_written(sign: str, left: float, right: float) -> float:
     """Compute with decimals as written: 0.1 + 0.2 is exactly 0.3."""
-    operation = {"+": add, "-": sub, "*": mul, "/": truediv}[sign]
+    operation = OPERATIONS[sign]
     rough = float(operation(left, right))
     if not (isfinite(rough) and isfinite(left) and isfinite(right)):
         return rough
@@ -307,8 +307,8 @@ def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> N
     does not become an atom: it is decided exactly, ties included, with decimals taken as written.
     """
     match formula:
-        case Comparison(first=first, rest=rest):
-            return _chain(first, rest, ranges, positive)
+        case Comparison():
+            return _chain(formula, ranges, positive)
         case Not(operand=operand):
             return normal_form(operand, ranges, positive=not positive)
         case Implies(premise=premise, conclusion=conclusion):
@@ -324,22 +324,20 @@ def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> N
             raise TypeError("a quantifier is expanded before it is brought to normal form")
 
 
-def _chain(first: Quantity, rest: tuple[tuple[str, Quantity], ...], ranges: Ranges, positive: bool) -> Normal:
-    _refuse_many_cases((first, *(quantity for _, quantity in rest)))
+def _chain(chain: Comparison, ranges: Ranges, positive: bool) -> Normal:
+    _refuse_many_cases(chain)
     links: list[Normal] = []
-    left = first
-    for relation, right in rest:
+    for left, relation, right in chain.links:
         large, small = (right, left) if relation in {"<", "<="} else (left, right)
         difference = Arithmetic("-", large, small) if positive else Arithmetic("-", small, large)
         links.append(_resolved(difference, ranges, closed=(relation in {"<=", ">="}) is positive))
-        left = right
     if len(links) == 1:
         return links[0]
     return Every(tuple(links)) if positive else Some(tuple(links))
 
 
-def _refuse_many_cases(quantities: tuple[Quantity, ...]) -> None:
-    extremes = [node for quantity in quantities for node in nodes(quantity) if isinstance(node, Extreme)]
+def _refuse_many_cases(comparison: Comparison) -> None:
+    extremes = [node for node in nodes(comparison) if isinstance(node, Extreme)]
     if prod(max(2, len(extreme.arguments)) for extreme in extremes) > MAX_CASES:
         raise SpecError(
             f"expected abs, min and max that make at most {MAX_CASES:,} cases together, but the {len(extremes)} in "
@@ -451,16 +449,12 @@ def _sign_of_cases(occurrence: Occurrence, ranges: Ranges) -> int:
 
 def _sign(quantity: Quantity, ranges: Ranges) -> int:
     """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
-    box = {leaf: Interval(*(np.asarray([end]) for end in ranges[leaf])) for leaf in leaves_of(quantity)}
-    value = enclose(quantity, box)
+    low, high = enclose_over_box(quantity, {leaf: ranges[leaf] for leaf in leaves_of(quantity)})
     # Enclosures are one rounding wider than the truth, so 0 becomes the smallest float; that must not hide a sign.
     slack = 1e-300
-    if value.low[0] >= -slack:
+    if low >= -slack:
         return 1
-    return -1 if value.high[0] <= slack else 0
-
-
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+    return -1 if high <= slack else 0
 
 
 def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
@@ -472,7 +466,7 @@ def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
     return (_link(*link) for link in links_of(formula))
 
 
-def _link(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float]:
+def _link(left: Quantity, relation: Relation, right: Quantity) -> tuple[Quantity, str, float]:
     threshold = constant_value(right)
     if threshold is not None:
         return left, relation, threshold

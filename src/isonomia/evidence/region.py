@@ -31,7 +31,7 @@ from isonomia.evidence.confidence_sequences import (
     mean_interval,
     mixture_regret,
 )
-from isonomia.evidence.exact import Interval, KleeneTruth, enclose, judge
+from isonomia.evidence.exact import Interval, KleeneTruth, enclose, enclose_over_box, judge
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, Polytope, hypothesis_of, why_no_polytopes
 from isonomia.evidence.protocol import Channel, LeafTally, Tallies, independent_classes, leaf_channel
 from isonomia.evidence.stakes import best_stakes
@@ -213,11 +213,11 @@ class Region:
         if isinstance(quantity, Rate | Mean):
             return self.interval(quantity)
         if not self.tallies:  # a quantity of constants, which draws say nothing about
-            return _value_over(quantity, {})
+            return enclose_over_box(quantity, {})
         low, high = self._end(quantity, "<="), self._end(quantity, ">=")
         if low is None or high is None:
             return enclose_over(quantity, self)
-        least, most = _value_over(quantity, self.box)
+        least, most = enclose_over_box(quantity, self.box)
         # Rounding outwards turns a bound of 0 into the smallest number there is, which reads badly.
         return tuple(0.0 if abs(end) < TINY else end for end in (max(low, least), min(high, most)))  # type: ignore[return-value]
 
@@ -228,7 +228,7 @@ class Region:
         inside = _estimate(quantity, self._pulled_in) if inside is None else inside
         if inside is None or not self._linear(quantity, relation, inside):
             return None
-        least, most = _value_over(quantity, self.box)
+        least, most = enclose_over_box(quantity, self.box)
         # Where the box leaves no room, take a step of a few roundings.
         room = max(inside - least if relation == "<=" else most - inside, 1e-12 * abs(inside), TINY)
         scale = min(room, 1.0 + abs(inside))
@@ -299,14 +299,8 @@ def _regret(tally: LeafTally) -> float:
 
 
 def _estimate(quantity: Quantity, centre: Mapping[Leaf, float]) -> float | None:
-    low, high = _value_over(quantity, {leaf: (value, value) for leaf, value in centre.items()})
+    low, high = enclose_over_box(quantity, {leaf: (value, value) for leaf, value in centre.items()})
     return 0.5 * (low + high) if np.isfinite(low) and np.isfinite(high) else None
-
-
-def _value_over(quantity: Quantity, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
-    box = {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
-    value = enclose(quantity, box)
-    return float(value.low[0]), float(value.high[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import SpecError
+from isonomia.evidence.exact import opposite
 from isonomia.evidence.protocol import Channel, Tallies, leaf_channel
 from isonomia.spec.tree import (
     Arithmetic,
@@ -35,6 +35,7 @@ from isonomia.spec.tree import (
     Quantity,
     Rate,
     Row,
+    links_of,
 )
 
 
@@ -60,31 +61,18 @@ def adaptive_error(delta: float, n: float) -> float:
 
 def count_leaves(formula: Formula) -> int:
     """The paper's Figure 4: how many leaves the syntax tree has, with every occurrence counted."""
-    match formula:
-        case Comparison(first=first, rest=rest):
-            # A chain of links mentions its inner sides twice.
-            sides = [first, *(side for _, side in rest)]
-            return sum(_count(left) + _count(right) for left, right in pairwise(sides))
-        case Not(operand=operand):
-            return count_leaves(operand)
-        case Junction(operands=operands):
-            return sum(count_leaves(operand) for operand in operands)
-        case Implies(premise=premise, conclusion=conclusion):
-            return count_leaves(premise) + count_leaves(conclusion)
-        case Each():
-            raise TypeError("a quantifier is expanded before its leaves are counted")
+    # A chain of links mentions its inner sides twice.
+    return sum(_count(left) + _count(right) for left, _, right in links_of(formula))
 
 
 def judge_formula(formula: Formula, lemmas: Mapping[Leaf, Lemma]) -> tuple[bool | None, float]:
     """Infer the formula's truth, ``None`` where no rule applies, and the probability that this is wrong."""
     match formula:
-        case Comparison(first=first, rest=rest):
-            sides = [first, *(side for _, side in rest)]
-            links = zip(sides, sides[1:], (relation for relation, _ in rest), strict=False)
-            return _every([_link(left, right, relation, lemmas) for left, right, relation in links])
+        case Comparison():
+            return _every([_link(*link, lemmas) for link in formula.links])
         case Not(operand=operand):
             truth, risk = judge_formula(operand, lemmas)
-            return (None if truth is None else not truth), risk
+            return opposite(truth), risk
         case Junction(connective=connective, operands=operands):
             parts = [judge_formula(operand, lemmas) for operand in operands]
             return _every(parts) if connective == "and" else _some(parts)
@@ -128,7 +116,7 @@ def infer(quantity: Quantity, lemmas: Mapping[Leaf, Lemma]) -> Lemma:
             )
 
 
-def _link(left: Quantity, right: Quantity, relation: str, lemmas: Mapping[Leaf, Lemma]) -> tuple[bool | None, float]:
+def _link(left: Quantity, relation: str, right: Quantity, lemmas: Mapping[Leaf, Lemma]) -> tuple[bool | None, float]:
     large, small = (right, left) if relation in {"<", "<="} else (left, right)
     lemma = _sum(infer(large, lemmas), infer(Negative(small), lemmas))
     if lemma.estimate - lemma.error >= 0:
@@ -144,8 +132,8 @@ def _every(parts: list[tuple[bool | None, float]]) -> tuple[bool | None, float]:
 
 
 def _some(parts: list[tuple[bool | None, float]]) -> tuple[bool | None, float]:
-    truth, risk = _every([(None if part is None else not part, risk) for part, risk in parts])
-    return (None if truth is None else not truth), risk
+    truth, risk = _every([(opposite(part), risk) for part, risk in parts])
+    return opposite(truth), risk
 
 
 def _sum(one: Lemma, other: Lemma) -> Lemma:

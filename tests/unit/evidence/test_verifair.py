@@ -118,7 +118,7 @@ def test_leaves_are_counted_as_often_as_they_stand(text: str, leaves: int) -> No
 
 def test_a_quantifier_must_be_written_out_first() -> None:
     formula = parse_formula("for g in {1, 2}: P[x == g] > 0.5")
-    with pytest.raises(TypeError, match="before its leaves are counted"):
+    with pytest.raises(TypeError, match="before its comparisons are listed"):
         count_leaves(formula)
     with pytest.raises(TypeError, match="before it is judged"):
         judge_formula(formula, {})
