@@ -402,7 +402,7 @@ def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | 
     least, most = (part[0] for part in block.ranges(start[None]))
     scope = _scope(block, start, least, most)
     low, high = (least, most) if box is None else box
-    forms = [(constraint.form(_part(scope, indices)), indices) for constraint, indices in block.constraints]
+    forms = [(constraint.form(scope.only(indices)), indices) for constraint, indices in block.constraints]
     linear = [(form, indices) for form, indices in forms if form is not None]
     width, binaries = len(block.columns), sum(form.binaries for form, _ in linear)
     rows: list[tuple[Floats, float, float]] = []
@@ -479,19 +479,6 @@ def _scope(block: FeatureBlock, start: Floats, least: Floats, most: Floats) -> A
     end_whole = whole & (steps | (block.push == 0)).all(0)
     return ActionScope(
         start, least, most, box.end_low[0], box.end_high[0], tuple(whole.tolist()), tuple(end_whole.tolist())
-    )
-
-
-def _part(scope: ActionScope, indices: tuple[int, ...]) -> ActionScope:
-    at = list(indices)
-    return ActionScope(
-        scope.start[at],
-        scope.least[at],
-        scope.most[at],
-        scope.end_low[at],
-        scope.end_high[at],
-        tuple(scope.whole[j] for j in at),
-        tuple(scope.end_whole[j] for j in at),
     )
 
 

@@ -212,21 +212,16 @@ _FEW, _GAPS, _EACH = 12, 3, 5
 """At most this many whole numbers, on average this far apart and this frequent, are taken for a list of choices."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guesses:
-    """What a table suggests; the fields are those of :class:`isonomia.interventions.Draft`."""
+def guess(
+    make: Callable[..., Made],
+    table: Table,
+    leave_out: str | Sequence[str] | Mapping[str, str] = (),
+    outcome: str | None = None,
+) -> Made:
+    """Features with the kinds and bounds that occur, what their names suggest, and encodings that dummies suggest.
 
-    features: tuple[Feature, ...]
-    constraints: tuple[Constraint, ...]
-    why: Mapping[str, str]
-    rules: tuple[str, ...]
-    left_out: Mapping[str, str]
-    rows: int
-    outcome_known: bool = True
-
-
-def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (), outcome: str | None = None) -> Guesses:
-    """Features with the kinds and bounds that occur, what their names suggest, and encodings that dummies suggest."""
+    ``make`` is called with the fields of :class:`isonomia.interventions.Draft`.
+    """
     left = _left_out(table, leave_out, outcome)
     known = bool(leave_out) or outcome is not None or bool(left)
     features: dict[str, Feature] = {}
@@ -244,12 +239,12 @@ def guess(table: Table, leave_out: str | Sequence[str] | Mapping[str, str] = (),
     for rule, _ in rules:
         features |= _fitted(rule, features, why)
     _tell_order(features, [rule for rule, _ in rules], why)
-    kept = [(rule, reason) for rule, reason in rules if any(features[name].actionable for name in rule.names)]
-    return Guesses(
+    useful = [(rule, reason) for rule, reason in rules if any(features[name].actionable for name in rule.names)]
+    return make(
         features=tuple(features.values()),
-        constraints=tuple(rule for rule, _ in kept),
+        constraints=tuple(rule for rule, _ in useful),
         why=why,
-        rules=tuple(reason for _, reason in kept),
+        rules=tuple(reason for _, reason in useful),
         left_out={name: left[name] for name in table.names if name in left},
         rows=table.rows,
         outcome_known=known,

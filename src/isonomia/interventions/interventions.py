@@ -84,8 +84,7 @@ class Interventions:
         leave_out
             Columns that are not features, such as the outcome: a name, a list or a pattern (``"*_id"``).
         """
-        guesses = guess(Table.of(table), leave_out)
-        return cls(guesses.features, guesses.constraints)
+        return Draft.of(table, leave_out).interventions
 
     @classmethod
     def from_toml(cls, text: str, file: str = "the text") -> Interventions:
@@ -315,9 +314,7 @@ class Draft:
         UsageError
             Where there is no such column.
         """
-        guesses = guess(Table.of(table), leave_out, outcome)
-        result = (guesses.features, guesses.constraints, guesses.why, guesses.rules, guesses.left_out, guesses.rows)
-        return cls(*result, outcome_known=guesses.outcome_known)
+        return guess(cls, Table.of(table), leave_out, outcome)
 
     @property
     def interventions(self) -> Interventions:

@@ -65,6 +65,6 @@ def test_limits_from_both_sides_that_overlap_are_two_ladders_and_no_choice() -> 
 
 
 def test_reasons_that_are_given_are_all_there_are() -> None:
-    draft = guess(Table.of({"a": [1, 2], "secret": [3, 4], "outcome": [0, 1]}), {"secret": "is a secret"})
+    draft = guess(Draft, Table.of({"a": [1, 2], "secret": [3, 4], "outcome": [0, 1]}), {"secret": "is a secret"})
     assert draft.left_out == {"secret": "is a secret"}
     assert [feature.name for feature in draft.features] == ["a", "outcome"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,6 +228,26 @@ class Constraint(Protocol):
         """
 
 
+class AboutChanges:
+    """What constraints about changes of numbers share: any start will do, and nothing is said of where people are."""
+
+    __slots__ = ()
+
+    takes_categories: ClassVar[bool] = False
+
+    def coded(self, levels: Levels) -> Self:  # noqa: ARG002
+        """The constraint itself: it has no categories."""
+        return self
+
+    def accepts(self, start: Floats) -> Bools:
+        """Every start: the rule is about changes."""
+        return np.ones(len(start), dtype=bool)
+
+    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
+        """None: the constraint is about changes."""
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Moves:
     """Candidate moves, one per row; every array has shape ``(rows, features)``.
@@ -243,8 +263,7 @@ class Moves:
 
     def only(self, columns: Sequence[int]) -> Moves:
         """The moves in some features."""
-        at = list(columns)
-        return Moves(self.start[:, at], self.acted[:, at], self.ended[:, at], self.least[:, at], self.most[:, at])
+        return _in_columns(self, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,16 +283,16 @@ class Box:
 
     def only(self, columns: Sequence[int]) -> Box:
         """The boxes in some features."""
-        at = list(columns)
-        return Box(
-            self.start[:, at],
-            self.low[:, at],
-            self.high[:, at],
-            self.end_low[:, at],
-            self.end_high[:, at],
-            self.least[:, at],
-            self.most[:, at],
-        )
+        return _in_columns(self, columns)
+
+
+_Arrays = TypeVar("_Arrays", Moves, Box)
+
+
+def _in_columns(arrays: _Arrays, columns: Sequence[int]) -> _Arrays:
+    """The same with some columns of every array."""
+    at = list(columns)
+    return replace(arrays, **{part.name: getattr(arrays, part.name)[:, at] for part in fields(arrays)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +309,17 @@ class ActionScope:
     end_high: Floats
     whole: tuple[bool, ...]
     end_whole: tuple[bool, ...]
+
+    def only(self, columns: Sequence[int]) -> ActionScope:
+        """The same person in some features."""
+        at = list(columns)
+        own = self.start[at], self.least[at], self.most[at], self.end_low[at], self.end_high[at]
+        return ActionScope(*own, tuple(self.whole[j] for j in at), tuple(self.end_whole[j] for j in at))
+
+    @property
+    def ranges(self) -> dict[int, Interval]:
+        """The range of each acted value."""
+        return {j: (float(low), float(high)) for j, (low, high) in enumerate(zip(self.least, self.most, strict=True))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
     TOLERANCE,
+    AboutChanges,
     ActionScope,
     Bools,
     Box,
@@ -99,7 +100,29 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class AdditiveLinkage:
+class _FromSource(AboutChanges):
+    """A constraint between the action on one feature and the changes of others."""
+
+    kind: ClassVar[str]
+
+    source: str
+    targets: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The source, then the targets."""
+        return (self.source, *self.targets)
+
+    def _check_ends(self) -> None:
+        """Refuse names that are none, and a source that is its own target."""
+        names_of(self.kind, (self.source,), "source")
+        object.__setattr__(self, "targets", names_of(self.kind, self.targets, "targets"))
+        if self.source in self.targets:
+            raise UsageError(f"the source of the {self.kind} constraint, {self.source!r}, is also one of its targets")
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveLinkage(_FromSource):
     """``weight`` times the action on ``source`` equals, or is at least or at most, the weighted changes of the targets.
 
     The source counts by the person's own action, the targets by their whole changes, effects of linkages included.
@@ -117,43 +140,24 @@ class AdditiveLinkage:
     """
 
     kind: ClassVar[str] = "additive-linkage"
-    takes_categories: ClassVar[bool] = False
 
-    source: str
-    targets: tuple[str, ...]
     coefficients: tuple[float, ...] = ()
     sense: Sense = "=="
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        names_of(self.kind, (self.source,), "source")
-        object.__setattr__(self, "targets", names_of(self.kind, self.targets, "targets"))
+        self._check_ends()
         count = len(self.targets)
         given = numbers_of(self.kind, "coefficients", self.coefficients or (1.0,) * count, count)
         object.__setattr__(self, "coefficients", given)
         check_one_of(self.kind, "sense", self.sense, ("==", ">=", "<="))
         check_number(self.kind, "weight", self.weight)
-        if self.source in self.targets:
-            raise UsageError(f"the source of the {self.kind} constraint, {self.source!r}, is also one of its targets")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The source, then the targets."""
-        return (self.source, *self.targets)
 
     def words(self) -> str:
         """The constraint as a sentence."""
         parts = zip(self.coefficients, self.targets, strict=True)
         total = " + ".join(f"{weight:g} * change of {name}" for weight, name in parts)
         return f"{self.weight:g} * action on {self.source} {self.sense} {total}"
-
-    def coded(self, levels: Levels) -> AdditiveLinkage:  # noqa: ARG002
-        """The constraint itself: it has no categories."""
-        return self
-
-    def accepts(self, start: Floats) -> Bools:
-        """Every start: the rule is about changes."""
-        return np.ones(len(start), dtype=bool)
 
     def holds(self, moves: Moves) -> Bools:
         """Whether the changes add up."""
@@ -165,10 +169,6 @@ class AdditiveLinkage:
         low = np.column_stack([box.low[:, 0] - box.start[:, 0], (box.end_low - box.start)[:, 1:]])
         high = np.column_stack([box.high[:, 0] - box.start[:, 0], (box.end_high - box.start)[:, 1:]])
         return attainable(self._signed(), low, high, self.sense, 0.0)
-
-    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """None: the constraint is about changes."""
-        return None
 
     def form(self, scope: ActionScope) -> Form:
         """One row."""
@@ -182,7 +182,7 @@ class AdditiveLinkage:
 
 
 @dataclass(frozen=True, slots=True)
-class Linkage:
+class Linkage(_FromSource):
     """Each unit of a person's action on ``source`` changes each target by its scale, or by at least or at most that.
 
     Effects do not chain: a target's change by linkage has no effect on targets of its own. With sense ``"=="`` the
@@ -205,28 +205,17 @@ class Linkage:
     """
 
     kind: ClassVar[str] = "linkage"
-    takes_categories: ClassVar[bool] = False
 
-    source: str
-    targets: tuple[str, ...]
     scales: tuple[float, ...] = ()
     sense: Sense = "=="
     keep_bounds: bool = False
 
     def __post_init__(self) -> None:
-        names_of(self.kind, (self.source,), "source")
-        object.__setattr__(self, "targets", names_of(self.kind, self.targets, "targets"))
+        self._check_ends()
         scales = numbers_of(self.kind, "scales", self.scales or (1.0,) * len(self.targets), len(self.targets))
         object.__setattr__(self, "scales", scales)
         check_one_of(self.kind, "sense", self.sense, ("==", ">=", "<="))
         check_truth(self.kind, "keep_bounds", self.keep_bounds)
-        if self.source in self.targets:
-            raise UsageError(f"the source of the {self.kind} constraint, {self.source!r}, is also one of its targets")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The source, then the targets."""
-        return (self.source, *self.targets)
 
     @property
     def pushes(self) -> dict[str, float]:
@@ -256,14 +245,6 @@ class Linkage:
         kept = ", within its own range" if self.keep_bounds else ""
         return f"each unit of action on {self.source} changes {parts}{kept}"
 
-    def coded(self, levels: Levels) -> Linkage:  # noqa: ARG002
-        """The constraint itself: it has no categories."""
-        return self
-
-    def accepts(self, start: Floats) -> Bools:
-        """Every start: the rule is about changes."""
-        return np.ones(len(start), dtype=bool)
-
     def holds(self, moves: Moves) -> Bools:
         """Whether targets stay within the bounds to keep, and effects are large or small enough."""
         if self.sense == "==":
@@ -279,10 +260,6 @@ class Linkage:
             inside = (box.end_low <= box.most + TOLERANCE) & (box.least - TOLERANCE <= box.end_high)
             return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
         return np.ones(len(box.start), dtype=bool)
-
-    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """None: the constraint is about changes."""
-        return None
 
     def form(self, scope: ActionScope) -> Form:
         """The kept bounds; or, for effects of their own size, one binary for the sign of each."""

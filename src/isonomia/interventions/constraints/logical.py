@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
+    AboutChanges,
     ActionScope,
     Bools,
     Box,
@@ -102,7 +103,7 @@ class IfThen(_Conditional):
 
 
 @dataclass(frozen=True, slots=True)
-class IfChanged(_Conditional):
+class IfChanged(AboutChanges, _Conditional):
     """If ``when`` is true of the action on one feature, ``then`` is true of that on the other; otherwise it is 0.
 
     Both are about the person's own actions, ``x + a`` minus ``x``.
@@ -114,16 +115,11 @@ class IfChanged(_Conditional):
     """
 
     kind: ClassVar[str] = "if-changed"
-    takes_categories: ClassVar[bool] = False
 
     def words(self) -> str:
         """The constraint as a sentence."""
         rule = f"if change of {self.when.words()} then change of {self.then.words()}"
         return f"{rule}, otherwise {self.then.name} stays"
-
-    def accepts(self, start: Floats) -> Bools:
-        """Every start: the rule is about changes."""
-        return np.ones(len(start), dtype=bool)
 
     def holds(self, moves: Moves) -> Bools:
         """Whether the two actions agree."""
@@ -137,10 +133,6 @@ class IfChanged(_Conditional):
         rests = ~self.when.always(low[:, 0], high[:, 0]) & (low[:, 1] <= 0) & (high[:, 1] >= 0)
         return np.asarray(fires | rests)
 
-    def standing(self, scope: ActionScope) -> Form | None:  # noqa: ARG002
-        """None: the constraint is about changes."""
-        return None
-
     def form(self, scope: ActionScope) -> Form:
         """One binary for each way in which the two can agree."""
         low, high = scope.least - scope.start, scope.most - scope.start
@@ -148,7 +140,7 @@ class IfChanged(_Conditional):
         then, _ = self.then.intervals(float(low[1]), float(high[1]), scope.whole[1])
         pairs = [(a, (0.0, 0.0)) for a in unless] + [(a, b) for a in when for b in then]
         boxes = [{j: _from(part, float(scope.start[j])) for j, part in enumerate(pair)} for pair in pairs]
-        return one_of_boxes(boxes, {j: (float(scope.least[j]), float(scope.most[j])) for j in (0, 1)}, "acted")
+        return one_of_boxes(boxes, scope.ranges, "acted")
 
 
 def _from(part: Interval, start: float) -> Interval:
@@ -228,19 +220,18 @@ class MutabilitySwitch:
 
     def standing(self, scope: ActionScope) -> Form:
         """One binary for the switch on with all targets at 0, and one for each part of its range where it is off."""
-        on, off = self._is_on().intervals(float(scope.least[0]), float(scope.most[0]), scope.whole[0])
-        zero = dict.fromkeys(range(1, len(scope.start)), (0.0, 0.0))
-        ranges = {j: (float(scope.least[j]), float(scope.most[j])) for j in range(len(scope.start))}
-        boxes: list[dict[int, Interval]] = [{0: part, **zero} for part in on] + [{0: part} for part in off]
-        return one_of_boxes(boxes, ranges, "acted")
+        return self._one_of(scope, dict.fromkeys(range(1, len(scope.start)), (0.0, 0.0)))
 
     def form(self, scope: ActionScope) -> Form:
         """One binary for the switch on, and one for each part of its range where it is off."""
-        on, off = self._is_on().intervals(float(scope.least[0]), float(scope.most[0]), scope.whole[0])
         still = {j: (float(scope.start[j]), float(scope.start[j])) for j in range(1, len(scope.start))}
-        boxes: list[dict[int, Interval]] = [{0: part, **still} for part in on] + [{0: part} for part in off]
-        ranges = {j: (float(scope.least[j]), float(scope.most[j])) for j in range(len(scope.start))}
-        return replace(one_of_boxes(boxes, ranges, "acted"), exact=not self.must_change)
+        return replace(self._one_of(scope, still), exact=not self.must_change)
+
+    def _one_of(self, scope: ActionScope, locked: Mapping[int, Interval]) -> Form:
+        """One binary for the switch on with the targets locked, and one for each part of its range where it is off."""
+        on, off = self._is_on().intervals(*scope.ranges[0], scope.whole[0])
+        boxes: list[dict[int, Interval]] = [{0: part, **locked} for part in on] + [{0: part} for part in off]
+        return one_of_boxes(boxes, scope.ranges, "acted")
 
     def _is_on(self) -> Condition:
         return Condition(self.switch, "==", self.on)
