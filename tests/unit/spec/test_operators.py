@@ -104,7 +104,7 @@ def _pair(outer, excluding=()):
         (lambda: each(a + 1, lambda g: P(a == g) > 0), "it is the term `a + 1`"),
         (lambda: each("a", lambda g: P(a == g)), "claim must return a property"),
         (lambda: each("a", lambda g: P(a == g) > 0, excluding="x"), "write excluding=[...]"),
-        (lambda: each("a", lambda g: P(a == g) > 0, excluding=[b]), "excluding can only hold values, but here is the term `b`"),
+        (lambda: each("a", lambda g: P(a == g) > 0, excluding=[b]), "only hold values, but here is the term `b`"),
         (lambda: (P(a) > 0) & True, "expected a property, but got True of type bool"),
         (lambda: (P(a) > 0).named(3), "3 of type int"),
     ],
