@@ -14,6 +14,7 @@ from isonomia.errors import DataError
 from isonomia.populations.domains import Domain, Images, Sounds, Texts
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
+from raising import raises
 
 RNG = np.random.default_rng(5)
 
@@ -91,7 +92,7 @@ def test_a_feature_that_is_set_is_read_again_and_the_old_records_stay(example: E
         assert bad is None
         assert values.tolist() == [example.values[which]] * 4
     assert shown(domain, records) == before
-    with pytest.raises(DataError, match="there is no"):
+    with raises(DataError, "no such feature", 0):
         domain.feature("no such feature")
 
 

@@ -24,6 +24,7 @@ from isonomia.audits.rates.question import ask_about
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.journal import ReadOnly
 from isonomia.engine.parameters import Silent
+from raising import raises
 
 
 @dataclass
@@ -233,7 +234,7 @@ def test_what_is_not_read_need_not_be_linear() -> None:
 
 def test_only_programs_and_censuses_are_exact() -> None:
     people = {"y": [0, 1] * 50}
-    with pytest.raises(iso.errors.UsageError, match=r"method='exact'.*the people are a sample"):
+    with raises(iso.errors.UsageError, "method='exact'"):
         iso.check("P[y == 1] >= 0.4", population=iso.Sample(people), method="exact")
     assert iso.check("P[y == 1] >= 0.4", population=iso.Census(people), method="exact").exact
 

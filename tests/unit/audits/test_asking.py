@@ -15,6 +15,7 @@ from isonomia.executors import pool_for
 from isonomia.models import adapt
 from isonomia.models.session import open_session
 from isonomia.populations.table import Table
+from raising import raises
 
 TABLE = Table.of({"x": np.arange(1000.0)})
 
@@ -57,7 +58,7 @@ def test_an_error_in_one_thread_is_the_models() -> None:
             raise ValueError("no idea")
         return np.zeros(len(table["x"]))
 
-    with pytest.raises(ModelError, match="no idea"):
+    with raises(ModelError, "x", cause=ValueError):
         _asker(model, 4)(TABLE, False, True)
 
 

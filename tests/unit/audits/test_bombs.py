@@ -64,7 +64,7 @@ def test_a_text_of_the_model_is_not_multiplied_or_formatted():
 def test_texts_of_a_whole_batch_are_bounded():
     table = {"word": np.array(["x" * 30_000] * 6_000, dtype=object)}
     prop = iso.safety.property(_specification("a = getFeat(x1, 'word') + getFeat(x1, 'word')", "a != ''"))
-    with pytest.raises(SpecError, match=r"characters in total for .* cases"):
+    with raises(SpecError, 6000, at="getFeat(x1, 'word') + getFeat(x1, 'word')"):
         iso.check(prop, lambda table: [1] * len(table["word"]), iso.Census(table), seed=1)
 
 
@@ -88,7 +88,7 @@ def test_comments_that_are_never_closed_are_gone_through_once():
 
 
 def test_too_many_statements_are_refused():
-    with pytest.raises(SpecError, match="at most 2,000 statements"):
+    with raises(SpecError, 2000, at="input x2000;"):
         parse_nomos("".join(f"input x{k};\n" for k in range(3_000)) + _specification("a = 1"))
 
 
@@ -200,7 +200,7 @@ def test_an_archive_that_unpacks_to_a_thousandfold_is_not_opened(tmp_path, membe
         with archive.open(member, "w") as file:
             for _ in range(80):
                 file.write(bytes(1 << 20))
-    with pytest.raises(ModelError, match=r"would unpack to 83,886,0[0-9]{2}, more than 100 times"):
+    with raises(ModelError, "model.skops", 100):
         load_model(path)
 
 
@@ -213,7 +213,7 @@ def test_an_archive_inside_an_archive_counts_as_well(tmp_path, compressed):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
         archive.writestr("schema.json", "{}")
         archive.write(inner, "1.npz")
-    with pytest.raises(ModelError, match=r"would unpack to 8[34],[\d,]+, more than 100 times"):
+    with raises(ModelError, "model.skops", 100):
         load_model(path)
 
 

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 import isonomia as iso
 from isonomia.errors import ModelError, SpecError, UsageError
 from isonomia.interventions import Condition, IfChanged, IfThen
+from raising import raises
 
 RNG = np.random.default_rng(0)
 PEOPLE = {
@@ -64,9 +65,9 @@ def test_a_slip_in_a_formula_is_told_with_what_was_meant(claim: str, message: st
 
 def test_blanks_around_a_value_and_numbers_as_names_are_told() -> None:
     blanks = {"sex": [" Male", " Female"] * 20, "hired": [1, 0] * 20}
-    with pytest.raises(SpecError, match="Did you mean ' Male', with the blanks around it"):
+    with raises(SpecError, "sex", " Female", "Male", at="'Male'", meant=" Male"):
         iso.check("P[hired == 1 | sex == 'Male'] >= 0.5", None, iso.Sample(blanks))
-    with pytest.raises(SpecError, match="The names '39' and '13' look like data"):
+    with raises(SpecError, "39", "13", "Private", name="hired", at="hired"):
         iso.check("P[hired == 1] >= 0.5", None, iso.Sample({"39": [1, 0], "13": [2, 3], "Private": [0, 0]}))
 
 
@@ -80,7 +81,7 @@ def test_a_text_outcome_asks_for_its_positive_value_before_the_model_is_asked() 
 
 
 def test_a_percentage_for_delta_is_told_as_a_number() -> None:
-    with pytest.raises(UsageError, match=r"5% is 0\.05"):
+    with raises(UsageError, 0, "delta=5", 5, 0.05):
         iso.check("P[age > 30] >= 0.1", None, iso.Sample(PEOPLE), delta=5)
 
 
@@ -95,7 +96,7 @@ def test_a_pipeline_of_texts_is_given_the_column_that_is_named() -> None:
     texts = ["a good day", "a bad day"] * 20
     pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, [1, 0] * 20)
     people = iso.Census({"text": texts, "sex": ["F", "M"] * 20})
-    with pytest.raises(ModelError, match=r"takes texts, since its first step is TfidfVectorizer.*iso\.Texts"):
+    with raises(ModelError, "text", "sex"):
         iso.check("P[prediction == 1 | sex == 'F'] >= 0.9", pipeline, people)
     assert iso.check("P[prediction == 1 | sex == 'F'] >= 0.9", pipeline, people, features=["text"]).holds is True
 
@@ -150,7 +151,7 @@ def test_an_outcome_that_is_named_as_a_feature_is_given() -> None:
 
 
 def test_a_model_that_needs_the_outcome_is_told_how_to_get_it() -> None:
-    with pytest.raises(ModelError, match=r"fails without 'income'.*name what it takes: features="):
+    with raises(ModelError, "income", cause=KeyError):
         iso.check(OPPORTUNITY, lambda table: table["income"], iso.Census(PEOPLE))
     with pytest.raises(ModelError, match="the only column is the outcome, 'y'"):
         iso.check("P[prediction == y] >= 0.1", lambda table: table["y"], iso.Census({"y": [1, 0]}))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
+from raising import raises
 
 
 def draw(n: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -115,7 +116,7 @@ MISSPELT = [
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("text", MISSPELT)
 def test_a_value_that_nobody_in_a_table_has_is_an_error_that_names_the_nearest(text: str, table: Any) -> None:
-    with pytest.raises(iso.SpecError, match=r"occurs in 'sex', 'M', 'F', but got 'Man'") as caught:
+    with raises(iso.SpecError, "sex", "M", "F", "Man") as caught:
         iso.check(text, population=table(PEOPLE), seed=1)
     assert caught.value.place is not None
 
@@ -124,7 +125,7 @@ def test_a_value_that_nobody_in_a_table_has_is_an_error_that_names_the_nearest(t
 def test_a_number_that_nobody_has_is_an_error_unless_others_of_its_set_occur(table: Any) -> None:
     people = table({"age": [18, 19, 20, 40] * 30, "y": [True, False] * 60})
     for text in ("P[y | age == 21] >= 0.1", "P[y | age in {21, 22}] >= 0.1"):
-        with pytest.raises(iso.SpecError, match=r"occurs in 'age', 20, 19, 18, 40, but got 21"):
+        with raises(iso.SpecError, "age", 20, 19, 18, 40, at="21"):
             iso.check(text, population=people, seed=1)
     assert iso.check("P[y | age in {17, 18}] >= 0.1 or P[y] >= 0.1", population=people, seed=1).answer == "holds"
 
@@ -146,9 +147,9 @@ def test_a_for_runs_over_declared_values_also_where_nobody_has_one() -> None:
     people = iso.Sample(PEOPLE, values={"sex": ["F", "M", "Z"]})
     verdict = iso.check("for g in sex: P[y | sex == g] >= 0.1", population=people, seed=1)
     assert verdict.answer == "undecided"
-    with pytest.raises(iso.DataError, match="'M' occurs too"):
+    with raises(iso.DataError, "F", "M"):
         iso.check("for g in sex: P[y | sex == g] >= 0.1", population=iso.Sample(PEOPLE, values={"sex": ["F"]}))
-    with pytest.raises(iso.DataError, match="no column 'sexx'"):
+    with raises(iso.DataError, "y", name="sexx", meant="sex"):
         iso.Sample(PEOPLE, values={"sexx": ["F"]})
     assert people.fingerprint() != iso.Sample(PEOPLE).fingerprint()
 
@@ -156,7 +157,7 @@ def test_a_for_runs_over_declared_values_also_where_nobody_has_one() -> None:
 def test_where_all_values_are_declared_another_one_is_an_error_for_draws_too() -> None:
     world = iso.Causal({"sex": iso.Categories({"F": 0.5, "M": 0.5}), "y": "sex == 'F'"})
     for people in (iso.Generator(draw, values={"sex": ["F", "M"]}), world):
-        with pytest.raises(iso.SpecError, match=r"occurs in 'sex', .* but got 'Man'"):
+        with raises(iso.SpecError, "sex", "M", "F", "Man", at="'Man'"):
             iso.check("P[y] >= 0.1 * P[y | sex == 'Man']", population=people, seed=1)
 
 
@@ -165,7 +166,7 @@ def test_a_long_table_is_looked_through_once_nobody_was_found(tmp_path: Any) -> 
         rows = "\n".join(f"{'FM'[k % 2]},{k % 3 == 0:d}" for k in range(50))
         (tmp_path / f"part{part}.csv").write_text(f"sex,y\n{rows}\n")
     for people in (iso.Census(str(tmp_path / "*.csv")), iso.Sample(str(tmp_path / "*.csv"), order="file")):
-        with pytest.raises(iso.SpecError, match=r"occurs in 'sex', 'M', 'F', but got 'Man'"):
+        with raises(iso.SpecError, "sex", "M", "F", "Man", at="'Man'"):
             iso.check("P[y == 1] >= 0.1 * P[y == 1 | sex == 'Man']", population=people, seed=1)
 
 
@@ -193,7 +194,7 @@ def test_a_rare_group_that_no_pilot_draw_shows_is_never_passed_over_in_silence()
         drawn = rare(n, rng)
         return drawn if n >= 10_000 else {**drawn, "group": np.where(np.arange(n) == 0, "late", drawn["group"])}
 
-    with pytest.raises(iso.DataError, match=r"'a', 'b', but got 'late': .*values=\{'group': \[...\]\}"):
+    with raises(iso.DataError, "a", "b", "late", "group"):
         iso.check(text, population=iso.Generator(late, names=["group", "y"]), seed=1, delta=1e-6)
     declared = iso.Generator(rare, values={"group": ["a", "b", "rare"]})
     assert iso.check(text, population=declared, seed=1, delta=1e-6, budget=3000).answer == "undecided"
@@ -244,7 +245,7 @@ def test_a_class_that_a_model_happens_to_give_to_nobody_is_no_error(model: Any, 
 def test_stored_predictions_are_looked_at_too() -> None:
     stored = {**PEOPLE, "prediction": scores(PEOPLE)}
     for people in (iso.Census(stored), iso.Sample(stored)):
-        with pytest.raises(iso.SpecError, match=r"such as 0\.1"):
+        with raises(iso.SpecError, 0.5, name="1", at="1"):
             iso.check("P[prediction == 1] <= 0.5", population=people, seed=1)
 
 

@@ -20,6 +20,7 @@ from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.region import Region
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import leaves_of
+from raising import raises
 
 RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
 
@@ -160,7 +161,7 @@ def test_a_formula_that_is_not_linear_is_decided_by_a_region() -> None:
     verdict = iso.check(text, hires(0.5, 0.5), iso.Generator(people), delta=1e-6, seed=1)
     assert (verdict.answer, verdict.method) == ("holds", "region")
     assert any("branch and bound" in remark for remark in verdict.remarks)
-    with pytest.raises(iso.UsageError, match="method='auto'"):
+    with raises(iso.UsageError, "F", "M", 0.4, "method='auto'"):
         iso.check(text, hires(0.5, 0.5), iso.Generator(people), method="bets")
 
 
@@ -175,7 +176,7 @@ def test_a_group_that_turns_up_late_stops_the_run() -> None:
     def draw(n: int, rng: np.random.Generator) -> dict[str, Any]:
         return {"g": rng.choice(["a", "b"], n), "x": rng.random(n)}
 
-    with pytest.raises(iso.DataError, match="Declare them"):
+    with raises(iso.DataError, "a", "b", "g"):
         iso.check("for v in g: P[x < 0.5 | g == v] >= 0.49", population=iso.Generator(draw, values={"g": ["a"]}))
 
 
@@ -250,7 +251,7 @@ def test_the_model_is_asked_once_a_batch() -> None:
 
 def test_a_mean_needs_a_range_and_a_value_outside_it_stops_the_run_with_the_row() -> None:
     population = iso.Sample(table(500))
-    with pytest.raises(iso.SpecError, match="from 0 to 100"):
+    with raises(iso.SpecError, "F", 100, at="E[x | sex == 'F']"):
         iso.check("E[x | sex == 'F'] >= 0.4", population=population)
     assert iso.check("E[x from 0 to 1 | sex == 'F'] >= 0.3", population=population, seed=1).answer == "holds"
     declared = iso.check("E[2 * x | sex == 'F'] >= 0.6", population=population, ranges={"x": (0, 1)}, seed=1)
@@ -311,7 +312,7 @@ def test_a_stream_that_no_leaf_asks_for_is_not_drawn() -> None:
 
 
 def test_a_leaf_that_no_stream_serves_is_refused_with_the_streams() -> None:
-    with pytest.raises(iso.SpecError, match="sex == 'F' and sex == 'M'"):
+    with raises(iso.SpecError, "F", "M", at="P[hired]"):
         iso.check("P[hired] >= 0.3", population=_streams(0.5, 0.5))
 
 
@@ -552,7 +553,7 @@ def test_an_event_that_never_happens_is_pointed_out() -> None:
 
 
 def test_a_for_over_a_column_of_numbers_is_refused() -> None:
-    with pytest.raises(iso.SpecError, match="at most 200 values"):
+    with raises(iso.SpecError, 200, 500, at="x"):
         iso.check("for v in x: P[sex == 'F' | x == v] >= 0.1", population=iso.Sample(table(500)))
 
 
@@ -583,7 +584,7 @@ def test_categories_with_an_order_are_not_compared_by_their_letters() -> None:
         pl.DataFrame(columns, schema_overrides={"edu": pl.Enum(levels)}),
     ]
     for frame in frames:
-        with pytest.raises(iso.SpecError, match=r"low, mid, high.*in \{"):
+        with raises(iso.SpecError, "edu", "low", "mid", "high", at="edu >= 'mid'"):
             iso.check("P[hired == 1 | edu >= 'mid'] >= 0.4", population=iso.Census(frame))
         text = "P[hired == 1 | edu in {'mid', 'high'}] >= 0.4"
         assert iso.check(text, population=iso.Census(frame)).answer == "holds"
@@ -591,12 +592,12 @@ def test_categories_with_an_order_are_not_compared_by_their_letters() -> None:
 
 def test_a_range_of_a_misspelt_column_is_refused():
     people = iso.Census({"age": [30, 40]})
-    with pytest.raises(UsageError, match=r"there is no column 'agee'\. Did you mean 'age'"):
+    with raises(UsageError, "agee", meant="age"):
         iso.check("P[age > 1] >= 0.5", population=people, ranges={"agee": (0, 100)})
 
 
 def test_a_risk_without_a_reciprocal_is_refused():
-    with pytest.raises(UsageError, match="at least 1e-300"):
+    with raises(UsageError, 1e-300, 1e-320):
         iso.check("P[a] >= 0.5", population=iso.Census({"a": [1, 0]}), delta=1e-320)
 
 
@@ -646,10 +647,10 @@ def test_a_number_in_the_table_outside_of_its_range_is_an_error_whether_it_is_dr
     claims = "E[y from 0 to 1] <= 0.9", "E[y + 0 from 0 to 1 | g == 'a'] <= 0.9"
     few = {"y": [0.0] * 3_900 + [1e6] * 100, "g": ["b"] * 3_890 + ["a"] * 110}
     for claim in claims:  # it was said to hold after 4 people, of a mean of 25,000
-        with pytest.raises(DataError, match=r"between 0 and 1, but it is 1e\+06 for row 3900"):
+        with raises(DataError, 0, 1, 3900):
             iso.check(claim, population=population(few), seed=1)
     others = {"y": [0.0] * 3_900 + [1e6] * 100, "g": ["a"] * 3_900 + ["b"] * 100}
     assert iso.check(claims[1], population=population(others), seed=1).holds
     scores = {"score": [0.2] * 999 + [7.0]}
-    with pytest.raises(DataError, match="score between 0 and 1, but it is 7"):
+    with raises(DataError, 7, 999, "score"):
         iso.check("E[score from 0 to 1] <= 0.9", population=population(scores), seed=1)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from isonomia.cli.outputs import OutputFiles
 from isonomia.errors import UsageError
+from raising import raises
 
 
 def test_looking_whether_a_file_can_be_written_leaves_it_as_it_is(tmp_path: Path) -> None:
@@ -18,5 +17,5 @@ def test_looking_whether_a_file_can_be_written_leaves_it_as_it_is(tmp_path: Path
 
 
 def test_a_place_that_cannot_be_written_is_named_at_once(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected a file that can be written for --sarif"):
+    with raises(UsageError, "--sarif", "folder.sarif", cause=FileNotFoundError):
         OutputFiles(sarif=tmp_path / "no" / "such" / "folder.sarif").probe()

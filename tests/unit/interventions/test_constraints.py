@@ -122,7 +122,7 @@ def test_a_constraint_that_makes_no_sense_is_refused(make: Callable[[], Any], to
 
 
 def test_a_predicate_with_a_mistake_in_its_text_shows_where() -> None:
-    with pytest.raises(SpecError, match="line 1, column"):
+    with raises(SpecError, at="<="):
         Predicate("a <= <= 1")
 
 
@@ -214,7 +214,7 @@ def test_every_constraint_reads_as_a_sentence() -> None:
 
 
 def test_a_condition_that_must_be_numbers_says_so() -> None:
-    with pytest.raises(UsageError, match="should compare 'a' with a number, but it has 'x'"):
+    with raises(UsageError, "a", "x"):
         Interventions(AB, (IfThen(Condition("a", "==", "x"), Condition("b", "==", 1)),))
 
 
@@ -296,9 +296,9 @@ def test_pruned_values_and_linear_rows_allow_what_the_constraint_allows(rule: An
 
 
 def test_a_condition_written_as_text_is_refused_with_what_to_write() -> None:
-    with pytest.raises(UsageError, match=r'write Condition\("posts", ">=", 1\)$'):
+    with raises(UsageError, "posts", ">=", "posts >= 1"):
         IfThen("posts >= 1", Condition("n", "==", 1))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"of type int$"):
+    with raises(UsageError, "posts", ">=", 3):
         IfThen(Condition("n", "==", 1), 3)  # type: ignore[arg-type]
 
 

@@ -10,6 +10,7 @@ import pytest
 from isonomia.errors import DataError, UsageError
 from isonomia.interventions import Causes, Feature, Interventions, Noise, Sampler
 from isonomia.populations.causal import Causal
+from raising import raises
 
 BILIRUBIN = Feature("bilirubin", "real", 0, 100, actionable=False)
 SODIUM = Feature("sodium", "integer", 100, 160, actionable=False)
@@ -156,7 +157,7 @@ def test_a_person_whom_the_causal_model_cannot_have_made_is_refused() -> None:
     model = Causal({"a": "gaussian(0, 1)", "b": "2 * a"})
     features = (Feature("a", "real", -9, 9), Feature("b", "real", -99, 99, actionable=False))
     sets = Interventions(features, effects=(Causes(model),)).reach({"a": [1.0], "b": [3.0]})
-    with pytest.raises(DataError, match="b"):
+    with raises(DataError, "b", 0, 3.0):
         sets.sample(3, np.random.default_rng(0))
 
 

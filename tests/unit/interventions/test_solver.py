@@ -15,6 +15,7 @@ from isonomia.errors import NumericalError
 from isonomia.interventions import Feature, Interventions, Linear
 from isonomia.interventions.blocks import cheapest
 from isonomia.interventions.polytopes import LinearSystem, polytope_sampler
+from raising import raises
 
 ROWS = np.asarray([[1.0, 1.0]]), np.asarray([1.0]), np.asarray([1.0])
 BOX = np.zeros(2), np.ones(2)
@@ -64,7 +65,7 @@ def test_simplices_that_do_not_fill_their_polytope_are_refused(monkeypatch: pyte
     assert whole is not None
     assert np.exp(whole.log_volume) == pytest.approx(1)
     monkeypatch.setattr(scipy.spatial, "ConvexHull", lambda _: SimpleNamespace(volume=1.1))
-    with pytest.raises(NumericalError, match=r"parts of a polytope have volume 1, but it has 1\.1"):
+    with raises(NumericalError, 1, 1.1):
         polytope_sampler(square)
 
 

@@ -9,6 +9,7 @@ from isonomia.errors import UsageError
 from isonomia.models import adapt
 from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.http import HttpModel
+from raising import raises
 
 
 def approve(batch):
@@ -53,7 +54,7 @@ def test_what_is_no_model_is_refused_with_what_to_do(model, message):
 
 @pytest.mark.parametrize("features", ["age", [], [1], 3, {"age": 1}, pd.Index([]), np.array([1, 2])])
 def test_features_must_be_names(features):
-    with pytest.raises(UsageError, match="features should be a list of at least one column's name"):
+    with raises(UsageError, name="features"):
         adapt(approve, features)
 
 

@@ -102,7 +102,7 @@ def test_a_new_category_is_missing_for_lightgbm_and_refused_by_name_as_xgboost_r
     model = estimator(library, "Classifier", **options).fit(fitted, YES)
     new = FRAME.assign(sex=pd.Categorical(["new"] * 200))
     if library == "xgboost":
-        with pytest.raises(ModelError, match=r"column 'sex', but row 0 of the batch has 'new'"):
+        with raises(ModelError, "sex", "new", 200):
             ask(adapt(model), Table.of(new), True, False)
         return
     answer = ask(adapt(model), Table.of(new), True, False)
@@ -111,13 +111,13 @@ def test_a_new_category_is_missing_for_lightgbm_and_refused_by_name_as_xgboost_r
 
 def test_text_where_numbers_are_expected_is_named(library):
     model = estimator(library, "Classifier").fit(NUMBERS, YES)
-    with pytest.raises(ModelError, match="takes numbers in column 'age', but row 0 of the batch has 'old'"):
+    with raises(ModelError, "age", "old"):
         ask(adapt(model), Table.of(FRAME.assign(age="old")), False, True)
 
 
 def test_a_missing_column_is_named_with_the_nearest_one(library):
     model = estimator(library, "Classifier").fit(NUMBERS, YES)
-    with pytest.raises(ModelError, match=r"does not have: 'age'. Did you mean 'ages'\?"):
+    with raises(ModelError, "age", meant="ages"):
         ask(adapt(model), Table.of(FRAME.rename(columns={"age": "ages"})), False, True)
 
 
@@ -125,7 +125,7 @@ def test_without_names_columns_go_by_number_or_by_features(library):
     model = estimator(library, "Classifier").fit(NUMBERS.to_numpy(), YES)
     named = ask(adapt(model, ["monthly debt", "age"]), TABLE, True, False)
     np.testing.assert_allclose(named.score, model.predict_proba(NUMBERS.to_numpy()), atol=1e-6)
-    with pytest.raises(ModelError, match="takes 2 columns and does not know their names, but the table has 3"):
+    with raises(ModelError, 2, 3, "monthly debt", "age"):
         ask(adapt(model), TABLE, True, False)
 
 

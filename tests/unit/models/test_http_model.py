@@ -21,6 +21,7 @@ from isonomia.errors import ModelError, UnreliableModelError, UsageError
 from isonomia.models import ask
 from isonomia.models.http import HttpModel
 from isonomia.populations import Table
+from raising import raises
 
 TOKEN = "s3cr3t-t0k3n-0123456789"
 TABLE = Table.of({"x": np.arange(50) / 50.0, "sex": ["F", "M"] * 25})
@@ -134,7 +135,7 @@ def test_answers_that_cannot_be_read_are_not_asked_for_forever(service):
 def test_once_a_request_is_refused_the_others_are_given_up(service):
     service.fault = lambda number: "422" if number == 3 else "503"
     before, began = threading.active_count(), time.monotonic()
-    with pytest.raises(ModelError, match="status 422"):
+    with raises(ModelError, 422, "422"):
         predicted(HttpModel(service.url, batch_size=10, parallel=5, backoff=20, timeout=5))
     while threading.active_count() > before + 5 and time.monotonic() - began < 15:  # the server has some of its own
         time.sleep(0.05)
@@ -173,14 +174,14 @@ def test_scores_of_every_class_can_be_named_in_a_property(service):
     assert iso.check("E[score['a']] <= 0.45 and E[score['c']] >= 0.1", model, people).answer == "holds"
     assert iso.check(iso.E(iso.score["a"]) > 0.45, model, people).answer == "violated"
     assert iso.check("P[prediction == 'b'] >= 1", model, people).answer == "holds"
-    with pytest.raises(iso.SpecError, match="expected a class that"):
+    with raises(iso.SpecError, "a", "b", "c", name="d", at="'d'"):
         iso.check("P[prediction == 'd'] >= 1", model, people)
 
 
 def test_probabilities_that_do_not_sum_to_one_are_refused_with_the_row(service):
     service.score = lambda request: {"predictions": [[0.5, 0.6] for _ in request["instances"]]}
     model = HttpModel(service.url, prediction=None, score="predictions", classes=[0, 1], score_range=(0, 1))
-    with pytest.raises(ModelError, match=r"a sum of 1, not of 1\.1 .*row 0 of the batch got \[0\.5, 0\.6\].*x=0\.0"):
+    with raises(ModelError, 1, 1.1, 0, 0.5, 0.6):
         ask(model, TABLE, True, False)
     model.close()
 
@@ -205,7 +206,7 @@ def test_a_missing_value_is_null_and_what_cannot_be_sent_is_refused(service):
     assert predicted(HttpModel(service.url), Table.of({"x": [1.0, np.nan]})) == [False, True]
     with pytest.raises(ModelError, match=r"column 'x' has inf .* in row 1"):
         predicted(HttpModel(service.url), Table.of({"x": [1.0, np.inf]}))
-    with pytest.raises(ModelError, match="needs the column 'y', which the table does not have"):
+    with raises(ModelError, "y", "x"):
         predicted(HttpModel(service.url, features=["y"]), Table.of({"x": [1.0]}))
 
 
@@ -290,7 +291,7 @@ def test_a_token_that_comes_back_in_a_header_is_not_logged(service, monkeypatch,
 def test_an_endless_answer_is_given_up_before_it_fills_the_memory(service, monkeypatch):
     monkeypatch.setattr("isonomia.models.client._LONGEST", 10_000)
     service.raw = lambda _: b" " * 100_000
-    with pytest.raises(UnreliableModelError, match="its answer has more than 10,000 bytes"):
+    with raises(UnreliableModelError, 10000):
         predicted(HttpModel(service.url, retries=1, **PATIENT))
 
 
@@ -421,7 +422,7 @@ def test_an_option_that_makes_no_sense_is_refused(options, message):
 
 def test_without_httpx_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(UsageError, match=r"needs the package httpx, .* pip install 'isonomia\[http\]'"):
+    with raises(UsageError, "isonomia[http]", "httpx", cause=ModuleNotFoundError):
         predicted(HttpModel("http://127.0.0.1:9/score"))
 
 
@@ -450,7 +451,7 @@ def test_a_model_that_is_forgotten_closes_its_connections(service):
 def test_a_model_is_asked_in_time_although_the_answer_drips(service):
     service.fault = lambda _: "dripping"
     began = time.monotonic()
-    with pytest.raises(UnreliableModelError, match="no complete answer"):
+    with raises(UnreliableModelError, 0.3):
         predicted(HttpModel(service.url, retries=0, timeout=0.3))
     assert time.monotonic() - began < 2.5
 
@@ -583,7 +584,7 @@ def test_a_connection_that_is_used_again_has_a_new_deadline(service):
 def test_equal_keys_in_an_answer_are_an_error():
     with Service(labelled, raw=lambda _: b'{"predictions": ["yes"], "predictions": ["no"]}').running() as service:
         model = HttpModel(service.url, **PATIENT)
-        with pytest.raises(ModelError, match="the key 'predictions' comes twice"):
+        with raises(ModelError, "predictions", "yes", "no"):
             ask(model, Table.of({"x": [1.0]}), False, True)
         model.close()
 

@@ -38,7 +38,7 @@ def test_what_is_missing_is_nan(make):
 @pytest.mark.parametrize("make", KINDS)
 def test_a_number_that_does_not_fit_is_named_with_its_column(make):
     table = Table.of(make({"a": [1.0, 2.0], "b": [1.0, 1e300]}))
-    with pytest.raises(ModelError, match=r"numbers that fit into float32 in column 'b', but row 1 .* has 1e\+300"):
+    with raises(ModelError, "b", 300, "float32"):
         matrix("model", table, ["a", "b"], "float32")
     assert np.isinf(matrix("model", Table.of(make({"a": [np.inf]})), ["a"], "float32")).all()
 
@@ -72,9 +72,9 @@ def test_columns_are_chosen_by_name_or_by_number():
     assert columns_for("model", table, ["b"], 1) == ("b",)
     assert columns_for("model", table, None, 3) == ("a", "b", "c")
     assert columns_for("model", table, None, None) == ("a", "b", "c")
-    with pytest.raises(ModelError, match=r"takes 2 columns and does not know their names, but the table has 3"):
+    with raises(ModelError, 2, 3, "a", "b", "c"):
         columns_for("model", table, None, 2)
     with raises(ModelError, "bb", meant="b"):
         columns_for("model", table, ["bb"], None)
-    with pytest.raises(ModelError, match="takes 2 columns, but features names 1"):
+    with raises(ModelError, 2, 1, "a"):
         columns_for("model", table, ["a"], 2)

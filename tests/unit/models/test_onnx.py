@@ -83,15 +83,15 @@ def test_raw_scores_are_read_as_such_where_the_user_says_so():
 
 def test_a_class_that_is_not_among_the_named_ones_is_refused():
     found = open_onnx(content(LogisticRegression().fit(X, WORDS), zipmap=False), classes=["x", "y", "z"])
-    with pytest.raises(ModelError, match=r"predicted '\w+', which is none of its classes \['x', 'y', 'z'\]"):
+    with raises(ModelError, ("x", "y", "z")):
         ask(found, TABLE, True, True)
 
 
 def test_columns_as_outputs_need_a_name():
     given = content(LogisticRegression().fit(X, WORDS), zipmap="columns")
-    with pytest.raises(UsageError, match=r"several outputs that could be meant: .*prediction='...' for labels"):
+    with raises(UsageError, "output_label", "prediction='...'"):
         open_onnx(given)
-    with pytest.raises(UsageError, match=r"no output 'slow'; .*Did you mean 'slo'\?"):
+    with raises(UsageError, "slow", "output_label", meant="slo"):
         open_onnx(given, score="slow")
     found = open_onnx(given, prediction="output_label", score="slo")
     assert ask(found, TABLE, True, True).score.shape == (80,)
@@ -127,7 +127,7 @@ def test_several_matrices_need_to_be_told_apart():
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 2])],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
-    with pytest.raises(UsageError, match=r"several inputs with several columns each .*inputs=\{'x': \[...\], ...\}"):
+    with raises(UsageError, 2, 1, "x"):
         ask(open_onnx(model), TABLE, False, True)
     found = open_onnx(model, inputs={"x": ["a", "b"], "z": ["c"]})
     np.testing.assert_allclose(ask(found, TABLE, True, False).score, X[:, :2] + X[:, 2:], atol=1e-6)
@@ -140,9 +140,9 @@ def test_several_matrices_need_to_be_told_apart():
 def test_types_are_checked_and_named():
     words = Table.of({"a": ["F", "M"]})
     assert ask(open_onnx(identity("text", [None, 1])), words, False, True).prediction.tolist() == ["F", "M"]
-    with pytest.raises(ModelError, match="takes numbers in column 'a', but row 0 of the batch has 'F'"):
+    with raises(ModelError, "a", "F"):
         ask(open_onnx(identity("float", [None, 1])), words, False, True)
-    with pytest.raises(ModelError, match="whole numbers that fit into int64 in column 'a'"):
+    with raises(ModelError, "a", 0, 1.5, 1):
         ask(open_onnx(identity("int", [None])), Table.of({"a": [1.5]}), False, True)
     with pytest.raises(ModelError, match="takes text in column 'a'"):
         ask(open_onnx(identity("text", [None])), Table.of({"a": [1]}), False, True)
@@ -317,7 +317,7 @@ def test_weights_of_sparse_tensors_are_looked_at_as_well(tmp_path, place):
     else:
         model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["w"], sparse_value=sparse))
     (tmp_path / "inside" / "m.onnx").write_bytes(model.SerializeToString())
-    with pytest.raises(ModelError, match="outside its folder, so it was not opened"):
+    with raises(ModelError, "m.onnx", "../outside.bin"):
         load_model(tmp_path / "inside" / "m.onnx")
 
 

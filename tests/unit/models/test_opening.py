@@ -126,7 +126,7 @@ def test_a_folder_without_a_model_and_a_wrong_path_are_told_what_to_do(tmp_path)
 
 def test_an_option_that_does_not_fit_is_refused_with_those_that_do(tmp_path):
     (tmp_path / "m.json").write_bytes(b'{"learner": {}}')
-    with pytest.raises(UsageError, match="takes no option 'device'; it takes features, classes"):
+    with raises(UsageError, name="device"):
         load_model(tmp_path / "m.json", device="cuda")
 
 
@@ -139,7 +139,7 @@ def test_trust_that_is_not_needed_is_no_harm(tmp_path):
 
 def test_a_damaged_pickle_and_a_damaged_skops_file_are_named(tmp_path):
     (tmp_path / "model.pkl").write_bytes(b"\x80\x04nonsense")
-    with pytest.raises(ModelError, match=r"model.pkl could not be unpickled"):
+    with raises(ModelError, "model.pkl", cause=KeyError):
         load_model(tmp_path / "model.pkl", trust_pickle=True)
 
 
@@ -170,7 +170,7 @@ def test_a_program_a_description_and_an_address_are_handed_to_their_adapters(tmp
 
 def test_an_object_of_a_module_is_found_as_before():
     assert load_model("isonomia.models.loader:load_model").name == "load_model"
-    with pytest.raises(UsageError, match="no module 'nowhere'"):
+    with raises(UsageError, "nowhere", "nowhere:model"):
         load_model("nowhere:model")
 
 

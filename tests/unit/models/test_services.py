@@ -100,7 +100,7 @@ def test_what_is_no_path_is_refused(path):
 def test_labels_take_the_form_of_the_declared_classes():
     assert [type(label) for label in labels([1.0, 0, True], 3, (0, 1), "here")] == [int, int, int]
     assert labels(["a", None], 2, ("a", "b"), "here") == ["a", None]
-    with pytest.raises(ModelError, match=r"one of the classes \['a', 'b'\] at here, but row 1 got 'c'"):
+    with raises(ModelError, "c", ("a", "b"), "here"):
         labels(["a", "c"], 2, ("a", "b"), "here")
 
 
@@ -193,5 +193,5 @@ def test_a_description_that_makes_no_sense_is_refused_with_its_line(tmp_path, te
 
 
 def test_a_description_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(UsageError, match=r"expected the description of a model in .*none\.toml"):
+    with raises(UsageError, "none.toml", cause=FileNotFoundError):
         read_service(tmp_path / "none.toml")

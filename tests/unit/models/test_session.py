@@ -13,6 +13,7 @@ from isonomia.models.checked import AnswerChange, first_change
 from isonomia.models.session import open_session
 from isonomia.models.steady import FIRST_AGAIN, MAX_AGAIN
 from isonomia.populations import Table
+from raising import raises
 
 
 def batch(n, start=0):
@@ -230,7 +231,7 @@ def test_a_model_is_watched_behind_its_cache(tmp_path):
 
 
 def test_whether_a_model_may_be_random_is_said_by_true_or_false():
-    with pytest.raises(iso.UsageError, match="expected random_model as True or False"):
+    with raises(iso.UsageError, "random_model", "yes"):
         iso.check("P[prediction] >= 0.1", positive, iso.Census(PEOPLE), random_model="yes")
 
 

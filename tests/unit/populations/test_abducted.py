@@ -8,6 +8,7 @@ import isonomia as iso
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations.protocol import Wanted
 from isonomia.spec.tree import Do, Literal, Setting
+from raising import raises
 
 LINEAR = iso.Causal({"a": "gaussian(0, 1)", "b": "gaussian(2 * a, 4)", "c": "3 * b - a"})
 PEOPLE = {"a": [0.5, -1.0, 2.0], "b": [1.0, 0.0, 7.0], "c": [2.5, 1.0, 19.0]}
@@ -260,7 +261,7 @@ def test_values_that_are_not_one_for_each_person_are_refused(given, message):
 
 
 def test_a_category_that_is_none_is_refused_with_its_row():
-    with pytest.raises(SpecError, match=r"one of its categories, 'F', 'M', but got 'X'.* It came for row 2"):
+    with raises(SpecError, "sex", "F", "M", "X", 2):
         MIXED.counterfactual(MIXED.draw(3), sex=["F", "M", "X"])
 
 
@@ -297,7 +298,7 @@ def test_a_model_of_some_people_is_no_model_of_a_table():
 
 def test_a_change_of_what_the_model_knows_nothing_of_is_refused():
     population = LINEAR.about(iso.Census({**PEOPLE, "zip": [1, 2, 3]}))
-    with pytest.raises(SpecError, match="no equation of 'zip'"):
+    with raises(SpecError, "zip", at="zip = 1"):
         iso.check("P[do(zip = 1).zip == 1] >= 0.9", population=population)
     verdict = iso.check("P[do(a = 1).zip == zip] >= 1", population=population)
     assert verdict.answer == "holds"

@@ -79,7 +79,7 @@ def test_an_estimator_fitted_on_rows_of_numbers_gets_each_array_as_one_row() -> 
     assert np.array_equal(found, model.predict(STACK.reshape(5, -1)))
     waves = [np.arange(6) + n for n in range(5)]  # a list of equally long sounds will do too
     assert len(ask(adapt(model), batch_table(list(waves), "sound"), False, True).prediction) == 5
-    with pytest.raises(ModelError, match=r"fitted on rows of 6 numbers, but each sound has 2 to 4.*Wrap it"):
+    with raises(ModelError, 6, 2, 4, "sound"):
         ask(adapt(model), batch_table(WAVES, "sound"), False, True)
     with pytest.raises(ModelError, match="no columns to choose from"):
         ask(adapt(model, features=["x"]), batch_table(STACK, "image"), False, True)
@@ -96,7 +96,7 @@ def test_an_estimator_that_does_not_say_how_many_numbers_gets_the_batch_as_it_is
 
 def test_a_refused_answer_shows_the_record_briefly() -> None:
     images = np.zeros((3, 28, 28))
-    with pytest.raises(ModelError, match=r"The row: image='28 x 28 of float64, from 0 to 0'\.$"):
+    with raises(ModelError, 3, "28 x 28 of float64, from 0 to 0", "image"):
         ask(adapt(lambda batch: np.full(len(batch), np.nan)), batch_table(images, "image"), False, True)
 
     def broken(batch: Any) -> Any:

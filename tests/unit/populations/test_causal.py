@@ -64,7 +64,7 @@ def test_equations_that_make_no_model_are_refused(equations, message):
 
 
 def test_a_text_that_reads_an_unknown_variable_is_refused_with_its_place():
-    with pytest.raises(SpecError, match=r"scool.*cannot be read"):
+    with raises(SpecError, "x", name="scool", at="scool", meant="school"):
         iso.Causal({"x": "scool + 1", "school": "1"})
 
 
@@ -109,7 +109,7 @@ def test_a_function_cannot_change_what_others_read():
         a[0] = 99.0
         return a
 
-    with pytest.raises(DataError, match="read-only"):
+    with raises(DataError, "b", cause=ValueError):
         iso.Causal({"a": "gaussian(0, 1)", "b": spoil}).draw(7)
 
 
@@ -195,7 +195,7 @@ def test_conditions_add_up():
 
 
 def test_a_condition_that_nobody_meets_is_a_clear_error():
-    with pytest.raises(DataError, match="too rare to wait for"):
+    with raises(DataError, 1000, 0):
         iso.Causal({"x": "gaussian(0, 1)", "y": "gaussian(x, 1)"}).given("y > 1000").draw(1)
 
 
@@ -298,7 +298,7 @@ def test_a_category_is_set_to_one_of_its_values_only(value):
 def test_categories_that_are_numbers_or_truth_values_are_set_by_their_equals():
     world = iso.Causal({"a": iso.Categories({True: 0.5, False: 0.5}), "b": iso.Categories({1: 0.5, 2: 0.5})})
     assert set(world.do(a=1, b=2.0).draw(9).column("b")) == {2.0}
-    with pytest.raises(UsageError, match="categories, 1, 2, but got '1'"):
+    with raises(UsageError, "b", 2, meant="1"):
         world.do(b="1")
 
 
@@ -311,7 +311,7 @@ def test_categories_without_probabilities_are_refused(shares):
 def test_a_condition_can_be_a_term_and_nothing_else():
     assert np.all(SEXES.given(iso.col("pay") > 1).draw(50).column("pay") > 1)
     for wrong in (None, 3, ["pay > 1"]):
-        with pytest.raises(UsageError, match="expected a condition, such as 'age >= 18'"):
+        with raises(UsageError, "age >= 18", "age", 18):
             SEXES.given(wrong)
 
 
@@ -323,12 +323,12 @@ def test_draw_says_which_argument_is_no_whole_number(arguments, name):
 
 def test_a_division_by_zero_shows_its_equation():
     world = iso.Causal({"a": lambda noise: noise * 0, "b": "a + 1", "c": "b / a"})
-    with pytest.raises(DataError, match=r"line 1, column 1.*by an `if`\n  b / a\n  \^"):
+    with raises(DataError, 1, 0, "if"):
         world.draw(7)
 
 
 def test_a_name_that_no_equation_could_read_is_refused():
-    with pytest.raises(UsageError, match=r"letters, digits and _.*but got 'years of work'"):
+    with raises(UsageError, "years of work"):
         iso.Causal({"years of work": "gaussian(0, 1)"})
 
 

@@ -204,7 +204,7 @@ def test_draws_that_are_not_what_was_asked_for_are_refused() -> None:
 
 
 def test_a_device_that_is_not_there_and_draws_that_need_numpy_are_refused() -> None:
-    with pytest.raises(UsageError, match="no such device"):
+    with raises(UsageError, "warp", "cpu", "auto"):
         iso.Generator(draw, device="warp")
     with raises(UsageError, "cuda", "cpu", "auto", "device=3"):
         iso.Generator(draw, device=3)  # type: ignore[arg-type]

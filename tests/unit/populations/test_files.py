@@ -166,21 +166,21 @@ def test_a_bad_file_is_refused_by_name(tmp_path, name, text, message):
 def test_a_row_with_too_many_or_too_few_cells_is_refused(tmp_path):
     with pytest.raises(DataError, match="line 3 has 3 cells, but the first line names 2 columns"):
         read_table(write(tmp_path, "a.csv", "a,b\n1,2\n1,2,3\n"))
-    with pytest.raises(DataError, match=r"line 3 has 1 cell, but the first line names 2 columns\. Fill it up"):
+    with raises(DataError, "b.csv", 3, 1, 2):
         read_table(write(tmp_path, "b.csv", "a,b\n1,x\n2\n"))
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
-    with pytest.raises(DataError, match=r"a.csv should be text in UTF-8, but byte 1 of line 2 is 0xff"):
+    with raises(DataError, "a.csv", 2, cause=UnicodeDecodeError):
         read_table(tmp_path / "a.csv")
 
 
 def test_a_missing_file_is_named_with_the_nearest_one(tmp_path):
     write(tmp_path, "applicants.csv", CSV)
-    with pytest.raises(DataError, match=r"aplicants.csv does not exist. Did you mean 'applicants.csv'\?"):
+    with raises(DataError, "aplicants.csv", meant="applicants.csv"):
         read_table(tmp_path / "aplicants.csv")
-    with pytest.raises(DataError, match=r"applicants.data does not exist. Did you mean 'applicants.csv'\?"):
+    with raises(DataError, "applicants.data", meant="applicants.csv"):
         read_table(tmp_path / "applicants.data")  # whatever it ends in
     with pytest.raises(DataError, match="nor does the folder"):
         read_table(tmp_path / "none" / "a.csv")
@@ -239,12 +239,12 @@ def test_a_byte_that_is_no_text_is_told_by_its_line(tmp_path, without, absent, e
     content = "name,n\nAda,1\nGöran,2\n".encode("latin-1")
     file = tmp_path / f"a{ending}"
     file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
-    with pytest.raises(DataError, match=r"byte 2 of line 3 is 0xf6, which is none there\. Save the file as UTF-8"):
+    with raises(DataError, 2, 3, "latin-1", cause=UnicodeDecodeError):
         read_table(file)
 
 
 def test_a_broken_line_of_json_is_told_by_its_number(tmp_path):
-    with pytest.raises(DataError, match=r"a\.jsonl: line 2 is not JSON: Expecting value at character 7"):
+    with raises(DataError, "a.jsonl", 2, 7):
         read_table(write(tmp_path, "a.jsonl", '{"a": 1}\n{"a":\n'))
 
 
@@ -265,7 +265,7 @@ def test_types_of_pandas_come_back_from_a_file(tmp_path):
 
 def test_two_columns_with_one_name_are_refused_in_a_file(tmp_path):
     parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="column 'a' occurs more than once"):
+    with raises(DataError, "a.parquet", "a"):
         read_table(tmp_path / "a.parquet")
 
 
@@ -278,7 +278,7 @@ def test_an_arrow_file_whose_places_point_elsewhere_is_refused(tmp_path, stream)
         writer = pa.ipc.new_stream(sink, table.schema) if stream else pa.ipc.new_file(sink, table.schema)
         with writer:
             writer.write_table(table)
-    with pytest.raises(DataError, match="cannot be read as"):
+    with raises(DataError, "people.arrow", 0, 1, 5):
         iso.check("for g in sex: P[hired | sex == g] >= 0.1", population=iso.Census(path))
 
 
@@ -286,7 +286,7 @@ def test_a_small_parquet_file_with_rows_without_end_is_refused(tmp_path, monkeyp
     monkeypatch.setattr("isonomia.populations.datasets._HARMLESS", 2**20)
     file = tmp_path / "same.parquet"
     parquet.write_table(pa.table({"a": np.zeros(1_000_000, dtype=np.int8)}), file, compression="zstd")
-    with pytest.raises(DataError, match="1,000,000 rows"):
+    with raises(DataError, "same.parquet", 1_000_000):
         read_table(file)
     parquet.write_table(pa.table({"a": np.random.default_rng(1).random(200_000)}), file)
     assert read_table(file).rows == 200_000

@@ -16,6 +16,7 @@ import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import read_table
 from isonomia.populations.files import is_many, long_files
+from raising import raises
 
 
 def write(file, **columns):
@@ -169,7 +170,7 @@ def test_nested_columns_are_refused_by_name_only_if_they_are_used(tmp_path):
     census = iso.Census(tmp_path)
     assert rate("id == 1", census) == 0.5
     assert rate("prediction == 2", census, lambda batch: [len(tags) for tags in batch["tags"]]) == 0.5
-    with pytest.raises(DataError, match=r"column 'tags' holds values such as .*expected numbers, truth values, text"):
+    with raises(DataError, "tags", "x"):
         iso.check("P[tags == 'x'] >= 0.5", None, census)
 
 

@@ -112,7 +112,7 @@ def test_a_sample_in_order_reads_only_as_far_as_it_goes(folder):
 def test_what_does_not_fit_is_refused_with_what_can_be_done(folder):
     table = rows_from(folder)
     assert isinstance(table, LongTable)
-    with pytest.raises(DataError, match=r"150,000 rows take about 0\.0 GB.*an exact Census and Sample\(\.\.\., order"):
+    with raises(DataError, 150_000, 0.0):
         table.table(free=1e6)
     assert table.table(free=1e8).rows == ROWS
     assert table.table(free=1e8) is table.table(free=1e8)
@@ -172,9 +172,9 @@ def test_a_lazy_query_that_fails_is_told_as_one():
     broken = pl.LazyFrame({"a": ["1", "x"]}).with_columns(pl.col("a").cast(pl.Int64))
     with pytest.raises(DataError, match="the lazy table cannot be collected: InvalidOperationError"):
         iso.check("P[a > 0] >= 0.5", None, iso.Census(broken))
-    with pytest.raises(DataError, match="the lazy table cannot be collected: ColumnNotFoundError"):
+    with raises(DataError, "b", meant="a"):
         long_lazy(pl.LazyFrame({"a": [1]}).select("b"))
-    with pytest.raises(DataError, match=r"the lazy table cannot be collected"):
+    with raises(DataError, "x", "1"):
         iso.check(
             "P[a > 0] >= 0.5",
             None,
@@ -197,7 +197,7 @@ def test_an_order_declared_in_a_file_is_respected(tmp_path):
     parquet.write_table(pa.table({"grade": ordered}), tmp_path / "a.parquet")
     census = iso.Census(tmp_path)
     assert census.order("grade") == ("low", "high")
-    with pytest.raises(iso.SpecError, match="a category with an order of its own"):
+    with raises(iso.SpecError, "grade", at="grade < 'low'"):
         iso.check("P[grade < 'low'] >= 0.5", None, census)
 
 
@@ -220,5 +220,5 @@ def test_a_file_that_is_gone_is_told(tmp_path):
     parquet.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
     census = iso.Census(tmp_path)
     (tmp_path / "a.parquet").unlink()
-    with pytest.raises(DataError, match=r"a file of the table is gone since it was opened"):
+    with raises(DataError, "a.parquet", cause=FileNotFoundError):
         census.fingerprint()

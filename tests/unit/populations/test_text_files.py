@@ -152,7 +152,7 @@ def test_compressed_text_is_read(tmp_path, ending):
 
 def test_a_compressed_file_that_is_cut_short_is_refused(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(TEXT.encode())[:-20])
-    with pytest.raises(DataError, match=r"a\.csv\.gz cannot be read as \.csv\.gz: OSError"):
+    with raises(DataError, "a.csv", "a.csv.gz", cause=OSError):
         read_table(tmp_path / "a.csv.gz")
     with pytest.raises(DataError, match=r"a\.csv\.gz cannot be read as \.csv\.gz: OSError"):
         read_table(tmp_path)
@@ -195,7 +195,7 @@ def test_json_lines_of_mixed_kinds_are_refused_with_both_lines(tmp_path, request
 
 def test_bytes_of_json_lines_that_are_no_text_are_told_by_their_line(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b'{"a": "x"}\n{"a": "\xf6"}\n')
-    with pytest.raises(DataError, match=r"byte 8 of line 2 is 0xf6"):
+    with raises(DataError, "a.jsonl", 8, 2, cause=UnicodeDecodeError):
         read_table(tmp_path / "a.jsonl")
 
 
@@ -227,7 +227,7 @@ def test_a_cell_may_be_longer_than_pythons_own_reader_takes(tmp_path):
 def test_a_header_without_rows_is_refused_with_its_columns(tmp_path):
     for text in ("a,b", "a,b\n"):
         (tmp_path / "a.csv").write_text(text)
-        with pytest.raises(DataError, match=r"a\.csv: the table has no rows \(columns: 'a', 'b'\)"):
+        with raises(DataError, "a.csv", ("a", "b")):
             read_table(tmp_path / "a.csv")
 
 
@@ -249,7 +249,7 @@ def test_a_json_document_that_is_no_table_is_refused_by_name(tmp_path, content, 
 def test_a_line_of_json_that_is_nested_too_deep_is_an_error_and_not_the_end_of_python(tmp_path):
     path = tmp_path / "people.jsonl"
     path.write_text('{"a": 1}\n{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n")
-    with pytest.raises(DataError, match="brackets within each other"):
+    with raises(DataError, "people.jsonl", "a"):
         read_table(path)
     texts = [":[" * 600, "[{" * 300 + "x"]
     path.write_text("".join(json.dumps({"a": text}) + "\n" for text in texts))
@@ -260,6 +260,6 @@ def test_a_line_of_names_without_end_is_refused_at_once(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text(",".join(f"a{i}" for i in range(200_000)) + "\n" + ",".join("1" * 200_000) + "\n")
     before = process_time()
-    with pytest.raises(DataError, match="at most 20,000 columns"):
+    with raises(DataError, "wide.csv", 20000, 200_000):
         read_table(path)
     assert process_time() - before < 2  # it took minutes

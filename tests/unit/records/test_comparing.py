@@ -140,15 +140,15 @@ def test_what_nobody_could_have_written_is_refused_in_words(tmp_path: Path, what
 def test_no_property_of_an_evidence_file_hides_another(store: Store, tmp_path: Path) -> None:
     evidence, file = evidence_of(store), tmp_path / "evidence.json"
     file.write_text(evidence_text(replace(evidence, checks=(*evidence.checks, evidence.checks[0]))))
-    with pytest.raises(RecordError, match="'one' occurs twice"):
+    with raises(RecordError, "evidence.json", "one"):
         run_in_file(file)
 
 
 def test_deep_and_long_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "verdicts.json"
     file.write_text("[" * 100_000 + "]" * 100_000)
-    with pytest.raises(RecordError, match="nested more deeply"):
+    with raises(RecordError, "verdicts.json", cause=RecursionError):
         run_in_file(file)
     monkeypatch.setattr(strict_json, "MAX_BYTES", 100)
-    with pytest.raises(RecordError, match="at most 100 bytes"):
+    with raises(RecordError, 100, "verdicts.json"):
         run_in_file(file)

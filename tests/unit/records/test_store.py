@@ -13,6 +13,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import RecordError
 from isonomia.records.store import Store
+from raising import raises
 
 DEFINITION = {"audit": "rates", "text": "P[hired] >= 0.5"}
 
@@ -120,7 +121,7 @@ def test_a_full_disk_says_so_and_loses_nothing(store: Store) -> None:
 
 def test_a_folder_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(RecordError, match="Choose another folder with --records"):
+    with raises(RecordError, "--records", ".isonomia", cause=NotADirectoryError):
         Store(tmp_path / "file" / ".isonomia")
 
 
@@ -202,7 +203,7 @@ def test_what_is_damaged_is_said_to_be(store: Store, what: str) -> None:
     journal.close()
     with sqlite3.connect(store.path) as connection:
         connection.execute(damage)
-    with pytest.raises(RecordError, match=r"runs\.sqlite, but what is there is damaged"):
+    with raises(RecordError, "runs.sqlite", "what"):
         read(store)
 
 

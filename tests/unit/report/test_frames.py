@@ -9,6 +9,7 @@ from page_audits import every_kind
 
 from isonomia.errors import UsageError
 from isonomia.report.entries import Entry
+from raising import raises
 
 COLUMNS = [
     *("property", "answer", "kind", "group", "quantity", "relation", "threshold", "estimate", "low", "high", "n"),
@@ -35,5 +36,5 @@ def test_a_verdict_of_any_kind_is_a_frame_of_any_library(entry: Entry) -> None:
 
 
 def test_a_library_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UsageError, match=r"pandas, polars, pyarrow, but is 'panda'. Did you mean 'pandas'"):
+    with raises(UsageError, "panda", meant="pandas"):
         every_kind().entries[0].verdict.to_frame("panda")

@@ -39,7 +39,7 @@ def test_known_names_pass():
 
 
 def test_an_unknown_column_is_pointed_at_with_the_nearest_name():
-    with pytest.raises(SpecError, match=r"no column 'gender'.*'sex', 'age'") as caught:
+    with raises(SpecError, "a", "sex", "age", name="gender", at="gender") as caught:
         check_names(parse_formula("P[a | gender == 'F'] > 0"), ["a", "sex", "age"], has_model=True)
     assert caught.value.place is not None
     assert caught.value.place.start == 6
@@ -86,7 +86,7 @@ def test_a_function_of_two_people_uses_its_columns_of_both():
     assert columns_of(formula, Other()) == ("x", "y")
     assert columns_of(formula, MAN) == ()
     assert versions_of(formula) == (Other(),)
-    with pytest.raises(SpecError, match="no column 'y'"):
+    with raises(SpecError, "x", "z", name="y"):
         check_names(formula, ["x", "z"], has_model=True)
 
 

@@ -24,6 +24,7 @@ from isonomia.watch.replay import replayed
 from isonomia.watch.source import Folder, Lines, StreamSource
 from isonomia.watch.store import WatchStore
 from isonomia.watch.stream import OUTCOMES, normal_id
+from raising import raises
 
 DAYS, A_DAY = 12, 200
 Day = tuple[list[tuple[int, str]], list[tuple[int, int]]]
@@ -199,7 +200,7 @@ def test_a_file_of_which_nothing_matches_is_an_error_and_a_repeated_one_is_not(t
     assert warnings == ["01.csv: 200 outcomes the same as before: 0, 1, 2 and 197 more"]
     lines = text.splitlines()
     (folders.where / "out" / "02.csv").write_text("\n".join([lines[0], *(f"a{line}" for line in lines[1:])]) + "\n")
-    with pytest.raises(DataError, match=r"02\.csv: expected outcomes of samples that came before.*200 ids.*a0, a1"):
+    with raises(DataError, 200, 197, "02.csv"):
         monitor.catch_up(Event())
 
 
@@ -208,7 +209,7 @@ def test_a_sample_that_comes_again_after_it_was_judged_is_an_error(tmp_path: Pat
     folders.add(_days()[0])
     monitor = _caught_up(_monitor(tmp_path, folders.sources()))
     (folders.where / "dec" / "01.csv").write_text("id,sex\n500,F\n7.0,F\n")
-    with pytest.raises(DataError, match=r"01\.csv: .*id '7' a second time"):
+    with raises(DataError, "7", "01.csv"):
         monitor.catch_up(Event())
 
 

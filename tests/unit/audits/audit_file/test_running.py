@@ -287,7 +287,7 @@ def test_ctrl_c_leaves_a_check_open_and_the_next_run_goes_on(folder: Path) -> No
     assert again.verdicts == (None, None)
     second = _all(run_checks(store, again, planned, lambda _: Silent(), lambda *_: None))
     assert [_plain(verdict) for verdict in second] == [_plain(verdict) for verdict in whole]
-    with pytest.raises(RecordError, match="none of the file as it is"):
+    with raises(RecordError, "audit.toml", ".isonomia"):
         unfinished(store, file)
 
 
@@ -299,7 +299,7 @@ def test_a_run_does_not_go_on_with_other_people(folder: Path) -> None:
         run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: _Cut(5), lambda *_: None)
     people = folder / "people.csv"
     people.write_text(people.read_text().replace("F,", "M,", 1))
-    with pytest.raises(RecordError, match="expected the population of 'rate 1' as it was when run"):
+    with raises(RecordError, "rate 1"):
         resume_run(store, file, unfinished(store, file), _planned(folder, body))
 
 
@@ -316,7 +316,7 @@ def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_t
     people = folder / "people.csv"
     before = people.read_text()
     people.write_text(before.replace("F,", "M,", 1))
-    with pytest.raises(RecordError, match="expected the population of 'rate 1'"):
+    with raises(RecordError, "rate 1"):
         resume_run(store, file, unfinished(store, file), _planned(folder, body))
     people.write_text(before)
     (module,) = folder.glob("hiring_*.py")
@@ -324,7 +324,7 @@ def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_t
     sys.modules.pop(module.stem)
     importlib.invalidate_caches()
     linecache.clearcache()
-    with pytest.raises(RecordError, match="expected the model of 'rate 1'"):
+    with raises(RecordError, "rate 1"):
         resume_run(store, file, unfinished(store, file), _planned(folder, body))
 
 
@@ -410,14 +410,14 @@ def test_every_named_test_of_responsiveness_takes_its_own_and_the_common_options
     common = NAMED_TESTS[test] + ', who = "points > 0.9", most_listed = 50'
     (planned,) = _planned(folder, head + text % common)
     assert "points > 0.9" in str(planned.check.prop)
-    with pytest.raises(SpecError, match="'most_listd' is not taken"):
+    with raises(SpecError, "most_listd", at="with", meant="most_listed"):
         _planned(folder, head + text % common.replace("most_listed", "most_listd"))
 
 
 def test_an_option_in_a_table_of_its_own_is_pointed_at(folder: Path) -> None:
     options = '[property.with]\nfeatures = "points"\nby = 0.1\nepz = 0.1\n'
     body = f'[population]\ncensus = "people.csv"\n[[property]]\nsafety = "robust"\n{options}'
-    with pytest.raises(SpecError, match="'epz' is not taken") as caught:
+    with raises(SpecError, "audit.toml", at="epz", meant="eps") as caught:
         _planned(folder, body)
     assert caught.value.place is not None
     assert "epz" in (folder / "audit.toml").read_text().splitlines()[caught.value.place.line - 1]
@@ -437,7 +437,7 @@ def test_a_misspelt_column_in_a_table_of_its_own_is_pointed_at(folder: Path) -> 
 
 def test_principal_fairness_that_is_said_to_be_false_is_refused_and_not_checked(folder: Path) -> None:
     body = POPULATIONS["census"] + '[[property]]\nprincipal = false\nwith = {attribute = "sex", outcome = "passed"}\n'
-    with pytest.raises(SpecError, match=r"(?s)expected principal = true, but got false.*\n  principal = false"):
+    with raises(SpecError, at="principal"):
         _planned(folder, body)
 
 

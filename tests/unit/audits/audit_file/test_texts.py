@@ -80,7 +80,7 @@ def test_a_text_that_the_record_does_not_have_is_not_looked_for_on_disk(
 ) -> None:
     monkeypatch.chdir(folder)
     file = recorded_audit_file("audit.toml", AUDIT, {"deep/changes.toml": CHANGES})
-    with pytest.raises(SpecError, match=r"expected the text of 'rules\.nom' in the record"):
+    with raises(SpecError, "audit.toml", "rules.nom", at="nomos"):
         stated_in(file, 1, Permissions())
     with pytest.raises(RecordError):
         file.texts.read("rules.nom")

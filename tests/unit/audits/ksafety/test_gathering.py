@@ -18,6 +18,7 @@ from isonomia.errors import DataError, SpecError
 from isonomia.populations.domains import Function, Games, TableDomain
 from isonomia.populations.table import Table
 from isonomia.records import Verdict
+from raising import raises
 
 PLAIN = """input s1;
 var s2 := nearer(s1, 1);
@@ -120,7 +121,7 @@ def test_code_and_a_plain_block_say_the_same() -> None:
     ],
 )
 def test_games_are_played_in_the_block_only(text: str) -> None:
-    with pytest.raises(SpecError, match=r"`play` asks the model, which only the block can do") as caught:
+    with raises(SpecError, "play", at="play(s1, 1)") as caught:
         check(text, games(3))
     assert caught.value.place is not None
 

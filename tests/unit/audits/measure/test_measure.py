@@ -311,7 +311,7 @@ def test_the_table_is_given_as_every_kind_of_frame_and_as_json() -> None:
     assert pandas["impact_ratio"].dtype == float
     assert polars["impact_ratio"].to_list() == [None, 1.0, 0.0, None]
     assert json.loads(json.dumps(table.to_dict(), allow_nan=False))["rows"][1]["name"] == "F"
-    with pytest.raises(UsageError, match="pandas, polars, pyarrow"):
+    with raises(UsageError, "panda", "pyarrow", "polars", meant="pandas"):
         table.to_frame("panda")
 
 
@@ -319,7 +319,7 @@ def test_groups_are_found_by_name() -> None:
     table = iso.measure({"a": [1, 2] * 3, "b": ["x", "y"] * 3, "d": [0, 1] * 3}, by=["a", "a,b"], decision="d")
     assert table.row("a", 1).name == "1"
     assert table["a", "b"] == table["a,b"] == table[("a", "b")]
-    with pytest.raises(UsageError, match="there are 1, 2"):
+    with raises(UsageError, "3", 1, 2):
         table.row("a", 3)
     with pytest.raises(UsageError, match="nothing was measured by 'b'"):
         table["b"]

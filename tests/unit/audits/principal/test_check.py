@@ -15,6 +15,7 @@ from isonomia.audits.principal.findings import SubgroupWealth, find
 from isonomia.audits.principal.question import ask_about
 from isonomia.audits.principal.view import sampled_remarks
 from isonomia.errors import DataError, ModelError, SpecError, UsageError
+from raising import raises
 
 
 def fairness(**changed: Any) -> iso.PrincipalFairness:
@@ -81,7 +82,7 @@ def test_the_models_predictions_are_used_where_there_is_a_model() -> None:
     assert verdict.model["name"].startswith("test_the_models")
     with pytest.raises(ModelError, match="gave 1"):
         iso.check(fairness(), lambda _: [1], iso.Sample(people), seed=0)
-    with pytest.raises(DataError, match="prediction to be one of 0, 1, but got 2"):
+    with raises(DataError, 0, 1, 2, "prediction"):
         iso.check(fairness(), lambda batch: [2] * len(batch["sex"]), iso.Sample(people), seed=0)
 
 
@@ -138,7 +139,7 @@ def test_a_subgroup_with_nobody_to_compare_is_silent_in_a_sample_and_refused_in_
     assert any("nobody with sex='M' was sampled from school='B'" in remark for remark in verdict.remarks)
     assert verdict.details["subgroups"][1]["effects"][0]["plug_in"] is None
     assert verdict.details["subgroups"][1]["answer"] == "undecided"
-    with pytest.raises(DataError, match="nobody in school='B' has 'M': leave a column out of given"):
+    with raises(DataError, "school='B'", "M"):
         iso.check(fairness(given=["school"]), population=iso.Census(people))
 
 
@@ -201,7 +202,7 @@ def test_more_than_two_values_are_audited_by_the_same_program() -> None:
 
 
 def test_options_of_rates_are_refused() -> None:
-    with pytest.raises(UsageError, match="method='auto' and no ranges for principal fairness, but got method='region'"):
+    with raises(UsageError, "method='auto'", "method='region'"):
         iso.check(fairness(), population=iso.Sample(rows(FAIR, 10)), method="region")
     with pytest.raises(UsageError, match="a property about rates to plan for, but got principal fairness"):
         iso.plan(fairness(), {})  # type: ignore[arg-type]
@@ -209,11 +210,11 @@ def test_options_of_rates_are_refused() -> None:
 
 def test_bad_columns_are_refused_before_anything_is_asked() -> None:
     people = rows(FAIR, 50) | {"prediction": np.asarray([np.nan] * 5 + [1.0] * 45)}
-    with pytest.raises(DataError, match="prediction in every row, but it is missing in 5 of 50 rows, first in row 0"):
+    with raises(DataError, 5, 50, "prediction"):
         iso.check(fairness(), population=iso.Sample(people))
     with pytest.raises(DataError, match=r"at least 2 values of sex, but there are \['F'\]"):
         iso.check(fairness(), population=iso.Sample(rows(FAIR, 50) | {"sex": ["F"] * 50}))
-    with pytest.raises(SpecError, match="no column 'town'"):
+    with raises(SpecError, "sex", "prediction", name="town"):
         iso.check(fairness(given=["town"]), population=iso.Sample(rows(FAIR, 50)))
 
 

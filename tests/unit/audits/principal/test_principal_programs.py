@@ -14,6 +14,7 @@ from isonomia.errors import DataError, UsageError
 from isonomia.evidence.strata.bounds import EmptyStratum, effect_bounds, fair_world, normalised_bounds
 from isonomia.evidence.strata.worlds import Observed, TableShape, definition_effects
 from isonomia.models.adapt import adapt
+from raising import raises
 
 HIRING = """
 def popModel():
@@ -197,7 +198,7 @@ def test_exact_is_for_programs_and_for_a_census(people_: Any) -> None:
     if people_ is iso.Census:
         assert iso.check(fairness(), None, people_(rows), method="exact").method == "exact"
     else:
-        with pytest.raises(UsageError, match="expected for method='exact' a census, or a program"):
+        with raises(UsageError, "method='exact'"):
             iso.check(fairness(), None, people_(rows), method="exact")
 
 

@@ -269,6 +269,6 @@ def test_nothing_that_a_record_names_is_imported_or_read(
     content["audit"]["files"]["priors.nom"] = f"import trap_of_a_stranger;{code}"
     assert [each.name for each in _replayed(content) if not each.sound] == ["a relation"]
     content["audit"]["files"]["priors.nom"] = str(tmp_path / "trap.nom")
-    with pytest.raises(RecordError, match="cannot be read") as caught:
+    with raises(RecordError, "/", "import", "trap.nom", "priors.nom") as caught:
         _replayed(content)
     assert "raise" not in str(caught.value)

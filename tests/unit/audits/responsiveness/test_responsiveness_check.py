@@ -14,6 +14,7 @@ from isonomia.errors import SpecError, UsageError
 from isonomia.interventions import Feature, Interventions, Linkage, Memory, Noise
 from isonomia.records import Verdict
 from isonomia.report.terminal import people_table, points_table
+from raising import raises
 
 STEPS = Interventions((Feature("income", "integer", 0, 9), Feature("age", "integer", 0, 99, actionable=False)))
 PEOPLE = {"income": [0, 5, 9], "age": [20, 40, 60]}
@@ -103,7 +104,7 @@ def test_one_draw_that_reaches_the_target_is_a_way_whatever_the_share(control: s
 
 
 def test_a_fixed_number_of_draws_where_everything_is_listed_is_refused() -> None:
-    with pytest.raises(UsageError, match="draws=500 has no effect"):
+    with raises(UsageError, "draws=500", 500):
         iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, draws=500), rich, iso.Census(PEOPLE))
 
 
@@ -180,7 +181,7 @@ def test_too_few_draws_are_refused_before_anything_is_drawn() -> None:
         return np.zeros(len(table["x"]), dtype=int)
 
     real = Interventions((Feature("x", "real", 0.0, 1.0),))
-    with pytest.raises(iso.UsageError, match="at least 29"):
+    with raises(iso.UsageError, "draws=20", 0.1, 29):
         iso.check(iso.Responsiveness(real, 1, at_least=0.1, draws=20), model, iso.Census({"x": [0.2]}))
     assert not asked
 
@@ -354,7 +355,7 @@ def test_a_point_that_the_model_fails_on_is_shown() -> None:
             raise ValueError("seven")
         return rich(table)
 
-    with pytest.raises(iso.ModelError, match=r"person in row 0 can reach \(income: 2 -> 7\)") as caught:
+    with raises(iso.ModelError, 0, 2, 7, 1) as caught:
         iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1), model, iso.Census({"income": [2], "age": [33]}))
     assert "'age': 33" in str(caught.value)
 
@@ -390,7 +391,7 @@ def test_a_class_that_the_model_never_predicts_is_refused_where_it_says_which_it
     tree = DecisionTreeClassifier().fit(np.asarray([[0, 20], [9, 20]]), ["no", "yes"])
     for options in ({"target": "ye"}, {"target": "yes", "who": "prediction == 'noo'"}):
         claim = iso.Responsiveness(STEPS, at_least=0.1, **options)
-        with pytest.raises(SpecError, match=r"expected a class that .* predicts, 'no', 'yes'"):
+        with raises(SpecError, "no", "yes"):
             iso.check(claim, tree, iso.Census(PEOPLE), features=["income", "age"])
 
 
@@ -479,5 +480,5 @@ def test_the_model_is_asked_for_all_points_only_where_somebody_wants_them() -> N
 def test_a_value_that_nobody_has_is_an_error_that_names_the_nearest(who: str) -> None:
     rules = Interventions((Feature("income", "integer", 0, 9),))
     people = iso.Census({"income": [1, 5, 9], "sex": ["F", "M", "Men"], "age": [20, 30, 40]})
-    with pytest.raises(SpecError, match=r"Man.*Men"):
+    with raises(SpecError, "sex", "M", "F", "Man", at="'Man'", meant="Men"):
         iso.check(iso.Responsiveness(rules, 1, at_least=0.1, who=who), lambda rows: np.ones(len(rows["sex"])), people)

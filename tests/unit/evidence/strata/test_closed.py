@@ -10,6 +10,7 @@ import pytest
 from benchmarks.closed_form import ClosedBounds, closed_bounds, corollary_1, proposition_1
 
 from isonomia.errors import DataError
+from raising import raises
 
 TABLE_4 = np.asarray([[[0.53, 0.04], [0.11, 0.32]], [[0.90, 0.02], [0.03, 0.05]]])
 
@@ -153,10 +154,10 @@ def test_ten_thousand_tables_take_far_less_than_ten_seconds() -> None:
 
 
 def test_more_values_are_refused_with_a_way_out() -> None:
-    with pytest.raises(DataError, match="use effect_bounds"):
+    with raises(DataError, 2, 3, "effect_bounds"):
         closed_bounds(np.full((2, 3, 2), 1 / 6))
 
 
 def test_probabilities_that_do_not_sum_to_one_are_refused() -> None:
-    with pytest.raises(DataError, match="sum 1 for each attribute value"):
+    with raises(DataError, 1, 0.99):
         proposition_1(TABLE_4 * 0.99)

@@ -19,6 +19,7 @@ from isonomia.evidence.strata.worlds import (
     unaffected,
     worlds,
 )
+from raising import raises
 
 BINARY = TableShape()
 
@@ -123,5 +124,5 @@ def test_what_does_not_exist_is_refused() -> None:
         effect_row(BINARY, PrincipalEffect(unaffected(BINARY), attribute=-1))
     with pytest.raises(UsageError, match="patterns of 2 outcomes"):
         stratum_row(BINARY, Stratum(frozenset({(1, 1, 1)})))
-    with pytest.raises(UsageError, match="definition 1, 2, 3 or 4, but got 5"):
+    with raises(UsageError, 1, 2, 3, 4, 5):
         definition_effects(BINARY, 5)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import pytest
 
 from isonomia.errors import DataError
 from isonomia.evidence.strata.worlds import Observed, TableShape, checked_tables, tally
+from raising import raises
 
 EVEN = np.full((2, 2, 2), 0.25)
 
@@ -83,7 +84,7 @@ def test_an_attribute_value_with_nobody_is_refused() -> None:
 
 
 def test_negative_counts_are_refused() -> None:
-    with pytest.raises(DataError, match="none negative"):
+    with raises(DataError, 3, 1, 2, 4, -1):
         Observed.from_counts([[[1, 2], [3, 4]], [[1, -1], [1, 1]]])
 
 
@@ -93,5 +94,5 @@ def test_many_tables_are_not_one() -> None:
 
 
 def test_shares_that_are_none_are_refused() -> None:
-    with pytest.raises(DataError, match="shares of 2 attribute values"):
+    with raises(DataError, 2, 0.5, 0.6):
         Observed.of(EVEN, [0.5, 0.6])

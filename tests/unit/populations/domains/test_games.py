@@ -108,7 +108,7 @@ def test_states_are_shown_and_restored() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"states": {"goal": [1]}, "seeds": 3}])
 def test_either_states_or_seeds_are_needed(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="either the states of the games or seeds"):
+    with raises(UsageError, "seeds", "states"):
         Games(Walk(), **given)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains import ArrayDomain, Images
+from raising import raises
 
 RNG = np.random.default_rng(3)
 PIXELS = RNG.integers(0, 256, (6, 5, 4), dtype=np.uint8)
@@ -141,9 +142,9 @@ def test_own_functions_take_one_image_and_numbers() -> None:
     assert np.array_equal(changed(domain, "darker")[:, 1:], np.rint(PIXELS[:, 1:] * 0.5))
     assert np.array_equal(changed(domain, "darker", 3.0)[:, 1:], np.minimum(PIXELS[:, 1:] * 3.0, 255))
     assert np.array_equal(seen(domain, domain.inputs(ALL)), PIXELS)
-    with pytest.raises(DataError, match=r"wrong\(...\) to return an image of shape \(5, 4\)"):
+    with raises(DataError, 5, 4, "wrong"):
         changed(domain, "wrong")
-    with pytest.raises(DataError, match=r"broken\(...\) raised AttributeError"):
+    with raises(DataError, "broken", cause=AttributeError):
         changed(domain, "broken")
 
 

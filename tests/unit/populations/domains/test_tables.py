@@ -10,6 +10,7 @@ import pytest
 from isonomia.errors import DataError
 from isonomia.populations.domains.tables import TableDomain, table_domain
 from isonomia.populations.table import Table, replaced
+from raising import raises
 
 COLUMNS = {
     "age": [20, 30, 40],
@@ -36,7 +37,7 @@ def test_features_are_found_by_name_and_by_number() -> None:
     assert made.feature(1) == "h_0"
     assert made.feature("h") == "h"
     for wrong in (6, -1, "y", "hh", "f9"):
-        with pytest.raises(DataError, match="no feature"):
+        with raises(DataError, "f1", "h_0"):
             made.feature(wrong)
 
 

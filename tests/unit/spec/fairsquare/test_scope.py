@@ -21,6 +21,7 @@ from isonomia.spec.fairsquare.tree import (
     reads_of,
     variables_after,
 )
+from raising import raises
 
 ONE = Number(1)
 YES = Boolean(True)
@@ -70,7 +71,7 @@ def test_a_doubtful_variable_keeps_its_kind_across_branches() -> None:
 
 
 def test_a_branch_does_not_see_what_the_other_sets() -> None:
-    with pytest.raises(SpecError, match="`a` is read before it is set"):
+    with raises(SpecError, name="a"):
         scope_of(If(YES, (sets("a"),), (sets("b", Reference("a")),)))
 
 
@@ -78,7 +79,7 @@ def test_a_mark_takes_a_condition_and_is_not_read() -> None:
     mark = Assign("minority", Chain(ONE, (("<", ONE),)))
     outline = outline_of((mark,), (mark,))
     assert sure(variables_after((mark,), Variables(outline))) == {"minority": "truth"}
-    with pytest.raises(SpecError, match="column of a mark"):
+    with raises(SpecError, name="minority"):
         variables_after((mark, sets("x", Reference("minority"))), Variables(outline))
     number = Assign("minority", ONE)
     with pytest.raises(SpecError, match="this is a number, but a condition"):
@@ -99,7 +100,7 @@ def test_a_scope_is_not_changed_by_what_comes_after_it() -> None:
 
 
 def test_a_variable_of_one_branch_is_refused_behind_it_even_where_the_branch_has_no_place() -> None:
-    with pytest.raises(SpecError, match=r"`a` is not set on every way to here\. Set it before that"):
+    with raises(SpecError, name="a"):
         scope_of(If(YES, (sets("a"),)), sets("b", Reference("a")))
 
 

@@ -7,6 +7,7 @@ import pytest
 from isonomia.errors import SpecError
 from isonomia.spec.nomos import parse_nomos
 from isonomia.spec.nomos.tree import calls_in, names_in
+from raising import raises
 
 GOOD = """input x1;
 var v1 := getFeat(x1, 1);
@@ -55,7 +56,7 @@ def test_what_has_no_meaning_is_refused(before: str, after: str, words: tuple[st
 
 
 def test_a_local_name_of_the_block_is_not_seen_behind_it() -> None:
-    with pytest.raises(SpecError, match="`e` is not declared"):
+    with raises(SpecError, "d1", "w", "x1", name="e", at="e"):
         parse_nomos(GOOD.replace("    d1 = predict(x1)", "    e = 1\n    d1 = predict(x1)").replace("w >= 0", "e >= 0"))
 
 
