@@ -144,15 +144,11 @@ def default_seed(planned: Sequence[PlannedCheck]) -> int:
 
     Names and reasons do not count.
     """
-    parts = [
-        (json.dumps(_without_words(each.definition), sort_keys=True, default=str), *subjects(each.check))
-        for each in planned
-    ]
-    return derived_seed(*(text for part in parts for text in part))
-
-
-def _without_words(definition: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in definition.items() if key not in ("name", "why")}
+    texts: list[str] = []
+    for each in planned:
+        definition = {key: value for key, value in each.definition.items() if key not in ("name", "why")}
+        texts += [json.dumps(definition, sort_keys=True, default=str), *subjects(each.check)]
+    return derived_seed(*texts)
 
 
 def _check_names(table: FileTable, check: Check[Any]) -> None:
@@ -173,10 +169,10 @@ def _stating(table: FileTable) -> tuple[str, ...]:
 
 def _outcomes(stated: Sequence[StatedProperty]) -> dict[str | None, dict[str, None]]:
     """What all properties of a model use as outcome: they may share its answers, so it is always given the same."""
-    found: dict[str | None, dict[str, None]] = {}
+    outcomes: dict[str | None, dict[str, None]] = {}
     for each in stated:
-        found.setdefault(each.entry.get("model"), {}).update(dict.fromkeys(outcomes_of(each.prop)))
-    return found
+        outcomes.setdefault(each.entry.get("model"), {}).update(dict.fromkeys(outcomes_of(each.prop)))
+    return outcomes
 
 
 def planned_for(
@@ -199,22 +195,19 @@ def stated_in(file: AuditFile, seed: int, permissions: Permissions, seed_chosen:
     """Every property of a file with its options. No model and no population is opened."""
     interventions, entries = interventions_of(file), file.properties()
     names, share = _names(entries), _share(file, entries)
-    return [
-        StatedProperty(
-            name,
-            entry,
-            property_of(entry, interventions, permissions),
-            _options(file, entry, share, seed) | {"seed_chosen": seed_chosen},
-        )
-        for entry, name in zip(entries, names, strict=True)
-    ]
+    stated = []
+    for entry, name in zip(entries, names, strict=True):
+        prop = property_of(entry, interventions, permissions)
+        stated.append(StatedProperty(name, entry, prop, _options(file, entry, share, seed, seed_chosen)))
+    return stated
 
 
-def _options(file: AuditFile, entry: FileTable, share: float, seed: int) -> dict[str, Any]:
+def _options(file: AuditFile, entry: FileTable, share: float, seed: int, seed_chosen: bool) -> dict[str, Any]:
     return {
         "delta": entry.get("delta", share),
         "budget": entry.get("budget", file.content.get("budget")),
         "seed": seed,
+        "seed_chosen": seed_chosen,
         "workers": file.content.get("workers", 1),
         "random_model": bool(_model_entry(file, entry).get("random", False)),
         "looks": entry.get("looks", file.content.get("looks", "any")),
@@ -235,10 +228,11 @@ def _share(file: AuditFile, entries: list[FileTable]) -> float:
 
 def _names(entries: list[FileTable]) -> list[str]:
     """The labels of the properties: their names, which must differ, or their numbers."""
-    names = [entry.get("name") or f"property {k + 1}" for k, entry in enumerate(entries)]
-    for k, (entry, name) in enumerate(zip(entries, names, strict=True)):
-        if name in names[:k]:
-            raise entry.error(f"expected a name of its own, but {name!r} is the name of another property", "name")
+    names: list[str] = []
+    for number, entry in enumerate(entries, start=1):
+        names.append(entry.get("name") or f"property {number}")
+        if names[-1] in names[:-1]:
+            raise entry.error(f"expected a name of its own, but {names[-1]!r} is the name of another property", "name")
     return names
 
 
@@ -305,22 +299,19 @@ class Wrapping:
         pool = pool_for(self.executor or self.file.content.get("executor"), max(1, self.file.content.get("workers", 1)))
         workers = 1 if pool is None else pool.workers
         gate = self._gates.setdefault(_origin(str(entry.get("load"))), BoundedSemaphore(workers))
-        place = self._place()
-        if place is None or (entry.get("random", False) and self.cache is None):
+        named = self.file.content.get("cache")
+        path = self.cache if self.cache is not None or named is None else self.file.folder / named
+        if path is None or (entry.get("random", False) and self.cache is None):
             return ModelSession(model, gate=gate)
         try:
             # A cache that the audit file names may hold anybody's answers.
             spot = self.cache is None
-            cache = AnswerCache.of(model, place, entry.get("cache_key"), spot=spot, mentioned=False)
+            cache = AnswerCache.of(model, path, entry.get("cache_key"), spot=spot, mentioned=False)
         except UsageError as error:
             key = "cache_key = 'credit 2024-05'"
             raise entry.error(f"{error} In an audit file it is a key of the model: {key}") from error
         self.caches.append(cache)
         return ModelSession(model, cache=cache, gate=gate)
-
-    def _place(self) -> Path | None:
-        named = self.file.content.get("cache")
-        return self.cache if self.cache is not None or named is None else self.file.folder / named
 
 
 def _origin(load: str) -> str:
@@ -329,7 +320,14 @@ def _origin(load: str) -> str:
     return module if sign and name.isidentifier() and "/" not in module and "\\" not in module else load
 
 
-_SOURCES = ("sample", "census", "generator", "program", "domain")
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    "sample": ("order", "values", "cluster", "weigh", "max_cluster"),
+    "census": ("exact", "values"),
+    "generator": ("values", "device"),
+    "program": ("device",),
+    "domain": (),
+}
+"""The kinds of populations, and the options of each; others, which would have no effect, are refused."""
 
 
 def models_of(file: AuditFile, permissions: Permissions, given: Mapping[str, Model]) -> dict[str, Model]:
@@ -403,36 +401,24 @@ def _population(entry: FileTable) -> Any:
         raise entry.error(f"expected a population to have one of {', '.join(_SOURCES)}, but it {came}")
     (kind,) = given
     source = entry.get(kind)
+    options = {key: value for key, value in entry.content.items() if key != kind}
+    others = [key for key in options if key not in _SOURCES[kind]]
+    if others and kind != "domain":
+        raise entry.error(f"{others[0]} does not go with this kind of population", others[0])
     with _pointing(entry.error, kind, shown=kind != "program" or is_inside(entry.folder, source)):
         match kind:
             case "sample":
-                return Sample(_place(entry, source), **_population_options(entry, *_OF_SAMPLES))
+                return Sample(entry.folder / source, **options)
             case "census":
-                return Census(_place(entry, source), **_population_options(entry, "exact", "values"))
+                return Census(entry.folder / source, **options)
             case "generator":
-                return Generator(load_object(source), **_population_options(entry, "values", "device"))
+                return Generator(load_object(source), **options)
             case "program":
                 from isonomia.populations.program import Program
 
-                options = _population_options(entry, "device")
-                return Program.of(entry.file.texts.read(source), Path(source).name, **options)
+                return Program.of(entry.read(source), Path(source).name, **options)
             case _:
                 return load_object(source)
-
-
-_OF_SAMPLES = ("order", "values", "cluster", "weigh", "max_cluster")
-
-
-def _population_options(entry: FileTable, *allowed: str) -> dict[str, Any]:
-    """The options of a kind of population; others, which would have no effect, are refused."""
-    others = [key for key in entry.content if key not in (*_SOURCES, *allowed)]
-    if others:
-        raise entry.error(f"{others[0]} does not go with this kind of population", others[0])
-    return {key: entry.get(key) for key in allowed if key in entry.content}
-
-
-def _place(entry: FileTable, source: str) -> Path:
-    return entry.file.folder / source
 
 
 @contextmanager

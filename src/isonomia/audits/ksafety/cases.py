@@ -338,13 +338,11 @@ class Runner:
         return _joined([self._answers(what, domain.table(records.take(part))) for part in parts])
 
     def _answers(self, what: str, table: Table) -> Answers:
-        try:
-            return self._asked(what, table), None
-        except UnreliableModelError:
-            raise
-        except ModelError as error:
-            if self._fails_everywhere(what, table):
-                raise error from error.__cause__
+        whole = self._tried(what, table)
+        if not isinstance(whole, ModelError):
+            return whole, None
+        if self._fails_everywhere(what, table):
+            raise whole from whole.__cause__
         parts = self._halved(what, table)
         good = next((part for part in parts if isinstance(part, np.ndarray)), np.zeros(1))
         answers = np.concatenate([good[:1] if isinstance(part, str) else part for part in parts])
@@ -370,27 +368,25 @@ class Runner:
         rows = np.unique(np.linspace(0, table.rows - 1, PROBES).astype(int)).tolist()
         if len(rows) < PROBES:
             return False  # too few rows to tell; each is tried anyway
-        return not any(self._answers_for(what, table.slice(row, row + 1)) for row in rows)
+        return all(isinstance(self._tried(what, table.slice(row, row + 1)), ModelError) for row in rows)
 
-    def _answers_for(self, what: str, table: Table) -> bool:
+    def _tried(self, what: str, table: Table) -> NDArray[Any] | ModelError:
+        """The answers, or the error of a model that has none."""
         try:
-            self._asked(what, table)
-        except UnreliableModelError:
-            raise
-        except ModelError:
-            return False
-        return True
-
-    def _halved(self, what: str, table: Table) -> list[NDArray[Any] | str]:
-        """The answers in pieces; a text stands for a single row without one, and says why."""
-        try:
-            return [self._asked(what, table)]
+            return self._asked(what, table)
         except UnreliableModelError:
             raise
         except ModelError as error:
-            if table.rows == 1:
-                cause = error.__cause__
-                return [f"the model raised {type(cause).__name__}: {cause}" if cause else "the model gave no answer"]
+            return error
+
+    def _halved(self, what: str, table: Table) -> list[NDArray[Any] | str]:
+        """The answers in pieces; a text stands for a single row without one, and says why."""
+        answers = self._tried(what, table)
+        if not isinstance(answers, ModelError):
+            return [answers]
+        if table.rows == 1:
+            cause = answers.__cause__
+            return [f"the model raised {type(cause).__name__}: {cause}" if cause else "the model gave no answer"]
         middle = table.rows // 2
         return self._halved(what, table.slice(0, middle)) + self._halved(what, table.slice(middle, table.rows))
 
@@ -466,9 +462,7 @@ def _changes(program: CompiledSpec, batch: Evaluation, violating: Booleans) -> N
     return total
 
 
-def prepared_cases(
-    program: CompiledSpec, domain: Domain, cases: Cases, workers: JudgesCases | None = None
-) -> PreparedCases:
+def prepared_cases(runner: Runner, domain: Domain, cases: Cases) -> PreparedCases:
     """Which of some cases are accepted.
 
     Raises
@@ -476,18 +470,16 @@ def prepared_cases(
     OpenChoiceError
         Where a choice is not made yet.
     """
-    prepared = None if workers is None else workers.prepare(domain, cases)
-    return prepared or PreparedCases.of(prepare(program, domain, cases.inputs, GivenChoices(cases.choices)))
+    prepared = None if runner.workers is None else runner.workers.prepare(domain, cases)
+    return prepared or PreparedCases.of(prepare(runner.program, domain, cases.inputs, GivenChoices(cases.choices)))
 
 
-def all_cases(
-    program: CompiledSpec, domain: Domain, max_n: float, tally: Tally, workers: JudgesCases | None = None
-) -> list[Cases] | None:
+def all_cases(runner: Runner, domain: Domain, max_n: float, tally: Tally) -> list[Cases] | None:
     """Every case that there is, in parts; those that a precondition rejects are left out and counted.
 
     ``None`` where there are more than ``max_n``, a choice is not from a finite range, or the time is up.
     """
-    inputs = len(program.spec.inputs)
+    inputs = len(runner.program.spec.inputs)
     total = domain.size**inputs
     if total > max_n:
         return None
@@ -498,28 +490,21 @@ def all_cases(
         numbers = np.arange(start, min(start + CHUNK, total))
         columns = tuple(part.astype(np.intp) for part in np.unravel_index(numbers, (domain.size,) * inputs))
         begun = Cases(columns, (), np.ones(len(numbers), dtype=np.int64))
-        completed = every_choice(program, domain, begun, max_n - sum(map(len, parts)), tally, workers)
+        completed = every_choice(runner, domain, begun, max_n - sum(map(len, parts)), tally)
         if completed is None:
             return None
         parts += completed
     return parts
 
 
-def every_choice(
-    program: CompiledSpec,
-    domain: Domain,
-    begun: Cases,
-    max_n: float,
-    tally: Tally,
-    workers: JudgesCases | None = None,
-) -> list[Cases] | None:
+def every_choice(runner: Runner, domain: Domain, begun: Cases, max_n: float, tally: Tally) -> list[Cases] | None:
     """Every way to complete cases whose first choices are made, in parts; ``None`` where there are too many."""
     parts: list[Cases] = []
     waiting = [begun]
     while waiting:
         cases = waiting.pop()
         try:
-            prepared = prepared_cases(program, domain, cases, workers)
+            prepared = prepared_cases(runner, domain, cases)
         except OpenChoiceError as choice:
             completed = _completed(cases, choice, max_n, tally)
             if completed is None:

@@ -213,7 +213,7 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     limit = min(limit, (1.0 - RESERVE) * check.budget.queries / (setup.program.k or 1))
     tally = Tally.empty(len(setup.program.ensures))
     max_n = inf if prop.enumerate else limit
-    listed = None if runner.draws else all_cases(runner.program, setup.domain, max_n, tally, runner.workers)
+    listed = None if runner.draws else all_cases(runner, setup.domain, max_n, tally)
     if listed is None:
         if prop.enumerate and current_meter().is_late:
             raise BudgetSpentError("time")

@@ -25,7 +25,7 @@ from isonomia.audits.ksafety.cases import Cases, Runner, prepare
 from isonomia.audits.ksafety.choices import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
 from isonomia.audits.ksafety.functions import RaisedEverywhereError
-from isonomia.audits.ksafety.setup import FreshInputs, Inputs, Setup, worth_drawing
+from isonomia.audits.ksafety.setup import FreshInputs, Setup, worth_drawing
 from isonomia.audits.ksafety.shrinking import SHRUNK, shrink_all
 from isonomia.audits.ksafety.violations import (
     Violations,
@@ -160,7 +160,7 @@ def _try(setup: Setup, max_n: int) -> Entry:
     rng = corner_rng(setup.check.seed)
     result: dict[str, Any] = {"tried": 0, "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
     try:
-        domain, cases = _corner_cases(runner, setup.inputs, setup.domain, max_n, pool, rng)
+        domain, cases = _corner_cases(setup, runner, max_n, pool, rng)
         result["tried"] = len(cases)
         if len(cases):
             result |= _judge(setup, runner, domain, cases)
@@ -193,20 +193,16 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
         shown = [] if violations.first is None else [violations.first]
     proofs = [item for item in shown if is_proof(setup.program, item)]
     tally = judgement.tally()
-    return {
-        "violating": len(bad),
-        "failed": tally.failed,
-        "counterexamples": proofs,
-        "reasons": tally.why_failed,
-    }
+    counts = {"violating": len(bad), "failed": tally.failed}
+    return {**counts, "counterexamples": proofs, "reasons": tally.why_failed}
 
 
 def _corner_cases(
-    runner: Runner, inputs: Inputs, domain: Domain, max_n: int, pool: int, rng: np.random.Generator
+    setup: Setup, runner: Runner, max_n: int, pool: int, rng: np.random.Generator
 ) -> tuple[Domain, Cases]:
     """Cases at the ends of ranges, no two of them the same, and the domain of their inputs."""
     program = runner.program
-    domain, rows = _inputs_at_ends(runner, inputs, domain, max_n, pool, rng)
+    domain, rows = _inputs_at_ends(setup, runner, max_n, pool, rng)
     columns = tuple(_in_turns(rows, max_n, index, rng) for index in range(len(program.spec.inputs)))
     if not len(rows):
         return domain, Cases(columns)
@@ -214,23 +210,23 @@ def _corner_cases(
     prepared = prepare(program, domain, columns, drawn)
     seeds = rng.integers(0, SEEDS, size=len(columns[0]))
     choices = (*drawn.choices, seeds) if runner.draws else tuple(drawn.choices)
-    if not drawn.bounded and not _has_ends(domain):
+    if not drawn.bounded and DomainFacts.of(domain).corners is None:
         prepared.accepted[:] = False  # nothing is at an end of anything, such as images with noise
     accepted = Cases(columns, choices).take(np.flatnonzero(prepared.accepted))
     return domain, accepted.take(_different(accepted)[:max_n])
 
 
 def _inputs_at_ends(
-    runner: Runner, inputs: Inputs, domain: Domain, max_n: int, pool: int, rng: np.random.Generator
+    setup: Setup, runner: Runner, max_n: int, pool: int, rng: np.random.Generator
 ) -> tuple[Domain, NDArray[np.intp]]:
     """Inputs that exist: rows of a table, or people whom an unlimited population names or has drawn."""
-    program, workers = runner.program, runner.workers
+    inputs, domain = setup.inputs, setup.domain
     if isinstance(inputs, FreshInputs):
         own = getattr(inputs.source, "corners", lambda *_: None)(TURNS * max_n, rng)
         domain = inputs.domain_of(inputs.source.batch(0, pool, rng) if own is None else own)
-        rows = worth_drawing(program, domain, workers)
+        rows = worth_drawing(runner, domain)
         return domain, rows if own is not None else _at_ends(domain, rows, max_n, rng)
-    rows = worth_drawing(program, domain, workers) if inputs.once else inputs.rows
+    rows = worth_drawing(runner, domain) if inputs.once else inputs.rows
     return domain, _at_ends(domain, rows, max_n, rng)
 
 
@@ -238,10 +234,6 @@ def _at_ends(domain: Domain, rows: NDArray[np.intp], max_n: int, rng: np.random.
     """Those at the ends, where the domain can tell; otherwise any, so that at least choices are at the ends."""
     corners = DomainFacts.of(domain).corners
     return rng.permutation(rows)[:max_n] if corners is None else np.asarray(corners(rows, max_n, rng))
-
-
-def _has_ends(domain: Domain) -> bool:
-    return DomainFacts.of(domain).corners is not None
 
 
 def _in_turns(rows: NDArray[np.intp], max_n: int, index: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.cases import Cases, JudgesCases, Runner, prepared_cases
+from isonomia.audits.ksafety.cases import Cases, Runner, prepared_cases
 from isonomia.audits.ksafety.choices import OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
 from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
@@ -136,8 +136,17 @@ class Setup:
 
     @cached_property
     def inputs(self) -> Inputs:
-        """Where inputs are drawn from."""
-        return _inputs_of(self.check, self.program, self.domain, self.make, self.runner.workers, self._spread)
+        """Where inputs come from: a census with replacement, each row of a sample once, anything else without end."""
+        population, seed, domain = self.check.population, root(self.check.seed), self.domain
+        if self.make is not None:
+            return FreshInputs(population.open(seed), self.make, self._spread)
+        if isinstance(population, Sample):
+            order = population.positions(seed)
+            return FiniteInputs(domain, np.arange(domain.size) if order is None else order, once=True)
+        rows = worth_drawing(self.runner, domain)
+        if not len(rows):
+            raise self.program.no_case(f"each of the {domain.size:,} inputs is rejected")
+        return FiniteInputs(domain, rows, once=False)
 
     @cached_property
     def runner(self) -> Runner:
@@ -381,38 +390,17 @@ class FreshInputs:
 Inputs: TypeAlias = FiniteInputs | FreshInputs
 
 
-def _inputs_of(
-    check: Check[Safety],
-    program: CompiledSpec,
-    domain: Domain,
-    make: Callable[[Table], Domain] | None,
-    workers: JudgesCases | None,
-    spread: SpreadState,
-) -> Inputs:
-    """Where inputs come from: a census with replacement, each row of a sample once, anything else without end."""
-    population = check.population
-    if make is not None:
-        return FreshInputs(population.open(root(check.seed)), make, spread)
-    if isinstance(population, Sample):
-        order = population.positions(root(check.seed))
-        return FiniteInputs(domain, np.arange(domain.size) if order is None else order, once=True)
-    rows = worth_drawing(program, domain, workers)
-    if not len(rows):
-        raise program.no_case(f"each of the {domain.size:,} inputs is rejected")
-    return FiniteInputs(domain, rows, once=False)
-
-
-def worth_drawing(program: CompiledSpec, domain: Domain, workers: JudgesCases | None = None) -> NDArray[np.intp]:
+def worth_drawing(runner: Runner, domain: Domain) -> NDArray[np.intp]:
     """The inputs that are not certain to be rejected.
 
     Drawing from these only, and rejecting as before, gives every accepted case the same probability as drawing from
     all inputs would: what is left out could never have been accepted.
     """
     everyone = np.arange(domain.size, dtype=np.intp)
-    if len(program.spec.inputs) > 1:
+    if len(runner.program.spec.inputs) > 1:
         return everyone
     try:
-        return everyone[prepared_cases(program, domain, Cases((everyone,)), workers).accepted]
+        return everyone[prepared_cases(runner, domain, Cases((everyone,))).accepted]
     except OpenChoiceError as choice:
         possible = ~choice.rejected
         if choice.kind == "whole":

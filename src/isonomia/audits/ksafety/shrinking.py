@@ -59,7 +59,7 @@ def _shrunk(runner: Runner, violation: Violation) -> Violation:
     tally = Tally.empty(len(runner.program.ensures))
     max_n = min(ENOUGH, current_meter().left / (runner.program.k or 1))
     try:
-        choices = every_choice(runner.program, violation.domain, begun, max_n, tally, runner.workers)
+        choices = every_choice(runner, violation.domain, begun, max_n, tally)
     except RaisedEverywhereError:
         choices = None
     if choices is None:
