@@ -120,12 +120,7 @@ class EProcess:
     @classmethod
     def stacked(cls, processes: Sequence[EProcess]) -> EProcess:
         """Several e-processes of one shape side by side, each a repetition of its own."""
-        return cls(
-            np.stack([process.payoffs for process in processes]),
-            np.stack([process.bounds for process in processes]),
-            np.stack([process.prior for process in processes]),
-            np.stack([process.sizes for process in processes]),
-        )
+        return cls(*(np.stack([getattr(process, name) for process in processes]) for name in cls.__slots__))
 
     def take(self, rows: NDArray[np.intp]) -> EProcess:
         """Some of the repetitions of a stack."""

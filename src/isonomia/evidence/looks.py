@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, isfinite, nextafter
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError
 from isonomia.evidence.binomial import lower_limit, planned_lower_limit, planned_upper_limit, upper_limit
 from isonomia.evidence.confidence_sequences import mean_ends
+from isonomia.evidence.exact import every_truth, opposite, some_truth
 from isonomia.evidence.normal_form import (
     Polynomial,
     as_chosen,
@@ -241,8 +242,8 @@ class LookEvidence:
     def step(self, state: LookState, tallies: Tallies) -> LookState:
         """Add a batch, and look if a look is planned now."""
         batches = state.batches + 1
-        kept = {channel: (*earlier, tallies[channel]) for channel, earlier in state.tallies.items()}
-        state = LookState(batches, kept)
+        draws = {channel: (*earlier, tallies[channel]) for channel, earlier in state.tallies.items()}
+        state = LookState(batches, draws)
         return replace(state, findings=self._look(state)) if batches in self.after[self.plan.made :] else state
 
     def decision(self, state: LookState) -> bool | None:
@@ -277,20 +278,20 @@ class LookEvidence:
             case Comparison():
                 links = list(compared(formula))
                 pairs = [self._compared(*link, true, false / len(links), table) for link in links]
-                return _all(answer for answer, _ in pairs), [ends for _, ends in pairs]
+                return every_truth([answer for answer, _ in pairs]), [ends for _, ends in pairs]
             case Not(operand=operand):
                 answer, ends = self._judged(operand, false, true, table)
-                return None if answer is None else not answer, ends
+                return opposite(answer), ends
             case Junction(connective=connective, operands=operands):
                 alone, shared = (true, false / len(operands)), (true / len(operands), false)
                 risks = alone if connective == "and" else shared
                 result = [self._judged(operand, *risks, table) for operand in operands]
-                answers = [answer for answer, _ in result]
-                return (_all if connective == "and" else _any)(answers), [end for _, ends in result for end in ends]
+                join = every_truth if connective == "and" else some_truth
+                return join([answer for answer, _ in result]), [end for _, ends in result for end in ends]
             case Implies(premise=premise, conclusion=conclusion):
                 before, premises = self._judged(premise, false, true / 2.0, table)
                 after, conclusions = self._judged(conclusion, true / 2.0, false, table)
-                return _any([None if before is None else not before, after]), premises + conclusions
+                return some_truth([opposite(before), after]), premises + conclusions
             case Each():
                 raise TypeError("a quantifier is expanded before a claim is judged")
 
@@ -305,15 +306,13 @@ class LookEvidence:
         low = table.low(part, true if upward else false, threshold)
         high = table.high(part, false if upward else true, threshold)
         answer = True if _above(low, relation, threshold) else False if _below(high, relation, threshold) else None
-        return (answer if upward or answer is None else not answer), (low, high)
+        return (answer if upward else opposite(answer)), (low, high)
 
     def proves(self, part: Part, above: bool, threshold: float, risk: float, batches: Mapping[Leaf, Floats]) -> bool:
         """Whether draws prove, at this risk, that one quantity lies above a threshold, or below it."""
         nodes = {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in self.channels}
         table = _Draws(batches, nodes, quick=True)
-        if above:
-            return table.low(part, risk, threshold) > threshold
-        return table.high(part, risk, threshold) < threshold
+        return table.low(part, risk, threshold) > threshold if above else table.high(part, risk, threshold) < threshold
 
     def by_comparison(
         self, state: LookState, comparisons: Sequence[Comparison], whole: bool | None
@@ -405,16 +404,6 @@ def _below(high: float, relation: str, threshold: float) -> bool:
     return high < threshold or (high == threshold and relation in {"<=", ">"})
 
 
-def _all(answers: Iterator[bool | None] | list[bool | None]) -> bool | None:
-    known = list(answers)
-    return False if False in known else None if None in known else True
-
-
-def _any(answers: Iterator[bool | None] | list[bool | None]) -> bool | None:
-    known = list(answers)
-    return True if True in known else None if None in known else False
-
-
 def _part(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None], room: int = MAX_CASES) -> Part:
     """The structure of a quantity; raises ``NoLookError`` where no limits are known for it."""
     result = find_extreme(quantity, ranges)
@@ -503,33 +492,26 @@ class _Draws:
 
     def low(self, part: Part, risk: float, threshold: float) -> float:
         """A lower limit of a quantity, wrong with probability at most the risk."""
-        match part:
-            case RatesPart(leaves=(), fraction=fraction):
-                return fraction.constant / fraction.base
-            case RatesPart(leaves=leaves, fraction=fraction):
-                return self._of_rates(lower_end, leaves, fraction, risk, threshold)
-            case MeanPart(leaf=leaf, offset=offset, factor=factor):
-                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk, self.order)
-                return offset + factor * (ends[0] if factor >= 0 else ends[1])
-            case ExtremePart(largest=largest, parts=parts):
-                if largest:
-                    return max(self.low(each, risk / len(parts), threshold) for each in parts)
-                return min(self.low(each, risk, threshold) for each in parts)
+        return self._limit(part, risk, threshold, upper=False)
 
     def high(self, part: Part, risk: float, threshold: float) -> float:
         """An upper limit of a quantity, wrong with probability at most the risk."""
+        return self._limit(part, risk, threshold, upper=True)
+
+    def _limit(self, part: Part, risk: float, threshold: float, *, upper: bool) -> float:
         match part:
             case RatesPart(leaves=(), fraction=fraction):
                 return fraction.constant / fraction.base
             case RatesPart(leaves=leaves, fraction=fraction):
-                return self._of_rates(upper_end, leaves, fraction, risk, threshold)
+                return self._of_rates(leaves, fraction, risk, threshold, upper=upper)
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
                 ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk, self.order)
-                return offset + factor * (ends[1] if factor >= 0 else ends[0])
+                return offset + factor * ends[upper == (factor >= 0)]
             case ExtremePart(largest=largest, parts=parts):
-                if largest:
-                    return max(self.high(each, risk, threshold) for each in parts)
-                return min(self.high(each, risk / len(parts), threshold) for each in parts)
+                # The largest is above a value if one of them is, so that each has a part of the risk; the least if all.
+                each = risk if largest == upper else risk / len(parts)
+                limits = [self._limit(one, each, threshold, upper=upper) for one in parts]
+                return max(limits) if largest else min(limits)
 
     def leaf_ends(self, leaf: Leaf, risk: float) -> Ends:
         """Both limits of one leaf, each wrong with probability at most the risk, like those of a compared quantity."""
@@ -549,24 +531,22 @@ class _Draws:
         return limit(float(counts[-1, 1]), sizes, risks, self.plan.count)
 
     def _of_rates(
-        self, end: Callable[..., float], leaves: tuple[Leaf, ...], fraction: RateFraction, risk: float, threshold: float
+        self, leaves: tuple[Leaf, ...], fraction: RateFraction, risk: float, threshold: float, *, upper: bool
     ) -> float:
-        if len(leaves) == 1 and self.ends:
-            rising = fraction.rising()
-            rate = self._planned(leaves[0], risk, upper=(end is upper_end) is (rising == (True,)))
-            below = fraction.base + fraction.bottom[0] * rate
-            least, greatest = fraction.span()
-            if below <= 0.0:
-                return least if end is lower_end else greatest
-            return min(max((fraction.constant + fraction.top[0] * rate) / below, least), greatest)
+        planned = len(leaves) == 1 and bool(self.ends)
         counts = [self.batches[leaf].sum(axis=0) for leaf in leaves]
         yes, n = [float(each[1]) for each in counts], [float(each.sum()) for each in counts]
-        if self.quick:
-            sign = 1.0 if end is lower_end else -1.0
-            turned = fraction if end is lower_end else fraction.negated
+        if self.quick and not planned:
+            sign, turned = (-1.0, fraction.negated) if upper else (1.0, fraction)
             proved = proves_above(turned, yes, n, risk, sign * threshold, self.order)
             return nextafter(threshold, sign * inf) if proved else -sign * inf
-        result = end(fraction, yes, n, risk, threshold)
-        # Where nothing is known, the quantity still has its own range.
         least, greatest = fraction.span()
-        return min(max(result, least), greatest) if abs(result) < inf else (least if end is lower_end else greatest)
+        if planned:
+            rate = self._planned(leaves[0], risk, upper=upper is (fraction.rising() == (True,)))
+            below = fraction.base + fraction.bottom[0] * rate
+            result = (fraction.constant + fraction.top[0] * rate) / below if below > 0.0 else inf
+        else:
+            result = (upper_end if upper else lower_end)(fraction, yes, n, risk, threshold)
+        if abs(result) == inf:  # nothing is known, but the quantity still has its own range
+            return greatest if upper else least
+        return min(max(result, least), greatest)

@@ -54,10 +54,6 @@ SEARCH_STEP, COARSE_STEP, PRECISION = 1.08, 1.3, 0.01
 """The factor between two numbers of people that are tried, for rates, whose power rises and falls between counts, and
 for numbers, whose tables take longer; and how precisely the least is found. Changes plans only."""
 
-CONFIRMED = 1
-"""How often a number of people for a mean is confirmed with other tables: each is judged in one random order, which by
-luck is a favourable one. Changes plans only."""
-
 
 @dataclass(frozen=True, slots=True)
 class Distance:
@@ -81,7 +77,7 @@ def limit(delta: float, nats: float) -> float:
     Source: Garivier and Kaufmann (2016), Theorem 1, after Wald. Infinite on the boundary.
     """
     needed = (1.0 - 2.0 * delta) * np.log((1.0 - delta) / delta)
-    return float(needed / nats) if nats > 0 else float("inf")
+    return float(needed / nats) if nats > 0 else inf
 
 
 def truth_at(evidence: BetEvidence, means: Mapping[Leaf, float]) -> bool | None:
@@ -194,7 +190,7 @@ def forecast(
     """
     answer = truth_at(evidence, means)
     if answer is None or min(shares.values(), default=1.0) <= 0:
-        return Forecast(answer, np.inf, np.inf, np.inf, np.inf)
+        return Forecast(answer, inf, inf, inf, inf)
     tests = evidence.against if answer else evidence.in_favour
     if not tests:
         return Forecast(answer, 0.0, 0.0, 0.0, 0.0)
@@ -300,9 +296,9 @@ def people_for(
     while high - low > max(1.0, PRECISION * high):
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
-    for seed in range(1, 1 + (CONFIRMED if numbers else 0)):
-        while not is_enough(high, seed):
-            high = ceil(SEARCH_STEP * high)
+    # Each table of numbers is judged in one random order, which may be a favourable one: confirm with other tables.
+    while numbers and not is_enough(high, seed=1):
+        high = ceil(SEARCH_STEP * high)
     return float(rounded(high))
 
 
@@ -429,8 +425,8 @@ class _Tables:
         return result
 
 
-def _combined(found: Sequence[Bools], every: bool) -> Bools:
-    return np.asarray(np.all(found, axis=0) if every else np.any(found, axis=0))
+def _combined(answers: Sequence[Bools], every: bool) -> Bools:
+    return np.asarray(np.all(answers, axis=0) if every else np.any(answers, axis=0))
 
 
 def _unit(looks: LookEvidence, leaf: Leaf, mean: float) -> float:

@@ -114,15 +114,8 @@ class SlicedWealth:
 
     def rows(self, which: NDArray[np.bool_] | NDArray[np.intp], tally: Floats) -> SlicedWealth:
         """Some of the slices, with another tally."""
-        return SlicedWealth(
-            self.low[which],
-            self.high[which],
-            self.log_wealth[which],
-            self.slice_peak[which],
-            self.stakes[which],
-            self.intercepts[which],
-            tally,
-        )
+        parts = {name: getattr(self, name)[which] for name in self.__slots__ if name != "tally"}
+        return replace(self, **parts, tally=tally)
 
     @property
     def peak(self) -> Floats:

@@ -134,14 +134,7 @@ class StakeProblem:
 
     def take(self, rows: NDArray[np.intp]) -> StakeProblem:
         """The same problem for some of the repetitions."""
-        return StakeProblem(
-            self.scaled[rows],
-            self.bounds[rows],
-            self.estimate[rows],
-            self.weights[rows],
-            self.allowed[rows],
-            self.max_stakes[rows],
-        )
+        return StakeProblem(*(getattr(self, name)[rows] for name in self.__slots__))
 
     def smoothed(self, pseudo_count: float) -> StakeProblem:
         """The same problem with a pseudo-count in every cell."""
