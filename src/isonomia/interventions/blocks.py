@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
 from isonomia.interventions.constraints import Constraint, Linkage
-from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Box, Floats, FormRow, Moves
+from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Box, Floats, Form, Moves
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, own_ranges
 from isonomia.populations.fingerprint import fingerprint_of, identity_of
@@ -404,20 +404,13 @@ def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | 
     low, high = (least, most) if box is None else box
     forms = [(constraint.form(scope.only(indices)), indices) for constraint, indices in block.constraints]
     linear = [(form, indices) for form, indices in forms if form is not None]
-    width, binaries = len(block.columns), sum(form.binaries for form, _ in linear)
-    rows: list[tuple[Floats, float, float]] = []
-    first = width
-    for form, indices in linear:
-        rows += [_dense(row, indices, block, start, first, width + binaries) for row in form.rows]
-        first += form.binaries
-    whole = np.asarray([feature.whole for feature in block.features] + [True] * binaries)
+    binaries = sum(form.binaries for form, _ in linear)
+    shifts = [float(block.push[:, j] @ start) for j in range(len(start))]
     return MixedIntegerProgram(
-        np.asarray([row for row, _, _ in rows]).reshape(len(rows), width + binaries),
-        np.asarray([low for _, low, _ in rows]),
-        np.asarray([high for _, _, high in rows]),
+        *dense_rows(linear, block.effect, shifts),
         np.concatenate([low, np.zeros(binaries)]),
         np.concatenate([high, np.ones(binaries)]),
-        whole,
+        np.asarray([feature.whole for feature in block.features] + [True] * binaries),
         len(linear) == len(forms) and all(form.exact for form, _ in linear),
     )
 
@@ -482,20 +475,32 @@ def _scope(block: FeatureBlock, start: Floats, least: Floats, most: Floats) -> A
     )
 
 
-def _dense(
-    row: FormRow, indices: tuple[int, ...], block: FeatureBlock, start: Floats, first: int, width: int
-) -> tuple[Floats, float, float]:
-    """A row over all variables; an ended value is written in terms of the acted values that it depends on."""
-    weights, shift = np.zeros(width), 0.0
-    count = len(start)
-    for j, weight in row.acted.items():
-        weights[indices[j]] += weight
-    for j, weight in row.ended.items():
-        weights[:count] += weight * block.effect[:, indices[j]]
-        shift += weight * float(block.push[:, indices[j]] @ start)
-    for j, weight in row.binaries.items():
-        weights[first + j] += weight
-    return weights, row.low + shift, row.high + shift
+def dense_rows(
+    forms: Sequence[tuple[Form, Sequence[int]]], effect: Floats, shifts: Sequence[float]
+) -> tuple[Floats, Floats, Floats]:
+    """The rows of all forms over all acted values and then all binaries, with their least and greatest values.
+
+    A form comes with the columns of its features. An ended value is written in terms of the acted values that it
+    depends on: ``effect`` has a column of weights for each, from which its shift is subtracted.
+    """
+    count = first = len(effect)
+    width = count + sum(form.binaries for form, _ in forms)
+    rows, ends = list[Floats](), list[tuple[float, float]]()
+    for form, columns in forms:
+        for row in form.rows:
+            weights, shift = np.zeros(width), 0.0
+            for j, weight in row.acted.items():
+                weights[columns[j]] += weight
+            for j, weight in row.ended.items():
+                weights[:count] += weight * effect[:, columns[j]]
+                shift += weight * shifts[columns[j]]
+            for j, weight in row.binaries.items():
+                weights[first + j] += weight
+            rows.append(weights)
+            ends.append((row.low + shift, row.high + shift))
+        first += form.binaries
+    low, high = np.asarray(ends).reshape(-1, 2).T
+    return np.asarray(rows).reshape(-1, width), low, high
 
 
 def cheapest(

@@ -316,8 +316,7 @@ def _by_comparison(dummies: Dummies) -> Iterator[list[str]]:
     """Families by the part of the name before a comparison: ``job_is_clerk``, ``savings >= 100``."""
     families: dict[str, list[str]] = {}
     for name in dummies:
-        comparison = _COMPARED.match(name)
-        if comparison:
+        if comparison := _COMPARED.match(name):
             families.setdefault(comparison[1].strip(), []).append(name)
     yield from families.values()
 

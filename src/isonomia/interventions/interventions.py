@@ -13,7 +13,7 @@ import numpy as np
 
 from isonomia.errors import NumericalError, UsageError, nearest
 from isonomia.interventions.block_sets import Memory
-from isonomia.interventions.blocks import cheapest, components, rule_identity
+from isonomia.interventions.blocks import cheapest, components, dense_rows, rule_identity
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Floats, Form
 from isonomia.interventions.draft import Comments, guess, read_interventions, written
@@ -506,32 +506,14 @@ def _possible(features: Sequence[Feature], parts: Sequence[tuple[Constraint, For
     """Whether anybody can meet some constraints together, as far as the solver can say."""
     if not parts:
         return True
-    count, binaries = len(features), sum(form.binaries for _, form in parts)
+    binaries, index = sum(form.binaries for _, form in parts), {feature.name: j for j, feature in enumerate(features)}
+    forms = [(form, [index[name] for name in constraint.names]) for constraint, form in parts]
+    rows = dense_rows(forms, np.eye(len(features)), [0.0] * len(features))
     low, high = (np.asarray(end) for end in zip(*(_limits_of(feature, np.inf) for feature in features), strict=True))
     bounds = np.append(low, np.zeros(binaries)), np.append(high, np.ones(binaries))
     whole = np.asarray([feature.whole for feature in features] + [True] * binaries)
     try:
-        point = cheapest(np.zeros(count + binaries), whole, bounds, _rows(features, parts, count + binaries))
+        point = cheapest(np.zeros(len(whole)), whole, bounds, rows)
     except NumericalError:
         return True  # the solver could not say, so no contradiction was shown
     return point is not None
-
-
-def _rows(
-    features: Sequence[Feature], parts: Sequence[tuple[Constraint, Form]], width: int
-) -> tuple[Floats, Floats, Floats]:
-    """The rows of all forms over all features and binaries, with their least and greatest values."""
-    index = {feature.name: j for j, feature in enumerate(features)}
-    rows, ends, first = list[Floats](), list[tuple[float, float]](), len(features)
-    for constraint, form in parts:
-        for row in form.rows:
-            weights = np.zeros(width)
-            for j, weight in (*row.acted.items(), *row.ended.items()):
-                weights[index[constraint.names[j]]] += weight
-            for j, weight in row.binaries.items():
-                weights[first + j] += weight
-            rows.append(weights)
-            ends.append((row.low, row.high))
-        first += form.binaries
-    low, high = np.asarray(ends).T
-    return np.asarray(rows), low, high
