@@ -100,9 +100,9 @@ class StackedTests:
 
     def log_wealths(self, history: Sequence[Tallies]) -> Floats:
         """The log wealth of each e-process after every batch: shape ``(batches, e-processes)``."""
-        return paths(self.process, self._told(history)[:, self.places])
+        return paths(self.process, self._counts(history)[:, self.places])
 
-    def _told(self, history: Sequence[Tallies]) -> Floats:
+    def _counts(self, history: Sequence[Tallies]) -> Floats:
         """The counts of each channel in each batch; all zero for the dummy channel."""
         tallied = np.zeros((len(history), len(self.channels) + 1, self.process.prior.shape[-1]))
         for row, channel in enumerate(self.channels):
@@ -113,7 +113,7 @@ class StackedTests:
         """Bet on one batch in each e-process."""
         divided = [state for state in states if isinstance(state, DividedWealth)]
         before = DividedWealth.stacked(divided)
-        after = step(self.process, before, self._told([tallies])[0][self.places])
+        after = step(self.process, before, self._counts([tallies])[0][self.places])
         return [after.rows(slice(row, row + 1)) for row in range(len(states))]
 
 
@@ -194,13 +194,13 @@ class BetEvidence:
 
     def _stacked(self, members: tuple[int, ...]) -> StackedTests:
         """Some of the tests stacked; the set of tests that still bet seldom changes, so the last stack is cached."""
-        if members not in self._kept:
-            self._kept.clear()
-            self._kept[members] = StackedTests.of([self.tests[k] for k in members])
-        return self._kept[members]
+        if members not in self._stacks:
+            self._stacks.clear()
+            self._stacks[members] = StackedTests.of([self.tests[k] for k in members])
+        return self._stacks[members]
 
     @cached_property
-    def _kept(self) -> dict[tuple[int, ...], StackedTests]:
+    def _stacks(self) -> dict[tuple[int, ...], StackedTests]:
         return {}
 
     def unsettled(self, state: tuple[AnyWealth, ...]) -> BetEvidence:

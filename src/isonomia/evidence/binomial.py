@@ -116,8 +116,8 @@ def _chance_of_exclusion(successes: float, rate: float, sizes: Sequence[int], ri
         left, first, before = np.convolve(left, pmf), first + counts, size
         tails = (1.0 + ROUNDING) * np.cumsum(left[::-1])[::-1]
         if look == len(sizes) - 1:
-            place = max(int(successes) - first, 0)
-            return excluded + (float(tails[place]) if place < len(tails) else 0.0)
+            index = max(int(successes) - first, 0)
+            return excluded + (float(tails[index]) if index < len(tails) else 0.0)
         boundary = int(np.argmax(np.append(tails, 0.0) <= risk - excluded))
         excluded += float(tails[boundary]) if boundary < len(tails) else 0.0
         left = left[:boundary] if boundary else np.zeros(1)

@@ -132,8 +132,8 @@ class ClusterEvidence:
                 slopes[row, leaves.index(leaf)] = factor * (high - low)
                 bounds[row] -= factor * low
         apart = len(leaves) < 2 or disjoint(leaves[0].given, leaves[1].given)
-        places = tuple(self.leaves.index(leaf) for leaf in leaves)
-        return ClusterTests(places, slopes, bounds, self.largest, apart, delta, self.deadline)
+        columns = tuple(self.leaves.index(leaf) for leaf in leaves)
+        return ClusterTests(columns, slopes, bounds, self.largest, apart, delta, self.deadline)
 
     # ------------------------------------------------------------------------------------------------- deciding
 
@@ -146,10 +146,10 @@ class ClusterEvidence:
         history = (*state.history, batch)
         wealths, refuted = list(state.wealths), set(state.refuted)
         seen = self.rows(history) > 0
-        for place, (number, _, tests) in enumerate(self._tests):
+        for index, (number, _, tests) in enumerate(self._tests):
             if number not in refuted:
-                wealths[place] = tests.step(wealths[place], batch)
-                if tests.refuted(wealths[place])[0] and seen[list(tests.leaves)].all():
+                wealths[index] = tests.step(wealths[index], batch)
+                if tests.refuted(wealths[index])[0] and seen[list(tests.leaves)].all():
                     refuted.add(number)
         after = ClusterState(history, tuple(wealths), frozenset(refuted), state.looked, state.boxed)
         due = OFTEN * state.looked if self.deadline is None else self.deadline
@@ -278,13 +278,13 @@ class ClusterEvidence:
         out = np.asarray([half is False for half in result])
         leaves = leaves_of(quantity)
         # The leaf with the larger slope everywhere comes first: its value is bounded by that of the other.
-        tested = [(place, half) for place, half in enumerate(result) if isinstance(half, HalfSpace)]
+        tested = [(index, half) for index, half in enumerate(result) if isinstance(half, HalfSpace)]
         for first in dict.fromkeys((leaves, leaves[::-1])):
             left = [
-                (place, half) for place, half in tested if half.leaves and first[0] in half.leaves and not out[place]
+                (index, half) for index, half in tested if half.leaves and first[0] in half.leaves and not out[index]
             ]
             if left:
-                out[[place for place, _ in left]] = self._against(first, [half for _, half in left], delta).run(history)
+                out[[index for index, _ in left]] = self._against(first, [half for _, half in left], delta).run(history)
                 tested = [item for item in tested if item not in left]
         return out
 
@@ -334,24 +334,24 @@ def _scan(
         The least and greatest possible value.
     """
     inside, outside, open_ones = {}, {}, list[Search]()
-    for place, (estimate, width) in enumerate(zip(estimates, widths, strict=True)):
+    for index, (estimate, width) in enumerate(zip(estimates, widths, strict=True)):
         for upper, limit in enumerate(limits):
             values = np.clip(estimate + (width if upper else -width) * SCAN, *limits)
             values = np.append(values, limit) if isfinite(limit) else values
-            inside[place, bool(upper)], outside[place, bool(upper)] = estimate, limit
-            open_ones.append((place, bool(upper), values[np.append(True, np.diff(values) != 0.0)]))
+            inside[index, bool(upper)], outside[index, bool(upper)] = estimate, limit
+            open_ones.append((index, bool(upper), values[np.append(True, np.diff(values) != 0.0)]))
     for _ in range(ROUNDS):
         searches, open_ones = open_ones, []
-        for (place, upper, values), refuted in zip(searches, refutes(searches) if searches else (), strict=True):
+        for (index, upper, values), refuted in zip(searches, refutes(searches) if searches else (), strict=True):
             # The hull of what is left: the limit lies beyond the last value that is not refuted.
             left = np.flatnonzero(~refuted)
             last = int(left[-1]) if len(left) else -1
             if last == len(values) - 1:
                 continue
-            end = outside[place, upper] = float(values[last + 1])
-            start = inside[place, upper] = float(values[last]) if last >= 0 else inside[place, upper]
-            open_ones.append((place, upper, np.append(np.linspace(start, end, 10)[1:-1], end)))
-    return [(outside[place, False], outside[place, True]) for place in range(len(estimates))]
+            end = outside[index, upper] = float(values[last + 1])
+            start = inside[index, upper] = float(values[last]) if last >= 0 else inside[index, upper]
+            open_ones.append((index, upper, np.append(np.linspace(start, end, 10)[1:-1], end)))
+    return [(outside[index, False], outside[index, True]) for index in range(len(estimates))]
 
 
 def rate_limits(
@@ -373,19 +373,19 @@ def ratio_limits(
     """The limits of the first leaf's mean over the second's, which no row informs both of; infinite where open."""
     result, ratios, errors = [(0.0, inf)] * len(histories), [], []
     known = list[int]()
-    for place, history in enumerate(histories):
+    for index, history in enumerate(histories):
         rows, sums, times = _stacked(history)
         first, second = (times @ sums) / (times @ rows)
         if second > 0.0:
             ratio = float(first / second)
             away = (sums[:, 0] - first * rows[:, 0]) / (times @ rows[:, 0]) / second
             away -= ratio * (sums[:, 1] - second * rows[:, 1]) / (times @ rows[:, 1]) / second
-            known.append(place)
+            known.append(index)
             ratios.append(ratio)
             errors.append(sqrt(float(times @ away**2)))
     some = _limits([histories[k] for k in known], (ratios, errors), (0.0, inf), ((0, 1), largest, risk, deadline))
-    for place, ends in zip(known, some, strict=True):
-        result[place] = ends
+    for index, ends in zip(known, some, strict=True):
+        result[index] = ends
     return result
 
 
@@ -412,7 +412,7 @@ def _limits(
         sizes = [len(values) for _, _, values in searches]
         values = np.concatenate([values for _, _, values in searches])
         sign = np.repeat([-1.0 if upper else 1.0 for _, upper, _ in searches], sizes)
-        stream = np.repeat([place for place, _, _ in searches], sizes)
+        stream = np.repeat([index for index, _, _ in searches], sizes)
         other = np.zeros(len(values)) if len(leaves) == 1 else -sign * values
         bounds = sign * values if len(leaves) == 1 else np.zeros(len(values))
         tests = ClusterTests(leaves, np.stack([sign, other], axis=-1), bounds, largest, True, risk, deadline, stream)

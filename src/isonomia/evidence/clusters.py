@@ -263,7 +263,7 @@ class ClusterTests:
             wealth.first + np.add.reduceat(weighed, batch.starts, axis=0),
             wealth.second + np.add.reduceat(weighed[:, :, None] * clusters[:, None, :], batch.starts, axis=0),
         )
-        return self._cut(self._kept(after, ~(self._totals(after) >= self.need)))
+        return self._cut(self._where(after, ~(self._totals(after) >= self.need)))
 
     def refuted(self, wealth: ClusterWealth) -> NDArray[np.bool_]:
         """Which hypotheses are refuted."""
@@ -293,7 +293,7 @@ class ClusterTests:
         return np.asarray(np.logaddexp.reduce(wealth.logs.min(axis=0), axis=0))
 
     @staticmethod
-    def _kept(wealth: ClusterWealth, keep: NDArray[np.bool_]) -> ClusterWealth:
+    def _where(wealth: ClusterWealth, keep: NDArray[np.bool_]) -> ClusterWealth:
         return replace(wealth, owner=wealth.owner[keep], ends=wealth.ends[:, keep], logs=wealth.logs[:, :, keep])
 
     def _cut(self, wealth: ClusterWealth) -> ClusterWealth:

@@ -209,17 +209,17 @@ def finite_interval(successes: float, n: float, size: float, delta: float) -> tu
 def _edge(successes: float, n: float, size: float, delta: float, *, inside: float, outside: float) -> float:
     """Bisect over whole numbers for the farthest total that is not refuted."""
 
-    def kept(total: float) -> bool:
+    def is_possible(total: float) -> bool:
         arguments = (np.asarray(value) for value in (successes, n, size, total))
         return bool(log_finite_evidence(*arguments) < np.log(1.0 / delta) + FINITE_MARGIN)
 
-    if kept(outside):
+    if is_possible(outside):
         return outside
     while abs(outside - inside) > 1:
         middle = float(np.floor(0.5 * (inside + outside)))
         if middle in (inside, outside):  # at this size, double precision has no whole number in between
             break
-        inside, outside = (middle, outside) if kept(middle) else (inside, middle)
+        inside, outside = (middle, outside) if is_possible(middle) else (inside, middle)
     return inside
 
 
@@ -294,8 +294,8 @@ def _end(yes: Floats, draws: Floats, excess: Floats, inside: Floats, outside: Fl
     """
     for _ in range(MAX_HALVINGS):
         middle = (inside + outside) / 2.0
-        kept = excess - xlogy(yes, middle) - xlog1py(draws - yes, -middle) < 0.0
-        inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        possible = excess - xlogy(yes, middle) - xlog1py(draws - yes, -middle) < 0.0
+        inside, outside = np.where(possible, middle, inside), np.where(possible, outside, middle)
     return outside
 
 

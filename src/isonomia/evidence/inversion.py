@@ -409,15 +409,15 @@ class _Batches:
 
 
 def _least(
-    found: Sequence[tuple[PolytopeTest, ...] | None],
+    candidates: Sequence[tuple[PolytopeTest, ...] | None],
     known: set[Channel],
     history: Sequence[Tallies],
     cache: dict[tuple[Channel, ...], _Batches],
 ) -> Floats:
     """The least log wealth of each threshold's pieces, all of which must be refuted; 0 where there are no bets."""
-    least = np.full((len(history), len(found)), inf)
+    least = np.full((len(history), len(candidates)), inf)
     alike: dict[tuple[tuple[Channel, ...], int], list[tuple[int, EProcess]]] = {}
-    for index, tests in enumerate(found):
+    for index, tests in enumerate(candidates):
         if tests is None or any(not known.issuperset(test.channels) for test in tests):
             least[:, index] = 0.0
             continue

@@ -197,20 +197,20 @@ def _merged(parts: list[list[Fraction]], variances: list[Fraction]) -> tuple[lis
 def _directions(parts: list[list[Fraction]], variances: list[Fraction]) -> tuple[list[list[Fraction]], list[Fraction]]:
     """The constraints in terms of their own uncorrelated directions, as many as are linearly independent."""
     lower: list[list[Fraction]] = []
-    kept: list[tuple[list[Fraction], Fraction]] = []
+    basis: list[tuple[list[Fraction], Fraction]] = []
     for part in parts:
         rest, row = list(part), []
-        for direction, variance in kept:
+        for direction, variance in basis:
             share = sum((a * b * v for a, b, v in zip(rest, direction, variances, strict=True)), Fraction(0)) / variance
             rest = [a - share * b for a, b in zip(rest, direction, strict=True)]
             row.append(share)
         left = sum((a * a * v for a, v in zip(rest, variances, strict=True)), Fraction(0))
         if left:
-            kept.append((rest, left))
+            basis.append((rest, left))
             row.append(Fraction(1))
         lower.append(row)
-    size = len(kept)
-    return [[*row, *[Fraction(0)] * (size - len(row))] for row in lower], [variance for _, variance in kept]
+    size = len(basis)
+    return [[*row, *[Fraction(0)] * (size - len(row))] for row in lower], [variance for _, variance in basis]
 
 
 def _rounded(basis: _Basis, reach: Fraction) -> tuple[list[tuple[Row, float]], float]:
@@ -341,12 +341,12 @@ def _pruned(rows: list[Row], size: int) -> list[Row] | None:
         known = strictest.get(key)
         if known is None or row[-1] * abs(_lead(known, size)) < known[-1] * lead:
             strictest[key] = row
-    kept = list(strictest.values())
-    box = _box(kept, size)
+    remaining = list(strictest.values())
+    box = _box(remaining, size)
     if any(low > high for low, high in box):
         return None
     useful = []
-    for row in kept:
+    for row in remaining:
         alone = sum(1 for entry in row[:size] if entry) == 1
         least, most, scale = _range(row, box)
         if least > row[-1] / scale + 1e-9:

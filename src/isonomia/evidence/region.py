@@ -141,8 +141,8 @@ class Region:
         """The same region for some of its leaves; the risk is split as before."""
         if leaves >= set(self.tallies):
             return self
-        kept = {leaf: tally for leaf, tally in self.tallies.items() if leaf in leaves}
-        return Region(kept, tuple(tuple(filter(leaves.__contains__, members)) for members in self.classes), self.delta)
+        some = {leaf: tally for leaf, tally in self.tallies.items() if leaf in leaves}
+        return Region(some, tuple(tuple(filter(leaves.__contains__, members)) for members in self.classes), self.delta)
 
     def spent(self, leaf: Leaf, values: Floats) -> Floats:
         """A lower bound on the divergence of values of a leaf from its tally, in nats.

@@ -122,7 +122,7 @@ class SmoothTail:
 
     @cached_property
     def _terms(self) -> tuple[float, Complexes, Floats, float]:
-        """The mean of F; the coefficients and frequencies of the terms kept; a bound on everything else."""
+        """The mean of F; the coefficients and frequencies of the terms chosen; a bound on everything else."""
         end, period, beyond = self._wave
         narrow = NARROW
         while True:
@@ -138,18 +138,18 @@ class SmoothTail:
             sizes = np.abs(coefficients) * self._moduli(frequencies)
             order = np.argsort(sizes)
             summed = np.cumsum(sizes[order])
-            kept = order[int(np.searchsorted(summed, LEFT_OUT * self.level / 2.0)) :]
-            if len(kept) <= MAX_TERMS or narrow > 0.05:
+            chosen = order[int(np.searchsorted(summed, LEFT_OUT * self.level / 2.0)) :]
+            if len(chosen) <= MAX_TERMS or narrow > 0.05:
                 break
             narrow *= 2.0
-        left_out = float(summed[len(order) - len(kept) - 1]) if len(kept) < len(order) else 0.0
+        left_out = float(summed[len(order) - len(chosen) - 1]) if len(chosen) < len(order) else 0.0
         # Terms that are not listed at all: their coefficients are at most 4 width / (8 period held) times values of
         # exp(-x**2 / 2) beyond x = 8, of which there are period / (2 pi width) per unit.
         left_out += 4.0 / held * exp(-32.0)
         # Each factor has an error of a few roundings for each of its draws.
         rounding = 1e-15 * float(self.n.sum() + 1e3) * (1.0 + float(sizes.sum()))
         mean = (stop - start) / period / held
-        return mean, coefficients[kept], frequencies[kept], left_out + beyond + rounding
+        return mean, coefficients[chosen], frequencies[chosen], left_out + beyond + rounding
 
     def _moduli(self, frequencies: Floats) -> Floats:
         """The largest modulus of T's characteristic function over the box, at each frequency."""

@@ -125,9 +125,9 @@ class PolytopePart:
         allowed, count = list[Floats](), 0
         for _ in range(_MAX_ROUNDS):
             acted = self.slices.draw(wanted, rng)
-            kept = acted[self.boxes.at(np.zeros(wanted, dtype=np.intp)).allowed(self.block, acted)]
-            allowed.append(kept)
-            count += len(kept)
+            points = acted[self.boxes.at(np.zeros(wanted, dtype=np.intp)).allowed(self.block, acted)]
+            allowed.append(points)
+            count += len(points)
             if count >= wanted:
                 acted = np.concatenate(allowed)[:wanted].reshape(len(self.rows), n, -1)
                 return _ends(self.block, self.boxes.start[:, None], acted)

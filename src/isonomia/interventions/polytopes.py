@@ -345,9 +345,9 @@ def _fill(
     slot = np.repeat(np.arange(len(slots)), times)
     here = boxes.at(slots[slot] // n)
     acted = _proposed(block, here, rng)
-    kept = np.flatnonzero(here.allowed(block, acted))
-    filled, first = np.unique(slot[kept], return_index=True)
-    drawn[slots[filled]] = acted[kept[first]]
+    accepted = np.flatnonzero(here.allowed(block, acted))
+    filled, first = np.unique(slot[accepted], return_index=True)
+    drawn[slots[filled]] = acted[accepted[first]]
 
 
 def _proposed(block: FeatureBlock, boxes: Boxes, rng: np.random.Generator) -> Floats:

@@ -117,8 +117,8 @@ def _link(left: Quantity, relation: RowRelation, right: Quantity) -> str:
     match left, right:
         case Arithmetic("/", Rate() | Mean() as above, Rate() | Mean() as below), Constant():
             return f"{_leaf(above)} is {words} {_quantity(right)} times {_other(below, above)}"
-        case Extreme("abs", (Mean(RowArithmetic("-", happened, said)) as gap,)), _ if _is_truth(happened):
-            return f"{_mean_pair(gap, happened, said)} differ by {words} {_quantity(right)}"
+        case Extreme("abs", (Mean(RowArithmetic("-", happened, stated)) as gap,)), _ if _is_truth(happened):
+            return f"{_mean_pair(gap, happened, stated)} differ by {words} {_quantity(right)}"
         case Extreme("abs", (Arithmetic("-", a, b),)), _:
             return f"{_quantity(a)} and {_other(b, a)} differ by {words} {_quantity(right)}"
         case Arithmetic("-", a, b), Constant(value) if value >= 0:
@@ -137,10 +137,10 @@ def _is_truth(row: Row) -> bool:
     return isinstance(row, Compare | Member | Missing | RowNot | RowJunction)
 
 
-def _mean_pair(gap: Mean, happened: Row, said: Row) -> str:
+def _mean_pair(gap: Mean, happened: Row, stated: Row) -> str:
     """What a mean difference of an event and a number is about: how often it happens, and the mean of the number."""
     group = "" if gap.given is None else f"among those {_condition(gap.given)}, "
-    return f"{group}the share of people {_event(happened)} and {_leaf(replace(gap, term=said, given=None))}"
+    return f"{group}the share of people {_event(happened)} and {_leaf(replace(gap, term=stated, given=None))}"
 
 
 def _quantity_between(middle: Quantity, relation: Relation, first: Quantity, last: Quantity) -> str:

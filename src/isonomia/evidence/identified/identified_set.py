@@ -153,13 +153,13 @@ def _independent(matrix: Floats, right: Floats) -> Booleans:
     NumPy's rank counts an equation as dependent where rounding cannot tell. Dropping it can only enlarge the set, which
     can cost power but never validity.
     """
-    kept = np.zeros(len(matrix), dtype=bool)
+    independent = np.zeros(len(matrix), dtype=bool)
     stack = np.append(np.ones(matrix.shape[1]), 1.0)[None, :]
     for j, row in enumerate(matrix):
         larger = np.vstack([stack, np.append(row, right[j])])
         if np.linalg.matrix_rank(larger) > len(stack):
-            kept[j], stack = True, larger
-    return kept
+            independent[j], stack = True, larger
+    return independent
 
 
 Rows = NDArray[np.intp]

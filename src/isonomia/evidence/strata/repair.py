@@ -307,5 +307,5 @@ def _with_outcomes(observed: Observed, moved: Floats) -> Observed:
     table, outcomes = observed.probabilities, observed.probabilities.sum(1, keepdims=True)
     of_all = np.broadcast_to(table.sum(2, keepdims=True), table.shape)
     decisions = np.where(outcomes > 0.0, table / np.where(outcomes > 0.0, outcomes, 1.0), of_all)
-    kept = np.maximum(moved, 0.0) / np.maximum(moved, 0.0).sum(1, keepdims=True)
-    return Observed.of(decisions * kept[:, None, :], observed.shares)
+    shares = np.maximum(moved, 0.0) / np.maximum(moved, 0.0).sum(1, keepdims=True)
+    return Observed.of(decisions * shares[:, None, :], observed.shares)

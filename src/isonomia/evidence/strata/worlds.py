@@ -215,8 +215,8 @@ def checked_tables(probabilities: ArrayLike) -> Floats:
             f"expected probabilities with sum 1 for each attribute value, but the sum is {sums[index]!r} at index "
             f"{index}: pass P(S = s, Y = y | A = a), or counts with Observed.from_counts"
         )
-    kept = np.where(tables < SUM_TOLERANCE, 0.0, tables)
-    return np.asarray(kept / kept.sum((-2, -1), keepdims=True))
+    cleaned = np.where(tables < SUM_TOLERANCE, 0.0, tables)
+    return np.asarray(cleaned / cleaned.sum((-2, -1), keepdims=True))
 
 
 def _numbers(values: ArrayLike) -> Floats:
@@ -258,8 +258,8 @@ class PrincipalEffect:
 
 def unaffected(shape: TableShape, outcome: int | None = None) -> Stratum:
     """The people whose outcome is the same under every attribute value: this outcome, or any if none is given."""
-    kept = range(shape.outcomes) if outcome is None else (_known(outcome, shape.outcomes, "outcome"),)
-    return Stratum(frozenset((y,) * shape.attributes for y in kept))
+    outcomes = range(shape.outcomes) if outcome is None else (_known(outcome, shape.outcomes, "outcome"),)
+    return Stratum(frozenset((y,) * shape.attributes for y in outcomes))
 
 
 def everyone(shape: TableShape) -> Stratum:

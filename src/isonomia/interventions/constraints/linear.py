@@ -242,8 +242,8 @@ class Linkage(_FromSource):
         """The constraint as a sentence."""
         much = {"==": "", ">=": "at least ", "<=": "at most "}[self.sense]
         parts = ", ".join(f"{name} by {much}{scale:g}" for name, scale in zip(self.targets, self.scales, strict=True))
-        kept = ", within its own range" if self.keep_bounds else ""
-        return f"each unit of action on {self.source} changes {parts}{kept}"
+        bounded = ", within its own range" if self.keep_bounds else ""
+        return f"each unit of action on {self.source} changes {parts}{bounded}"
 
     def holds(self, moves: Moves) -> Bools:
         """Whether targets stay within the bounds to keep, and effects are large or small enough."""
@@ -265,8 +265,8 @@ class Linkage(_FromSource):
         """The kept bounds; or, for effects of their own size, one binary for the sign of each."""
         count = len(self.targets)
         if self.sense == "==":
-            kept = range(1, count + 1) if self.keep_bounds else ()
-            return Form(tuple(FormRow(ended={j: 1.0}, low=scope.least[j], high=scope.most[j]) for j in kept))
+            bounded = range(1, count + 1) if self.keep_bounds else ()
+            return Form(tuple(FormRow(ended={j: 1.0}, low=scope.least[j], high=scope.most[j]) for j in bounded))
         rows = [row for j in range(count) for row in self._sign_rows(scope, j)]
         return Form(tuple(rows), count, exact=self.sense == "<=")
 

@@ -217,10 +217,10 @@ def _listed(attributes: tuple[str, ...], groups: Any) -> tuple[Group, ...]:
 
 
 def _without(reference: Group, listed: tuple[Group, ...], groups: Any) -> tuple[Group, ...]:
-    kept = tuple(group for group in listed if group != reference)
-    if not kept:
+    others = tuple(group for group in listed if group != reference)
+    if not others:
         raise UsageError(f"groups must hold a group other than the majority, but it is {groups!r}")
-    return kept
+    return others
 
 
 def claim_for(who: Who, claim: Claim) -> Property:
