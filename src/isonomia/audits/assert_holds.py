@@ -10,7 +10,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.audits.check import checked_observer, new_check, run_check
-from isonomia.audits.context import UNDECIDED, circumstances
+from isonomia.audits.context import UNDECIDED, current_test
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import remember, with_known
 from isonomia.engine.parameters import Budget, Observer
@@ -110,9 +110,9 @@ def assert_holds(
     ...     assert_holds("P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8", population=staff)
     """
     __tracebackhide__ = True
-    said = circumstances().settings
+    said = current_test().settings
     otherwise = checked_undecided(said.get("undecided", "fail") if undecided is None else undecided)
-    folder = circumstances().records if records is None else None if records is False else Path(records)
+    folder = current_test().records if records is None else None if records is False else Path(records)
     check = new_check(
         property,
         model,
@@ -154,7 +154,7 @@ def assert_verdict(check: Check[Any], observer: Observer, undecided: str, folder
         raise KeyboardInterrupt
     if known is not None:
         verdict = remember(known, check, verdict)
-    now = circumstances()
+    now = current_test()
     now.tell(verdict, None if known is None else known.trouble)
     if verdict.answer == "holds" or (verdict.answer == "undecided" and undecided == "pass"):
         return verdict
@@ -175,7 +175,7 @@ def checked_undecided(value: str) -> str:
     if value not in UNDECIDED:
         expected = ", ".join(map(repr, UNDECIDED))
         raise UsageError(f"expected undecided as one of {expected}, but got {value!r}.{nearest(str(value), UNDECIDED)}")
-    if value == "skip" and circumstances().skip is None:
+    if value == "skip" and current_test().skip is None:
         raise UsageError(
             "undecided='skip' was requested, but only a test that pytest runs can be skipped: use 'fail' or 'pass'"
         )

@@ -22,7 +22,7 @@ SETTINGS = ("delta", "budget", "seed", "looks", "undecided")
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class TestContext:
     """What holds for every assertion of one test.
 
     Attributes
@@ -46,18 +46,18 @@ class Circumstances:
     repeat: Callable[[int], str] | None = None
 
 
-_stack = [Circumstances()]
+_stack = [TestContext()]
 # A process-wide list, not a context variable: threads that a test starts are part of the test.
 
 
-def circumstances() -> Circumstances:
-    """The circumstances of the running test; outside of one, there are no settings, records or skipping."""
+def current_test() -> TestContext:
+    """The context of the running test; outside of one, there are no settings, records or skipping."""
     return _stack[-1]
 
 
 @contextmanager
-def amid(given: Circumstances) -> Iterator[None]:
-    """Apply circumstances inside a ``with`` block."""
+def test_context(given: TestContext) -> Iterator[None]:
+    """Apply a context inside a ``with`` block."""
     _stack.append(given)
     try:
         yield

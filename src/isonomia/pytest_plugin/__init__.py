@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isonomia.audits.context import Circumstances, amid
+from isonomia.audits.context import TestContext, test_context
 from isonomia.pytest_plugin.audit_files import MARKER, add_options, records_folder, seed_option, settings_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> AuditFileT
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Give every assertion of a test, and of its fixtures, the settings of the test."""
-    with amid(_circumstances(item)):
+    with test_context(_context_of(item)):
         yield
 
 
@@ -64,7 +64,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     _write_summary(terminalreporter)
 
 
-def _circumstances(item: pytest.Item) -> Circumstances:
+def _context_of(item: pytest.Item) -> TestContext:
     def tell(verdict: Verdict, trouble: str | None) -> None:
         item.user_properties.append(_user_property(verdict, trouble))
 
@@ -72,7 +72,7 @@ def _circumstances(item: pytest.Item) -> Circumstances:
         return f"pytest {shlex.quote(item.nodeid)} --isonomia-seed {seed}"
 
     settings, _ = settings_of(item)
-    return Circumstances(settings, records_folder(item.config), pytest.skip, tell, repeat)
+    return TestContext(settings, records_folder(item.config), pytest.skip, tell, repeat)
 
 
 # ---------------------------------------------------------------------------------------------------------- the summary

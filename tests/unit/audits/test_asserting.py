@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import isonomia as iso
+from isonomia.audits import context
 from isonomia.audits.assert_holds import PropertyFailure, assert_holds
 from isonomia.audits.check import check
-from isonomia.audits.context import Circumstances, amid, circumstances
 from isonomia.errors import UsageError
 from isonomia.records.store import Known, key_of
 from isonomia.records.verdict import Verdict
@@ -28,7 +28,7 @@ SOME = "P[hired] >= 0.74"
 @pytest.fixture(autouse=True)
 def _nobody_around() -> Iterator[None]:
     """The plugin says something to these tests too, which are about assertions without it."""
-    with amid(Circumstances()):
+    with context.test_context(context.TestContext()):
         yield
 
 
@@ -99,7 +99,7 @@ def test_a_violated_property_does_not_pass_because_undecided_ones_do() -> None:
 
 
 def test_skipping_needs_somebody_who_can() -> None:
-    with pytest.raises(UsageError, match="only a test that pytest runs"), amid(Circumstances()):
+    with pytest.raises(UsageError, match="only a test that pytest runs"), context.test_context(context.TestContext()):
         assert_holds(SOME, population=iso.Sample(PEOPLE), undecided="skip")
 
 
@@ -113,7 +113,7 @@ def test_an_undecided_property_is_skipped_with_a_reason() -> None:
         reasons.append(reason)
         raise SkippedError
 
-    with pytest.raises(SkippedError), amid(Circumstances(skip=skip)):
+    with pytest.raises(SkippedError), context.test_context(context.TestContext(skip=skip)):
         assert_holds(SOME, population=iso.Sample(PEOPLE), seed=1, budget=50, undecided="skip")
     assert reasons == ["a property is undecided after 50 samples (the budget of samples is spent)"]
 
@@ -133,8 +133,8 @@ def test_an_observer_that_cannot_be_told_is_refused_before_anything_is_asked() -
 
 
 def test_what_the_test_says_counts_where_the_call_says_nothing() -> None:
-    said = Circumstances({"delta": 0.01, "budget": 40, "seed": 9, "undecided": "pass"})
-    with amid(said):
+    said = context.TestContext({"delta": 0.01, "budget": 40, "seed": 9, "undecided": "pass"})
+    with context.test_context(said):
         quiet = assert_holds(SOME, population=iso.Sample(PEOPLE))
         own = assert_holds(SOME, population=iso.Sample(PEOPLE), delta=0.2, budget=20, seed=1)
         with pytest.raises(PropertyFailure):
@@ -143,16 +143,18 @@ def test_what_the_test_says_counts_where_the_call_says_nothing() -> None:
     assert (own.delta, own.samples, own.seed) == (0.2, 20, 1)
 
 
-def test_circumstances_end_with_their_test() -> None:
-    before = circumstances()
-    with amid(Circumstances({"seed": 1})), amid(Circumstances({"seed": 2})):
-        assert circumstances().settings == {"seed": 2}
-    assert circumstances() is before
+def test_settings_end_with_their_test() -> None:
+    before = context.current_test()
+    with context.test_context(context.TestContext({"seed": 1})), context.test_context(context.TestContext({"seed": 2})):
+        assert context.current_test().settings == {"seed": 2}
+    assert context.current_test() is before
 
 
 def test_every_verdict_is_told_whatever_it_is() -> None:
     told: list[Verdict] = []
-    with amid(Circumstances(tell=lambda verdict, _: told.append(verdict), repeat=lambda seed: f"again {seed}")):
+    with context.test_context(
+        context.TestContext(tell=lambda verdict, _: told.append(verdict), repeat=lambda seed: f"again {seed}")
+    ):
         assert_holds("P[hired] >= 0.7", population=iso.Census(PEOPLE))
         error = failure("P[hired] >= 0.9", population=iso.Census(PEOPLE), seed=3)
     assert [verdict.answer for verdict in told] == ["holds", "violated"]
@@ -246,9 +248,9 @@ def test_a_condition_that_must_only_be_true_at_some_rate_has_no_counterexample_t
 
 def test_nothing_is_kept_unless_somebody_says_where(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    with amid(Circumstances()):
+    with context.test_context(context.TestContext()):
         failure(never_helps(), Model(odd=3), iso.Census(table()))
-    with amid(Circumstances(records=folder)):
+    with context.test_context(context.TestContext(records=folder)):
         failure(never_helps(), Model(odd=3), iso.Census(table()), records=False)
     assert list(tmp_path.iterdir()) == []
 

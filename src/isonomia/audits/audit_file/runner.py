@@ -301,7 +301,8 @@ def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> No
     """Refuse a model or a population that has changed since a check of the run looked at it."""
     now: dict[tuple[str, int], str | None] = {}
     for number, what, entry in store.introductions(run):
-        subject = getattr(planned[number].check, what)
+        check = planned[number].check
+        subject: Any = check.model if what == "model" else check.population
         # A population that was focused on groups, or turned into a domain, is not the one that the file names.
         other = what == "population" and not (is_population(subject) and subject.kind == entry.get("kind"))
         if subject is None or isinstance(subject, Directable) or other:

@@ -177,7 +177,7 @@ class Evaluation:
 def evaluate(node: Expression, batch: Evaluation) -> Value:
     """The value of an expression for every case of a batch."""
     value = _computed(node, batch)
-    batch.types.append(getattr(value.data, "dtype", None))
+    batch.types.append(value.data.dtype if is_column(value) else None)
     return value
 
 

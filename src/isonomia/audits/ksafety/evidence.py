@@ -233,17 +233,6 @@ class RateEvidence:
         states = () if self.bets is None else self.bets.begin()
         return RateState(Tally.empty(len(self.strict) + len(self.rated)), states, states)
 
-    def step(self, state: RateState, violates: Booleans, failed: Booleans) -> RateState:
-        """Take in cases: for each ``ensures`` which of them violate it, and which failed."""
-        tally = Tally(
-            [int(np.count_nonzero(bad)) for bad in violates],
-            tested=len(failed),
-            violating=int(np.count_nonzero(violates.any(axis=0))),
-            failed=int(np.count_nonzero(failed)),
-            cells=self.cells(violates, failed),
-        )
-        return self.settle(state, tally)
-
     def cells(self, violates: Booleans, failed: Booleans) -> Cells:
         """The counts that settle the bets."""
         if self.bets is None or self.noise is not None:

@@ -18,7 +18,7 @@ from isonomia.audits.ksafety.cases import Judgement
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import Evaluation, Value, is_column
 from isonomia.populations.domains import Domain, TableDomain
-from isonomia.populations.domains.protocol import DomainFacts
+from isonomia.populations.domains.protocol import DomainFacts, inner_domain
 from isonomia.populations.domains.tables import TableRecords
 from isonomia.populations.frames import plain_value
 from isonomia.records.violations import Columns, ViolationSet, storable
@@ -118,7 +118,7 @@ def _short(domain: Domain, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _table_of(domain: Domain) -> TableDomain | None:
-    inner: Any = getattr(domain, "domain", domain)
+    inner = inner_domain(domain)
     return inner if isinstance(inner, TableDomain) else None
 
 

@@ -36,8 +36,8 @@ from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import current_meter
 from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
-from isonomia.populations.domains import Domain, Function
-from isonomia.populations.domains.protocol import DomainFacts, as_function, is_domain
+from isonomia.populations.domains import Domain
+from isonomia.populations.domains.protocol import DomainFacts, ExtendedDomain, as_function, is_domain
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Source, fingerprint_if_any
@@ -327,7 +327,7 @@ def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] 
         domain: Any = population
         own = {name: as_function(value) for name, value in domain.functions.items()}
         if functions or any(own[name] is not domain.functions[name] for name in own):
-            domain = _ExtendedDomain(domain, {**own, **functions})
+            domain = ExtendedDomain(domain, {**own, **functions})
         return domain, None
     make = partial(table_domain, groups=prop.groups, orders=prop.orders, label=prop.label, functions=functions)
     if isinstance(population, Sample | Census):
@@ -340,17 +340,6 @@ def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] 
     if len(population.streams) != 1:
         raise UsageError("a k-safety property needs one stream of people, but this population has several")
     return make(population.open(root(0)).batch(0, PILOTS, np.random.default_rng(0))), make
-
-
-@dataclass(frozen=True, eq=False)
-class _ExtendedDomain:
-    """Does what the domain does, and offers more functions."""
-
-    domain: Domain
-    functions: Mapping[str, Function]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.domain, name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

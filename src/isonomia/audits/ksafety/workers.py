@@ -42,7 +42,8 @@ from isonomia.models.parallel import borders
 from isonomia.models.protocol import Model
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import MAX_AGAIN, Handed, Steadiness
-from isonomia.populations.domains import Domain
+from isonomia.populations.domains import Domain, TableRecords
+from isonomia.populations.domains.protocol import inner_domain
 from isonomia.populations.table import Table
 
 DRAWN = 4
@@ -259,9 +260,9 @@ def _types(batch: Evaluation) -> tuple[Any, ...]:
     """The types of all columns. The length of texts and objects does not matter."""
     types = [None if kind is None else kind.kind if kind.kind in "USO" else kind.str for kind in batch.types]
     changed = [
-        (name, {column: values.dtype.kind for column, values in getattr(value.data, "changed", {}).items()})
+        (name, {column: values.dtype.kind for column, values in value.data.changed.items()})
         for name, value in batch.values.items()
-        if not is_column(value)
+        if isinstance(value.data, TableRecords)
     ]
     return (*types, *changed)
 
@@ -297,7 +298,7 @@ def _unpacked(packed: bytes, domain: Domain) -> dict[str, Value]:
 
 
 def _parts_of(domain: Any) -> dict[str, Any]:
-    inner = getattr(domain, "domain", domain)
+    inner = inner_domain(domain)
     return {each.name: getattr(inner, each.name) for each in fields(inner)} if is_dataclass(inner) else {}
 
 

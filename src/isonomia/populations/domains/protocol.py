@@ -211,6 +211,22 @@ class DomainFacts:
         return cls(**{name: getattr(domain, name) for name in cls.__slots__ if hasattr(domain, name)})
 
 
+@dataclass(frozen=True, eq=False)
+class ExtendedDomain:
+    """Does what a domain does, and offers more functions."""
+
+    domain: Domain
+    functions: Mapping[str, Function]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.domain, name)
+
+
+def inner_domain(domain: Any) -> Any:
+    """The domain itself, without the functions that were added to it."""
+    return domain.domain if isinstance(domain, ExtendedDomain) else domain
+
+
 def one_record(domain: Domain) -> Callable[[Any, int], Any]:
     """How to take one record out of a batch, as a function of one case takes it."""
     return DomainFacts.of(domain).one or domain.show
