@@ -177,6 +177,7 @@ def checked_undecided(value: str) -> str:
         raise UsageError(f"expected undecided as one of {expected}, but got {value!r}.{nearest(str(value), UNDECIDED)}")
     if value == "skip" and current_test().skip is None:
         raise UsageError(
-            "undecided='skip' was requested, but only a test that pytest runs can be skipped: use 'fail' or 'pass'"
+            "undecided='skip' was requested, but only a test that pytest runs can be skipped: use 'fail' or 'pass'",
+            name="undecided",
         )
     return value

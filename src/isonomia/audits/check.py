@@ -68,7 +68,8 @@ def checked_population(value: Any) -> Population:
     """The population; a bare table or a path counts as a sample."""
     if value is None:
         raise UsageError(
-            "expected a population: Sample(table), Census(table), Generator(draw), Program(path) or Causal(...)"
+            "expected a population: Sample(table), Census(table), Generator(draw), Program(path) or Causal(...)",
+            name="population",
         )
     if is_population(value) or is_domain(value):
         found: Population = value
@@ -110,7 +111,9 @@ def checked_observer(value: Observer | None) -> Observer:
         return Silent()
     missing = [name for name in ("begin", "advance", "end") if not hasattr(value, name)]
     if missing:
-        raise UsageError(f"expected observer with begin, advance and end, but {value!r} has no {', '.join(missing)}")
+        raise UsageError(
+            f"expected observer with begin, advance and end, but {value!r} has no {', '.join(missing)}", name="observer"
+        )
     return value
 
 
@@ -448,14 +451,17 @@ def new_check(
     if report is not None and isinstance(people, Sample) and people.looks is None:
         people = people.continuing(report[1])
     if stop != "decided" and audit.kind != "rates":
-        raise UsageError(f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer")
+        raise UsageError(
+            f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer", name="stop"
+        )
     held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
     alone = checked_workers(workers) == 1 and executor is None
     pool = None if alone else pool_for(executor, workers)
     if pool is not None and facts_of(people).device is not None:
         raise UsageError(
             "expected no workers and no executor for people on a device, which asks about all of a batch at once: "
-            "leave them out, or leave out device"
+            "leave them out, or leave out device",
+            name="executor",
         )
     session: ModelSession | None = None
     if model is not None:
@@ -576,7 +582,7 @@ def plan(
     prop = checked_property(property)
     if not isinstance(prop, Property):
         given = "principal fairness" if isinstance(prop, PrincipalFairness) else f"a {type(prop).__name__}"
-        raise UsageError(f"expected a property about rates to plan for, but got {given}")
+        raise UsageError(f"expected a property about rates to plan for, but got {given}", name="property")
     from isonomia.audits.rates.plan import plan_rates
 
     return plan_rates(prop, means, parts, checked_delta(delta), seed)

@@ -105,7 +105,9 @@ class Check(Generic[P]):
             Where there is none.
         """
         if self.model is None:
-            raise UsageError("this kind of property is about runs of a model: expected model, but got none")
+            raise UsageError(
+                "this kind of property is about runs of a model: expected model, but got none", name="model"
+            )
         return self.model
 
 
@@ -119,7 +121,8 @@ def refuse_rates_options(check: Check[Any], what: str, *others: str) -> None:
     if check.method not in {"auto", "bets", *others} or check.ranges:
         raise UsageError(
             f"expected method='auto' and no ranges for {what}, but got method={check.method!r} and "
-            f"ranges={check.ranges!r}: its bets have no alternative, and no means are asked for"
+            f"ranges={check.ranges!r}: its bets have no alternative, and no means are asked for",
+            name="method",
         )
 
 

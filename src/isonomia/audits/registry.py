@@ -45,7 +45,9 @@ def audit_for(prop: Any) -> Audit:
     for audit in AUDITS:
         if isinstance(prop, audit.property_type):
             return audit
-    raise UsageError(f"expected property as text or as a Property, but got {prop!r} of type {type(prop).__name__}")
+    raise UsageError(
+        f"expected property as text or as a Property, but got {prop!r} of type {type(prop).__name__}", name="property"
+    )
 
 
 def file_keys() -> dict[str, FileKey]:

@@ -52,7 +52,8 @@ def introduce(population: Population | Any, model: ModelSession | None, journal:
         if before.get("device") != entry.get("device"):
             raise DataError(
                 f"expected draws by {before.get('device', 'NumPy')}, with which this run began, but here they would be "
-                f"by {entry.get('device', 'NumPy')}: go on there, or begin a new run"
+                f"by {entry.get('device', 'NumPy')}: go on there, or begin a new run",
+                name="device",
             )
         if before.get("fingerprint") != entry.get("fingerprint"):
             raise DataError(

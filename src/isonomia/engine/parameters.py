@@ -169,7 +169,8 @@ class Budget:
             if part is None or what in found or not amount >= (0 if what == "seconds" else 1) or amount == 0:
                 raise UsageError(
                     "expected budget as a number of samples (100000, 1e6), of rows sent to the model (500 queries), a "
-                    f"time (30s, 5min, 1h) or several of them (1e6, 500 queries, 5min), but got {text!r}"
+                    f"time (30s, 5min, 1h) or several of them (1e6, 500 queries, 5min), but got {text!r}",
+                    name="budget",
                 )
             found[what] = amount * UNITS.get(unit, 1.0)
             rest = rest[part.end() :]

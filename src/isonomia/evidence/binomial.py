@@ -267,4 +267,4 @@ def _at_most(successes: ArrayLike, n: ArrayLike, share: float) -> Any:
 def _check(**values: float) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
-            raise UsageError(f"expected {name} strictly between 0 and 1, but got {name}={value!r}")
+            raise UsageError(f"expected {name} strictly between 0 and 1, but got {name}={value!r}", name=name)

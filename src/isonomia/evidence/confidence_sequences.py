@@ -310,7 +310,7 @@ def _log_mixture(s: Floats, n: Floats, threshold: float, mass: np.ufunc) -> Floa
 def _counts(successes: ArrayLike, n: ArrayLike, threshold: float) -> tuple[Floats, Floats]:
     s, total = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
     if not 0.0 < threshold < 1.0:
-        raise UsageError(f"expected a threshold strictly between 0 and 1, but got {threshold!r}")
+        raise UsageError(f"expected a threshold strictly between 0 and 1, but got {threshold!r}", name="threshold")
     if bool(np.any((s < 0) | (s > total))):
         raise UsageError(f"expected 0 <= successes <= n, but got successes={successes!r} and n={n!r}")
     return s, total

@@ -174,7 +174,10 @@ def fair_worlds(
     effects = definition_effects(shape, definition)
     assumed = assumed_set(shape, assumptions)
     if assumed.is_empty():
-        raise UsageError("expected assumptions that some world satisfies, but they contradict each other: drop one")
+        raise UsageError(
+            "expected assumptions that some world satisfies, but they contradict each other: drop one",
+            name="assumptions",
+        )
     fair = fair_set(shape, effects, margin, normalised=normalised, assumptions=assumptions)
     if fair.is_empty():
         raise UsageError(

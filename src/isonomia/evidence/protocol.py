@@ -317,4 +317,4 @@ class Evidence(Protocol, Generic[S]):
 def check_delta(delta: float) -> None:
     """Raise ``UsageError`` unless the risk lies strictly between 0 and 1."""
     if not 0.0 < delta < 1.0:
-        raise UsageError(f"expected delta between 0 and 1, but got delta={delta!r}")
+        raise UsageError(f"expected delta between 0 and 1, but got delta={delta!r}", name="delta")

@@ -244,7 +244,7 @@ class Sampler:
         further = names_of(self.kind, self.reads, "reads", least=0)
         object.__setattr__(self, "reads", tuple(dict.fromkeys((*self.names, *further))))
         if not callable(self.draw):
-            raise UsageError(f"draw of a sampler should be a function, but it is {self.draw!r}")
+            raise UsageError(f"draw of a sampler should be a function, but it is {self.draw!r}", name="draw")
 
     def words(self) -> str:
         """The effect as a sentence."""

@@ -79,7 +79,7 @@ class Feature:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise UsageError(f"the name of a feature should be text, but it is {self.name!r}")
+            raise UsageError(f"the name of a feature should be text, but it is {self.name!r}", name="name")
         self._one_of("kind", get_args(Kind))
         self._one_of("direction", get_args(Direction))
         if not isinstance(self.actionable, bool):

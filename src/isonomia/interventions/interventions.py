@@ -60,7 +60,7 @@ class Interventions:
             object.__setattr__(self, field, tuple(getattr(self, field)))
         repeated = [name for j, name in enumerate(self.names) if name in self.names[:j]]
         if repeated:
-            raise UsageError(f"feature {repeated[0]!r} is described twice; describe each once")
+            raise UsageError(f"feature {repeated[0]!r} is described twice; describe each once", name=repeated[0])
         for constraint in self.constraints:
             self._check_names(constraint, constraint.names)
             self._check_constraint(constraint)
@@ -231,7 +231,8 @@ class Interventions:
             if name not in self.names:
                 raise UsageError(
                     f"{item.kind} ({item.words()}) speaks of {name!r}, which is not a "
-                    f"feature.{nearest(name, self.names)}"
+                    f"feature.{nearest(name, self.names)}",
+                    name=name,
                 )
 
     def _check_constraint(self, constraint: Constraint) -> None:
@@ -240,7 +241,8 @@ class Interventions:
             if labelled:
                 raise UsageError(
                     f"the {constraint.kind} constraint ({constraint.words()}) is about numbers, but {labelled[0]!r} "
-                    "has categories"
+                    "has categories",
+                    name=labelled[0],
                 )
         constraint.coded({name: self[name].values for name in constraint.names if self[name].kind == "categorical"})
         if isinstance(constraint, Linkage):

@@ -99,7 +99,8 @@ def _already(model: object, features: tuple[str, ...] | None) -> Model:
     if features is not None:
         raise UsageError(
             f"features is {list(features)!r}, but {type(model).__name__} is already a model and chooses its own. "
-            "Leave features out."
+            "Leave features out.",
+            name="features",
         )
     whole = cast(Model, model)
     return whole if isinstance(getattr(model, "reads", ...), tuple | None) else OwnModel(whole)

@@ -234,7 +234,8 @@ def _storage_key(model: Model, key: str | None) -> str:
     if doubt is not None:
         raise UsageError(
             f"answers of {model.name} cannot be stored under its fingerprint, because {doubt}. Say which version of "
-            "the model this is, and say something else when it changes: key='credit 2024-05'."
+            "the model this is, and say something else when it changes: key='credit 2024-05'.",
+            name="key",
         )
     return fingerprint_of("fingerprint", model.fingerprint())
 

@@ -170,7 +170,8 @@ def _score(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray[np.f
     if raw is None:
         raise ModelError(
             f"{model.name} gives no score: it has neither predict_proba nor decision_function, nor returns "
-            "floating-point numbers. Audit its prediction instead."
+            "floating-point numbers. Audit its prediction instead.",
+            name="score",
         )
     score = array_from(raw, on_device=table.kind == TENSORS)
     if (not is_tensor(score) and score.dtype.kind not in "biuf") or score.ndim not in (1, 2):

@@ -175,7 +175,8 @@ def check_trusted(path: Path, trust_pickle: bool, what: str) -> None:
         raise UsageError(
             f"{path} is {what}. Opening a pickle runs whatever code its writer put into it, with your rights, so it "
             "was not opened. If you trust who wrote it: trust_pickle=True, or --trust-pickle on the command line. "
-            "Formats that need no trust: skops for scikit-learn, ONNX, and the own files of XGBoost and LightGBM."
+            "Formats that need no trust: skops for scikit-learn, ONNX, and the own files of XGBoost and LightGBM.",
+            name="trust_pickle",
         )
 
 

@@ -41,7 +41,9 @@ def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | No
     """
     if table.kind == RECORDS:
         if features is not None:
-            raise ModelError(f"a batch of {table.names[0]}s has no columns to choose from. Leave features out.")
+            raise ModelError(
+                f"a batch of {table.names[0]}s has no columns to choose from. Leave features out.", name="features"
+            )
         return table
     wanted = features or fitted_names(estimator)
     if wanted is not None:
@@ -62,7 +64,8 @@ def _check_present(name: str, wanted: Sequence[str], columns: Sequence[str]) -> 
     if missing:
         raise ModelError(
             f"{name} needs columns that the table does not have: {', '.join(map(repr, missing))}."
-            f"{nearest(missing[0], columns)} Add them to the table, or name the right ones: features=[...]."
+            f"{nearest(missing[0], columns)} Add them to the table, or name the right ones: features=[...].",
+            name=missing[0],
         )
 
 
@@ -256,7 +259,8 @@ def _text(name: str, column: str, values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind in "biufMm":
         raise ModelError(
             f"{name} takes text in column {column!r}, but the column is {values.dtype}. "
-            "Turn its values into the texts that the model was fitted with."
+            "Turn its values into the texts that the model was fitted with.",
+            name=column,
         )
     refuse(name, column, values, np.array([not isinstance(value, str) for value in values]), "text and not missing")
     return values.astype(object)

@@ -104,7 +104,8 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
     if _REMOTE.match(text):
         raise UsageError(
             f"{text} is elsewhere, and only http:// and https:// addresses can be asked. Download it, for example with "
-            "mlflow.artifacts.download_artifacts for models:/ and runs:/, and give the path of the download."
+            "mlflow.artifacts.download_artifacts for models:/ and runs:/, and give the path of the download.",
+            name=text,
         )
     module, colon, _ = text.partition(":")
     if colon and all(part.isidentifier() for part in module.split(".")):

@@ -189,14 +189,18 @@ def _direct_file(path: Path, name: str, settings: Mapping[str, Any]) -> Path | N
         return None
     file = (path / location).resolve()
     if not file.is_relative_to(path.resolve()):
-        raise ModelError(f"{path / 'MLmodel'} names {location!r}, which lies outside the folder, so it was not opened.")
+        raise ModelError(
+            f"{path / 'MLmodel'} names {location!r}, which lies outside the folder, so it was not opened.",
+            name=location,
+        )
     if not file.is_file():
         return None
     kind = kind_of(file)
     if kind not in kinds:
         raise ModelError(
             f"{path / 'MLmodel'} names {location!r} as its model of {name}, but that is "
-            f"{'nothing that is understood' if kind is None else kind.value}, so it was not opened."
+            f"{'nothing that is understood' if kind is None else kind.value}, so it was not opened.",
+            name=location,
         )
     return file
 

@@ -180,7 +180,7 @@ def open_onnx(
         When the file cannot be run, keeps weights outside of its folder, or takes very many rows and no other number.
     """
     if features is not None and inputs:
-        raise UsageError("features and inputs both say which columns the model is given. Leave one out.")
+        raise UsageError("features and inputs both say which columns the model is given. Leave one out.", name="inputs")
     class_lists, weights = _contents(path)
     session = open_from(_session, path, device, checked_threads(threads), beside=weights)
     name = session.name or "the ONNX model"
@@ -204,7 +204,8 @@ def refuse_session(session: Any, **_: Any) -> OnnxModel:
     """Refuse a session of onnxruntime, which does not reveal the model inside it."""
     raise UsageError(
         f"model is a {type(session).__name__} of onnxruntime, which cannot be told from others by what it has learnt. "
-        "Pass the path of the .onnx file instead, or the onnx.ModelProto."
+        "Pass the path of the .onnx file instead, or the onnx.ModelProto.",
+        name="model",
     )
 
 
@@ -215,7 +216,8 @@ def _session(origin: Path | bytes, device: str, threads: int) -> Any:
     if provider is None or provider not in runtime.get_available_providers():
         offered = [short for short, long in _PROVIDERS.items() if long in runtime.get_available_providers()]
         raise UsageError(
-            f"device should be one of {', '.join(offered)}, as onnxruntime is installed, but is {device!r}."
+            f"device should be one of {', '.join(offered)}, as onnxruntime is installed, but is {device!r}.",
+            name="device",
         )
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -286,15 +288,18 @@ def _weights(origin: Path | bytes, location: str) -> Path:
     if isinstance(origin, bytes):
         raise ModelError(
             f"the ONNX model keeps weights in {location!r}, but as bytes it has no folder in which they could be "
-            "found, so it was not opened. Give the path of the file, or load the weights into the model."
+            "found, so it was not opened. Give the path of the file, or load the weights into the model.",
+            name=location,
         )
     folder = origin.absolute().parent
     file = folder / location
     if Path(location).is_absolute() or not file.resolve().is_relative_to(folder.resolve()):
-        raise ModelError(f"{origin} keeps weights in {location!r}, outside its folder, so it was not opened.")
+        raise ModelError(
+            f"{origin} keeps weights in {location!r}, outside its folder, so it was not opened.", name=location
+        )
     if not file.is_file():
         # It may be an attack: the runtime takes certain names for an address in memory, and would read it.
-        raise ModelError(f"{origin} keeps weights in {location!r}, but there is no such file beside it.")
+        raise ModelError(f"{origin} keeps weights in {location!r}, but there is no such file beside it.", name=location)
     return file
 
 
@@ -333,7 +338,9 @@ def _check_known(name: str, inputs: Sequence[Input], wanted: Sequence[str]) -> N
     own = [entry.name for entry in inputs]
     for key in wanted:
         if key not in own:
-            raise UsageError(f"{name} has no input {key!r}; its inputs are {', '.join(own)}.{nearest(key, own)}")
+            raise UsageError(
+                f"{name} has no input {key!r}; its inputs are {', '.join(own)}.{nearest(key, own)}", name=key
+            )
 
 
 def _fixed_rows(inputs: Sequence[Input]) -> int | None:

@@ -116,7 +116,7 @@ def _array_libraries_left_out() -> Iterator[None]:
 
 def _type_names(trusted: Sequence[str]) -> tuple[str, ...]:
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
-        raise UsageError(f"trusted should be a list of names of types, but is {trusted!r}.")
+        raise UsageError(f"trusted should be a list of names of types, but is {trusted!r}.", name="trusted")
     return tuple(trusted)
 
 

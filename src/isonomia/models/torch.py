@@ -402,7 +402,8 @@ def _check_operators(path: Path) -> None:
         if operator is not None:
             raise UsageError(
                 f"{path} calls {operator!r} ({name}), with which PyTorch reads or writes files, so it was not opened. "
-                "If you trust who wrote it: trust_pickle=True, or --trust-pickle on the command line."
+                "If you trust who wrote it: trust_pickle=True, or --trust-pickle on the command line.",
+                name="trust_pickle",
             )
 
 

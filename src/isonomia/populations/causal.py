@@ -156,7 +156,7 @@ class Causal:
         """
         row = condition_of(condition)
         if outputs_of(row) or versions_of(row):
-            raise UsageError(f"expected a condition on people as they are, but got {to_text(row)}")
+            raise UsageError(f"expected a condition on people as they are, but got {to_text(row)}", name="condition")
         for name in columns_of(row):
             self._need(name)
         together = row if self.among is None else RowJunction("and", (self.among, row))
@@ -165,7 +165,9 @@ class Causal:
     def do(self, **settings: Value) -> Causal:
         """The population if some variables were set for everybody: ``world.do(sex="M")``."""
         if self.among is not None:
-            raise UsageError("expected do(...) before given(...): the condition is about people as they are after it")
+            raise UsageError(
+                "expected do(...) before given(...): the condition is about people as they are after it", name="do"
+            )
         return self._changed(intervened(self.world, settings), None, (None,))
 
     def counterfactual(self, people: Any, /, **settings: Any) -> Table:
@@ -215,7 +217,8 @@ class Causal:
         if self.among is not None:
             raise UsageError(
                 f"expected a model of everybody, but this one is about people with {to_text(self.among)}: choose the "
-                "rows, and use the model before given(...)"
+                "rows, and use the model before given(...)",
+                name="given",
             )
         return Abducted.of(self, population)
 
@@ -271,7 +274,7 @@ class Causal:
 
     def _need(self, name: str) -> None:
         if name not in self.names:
-            raise UsageError(f"there is no variable {name!r}.{nearest(name, self.names)}")
+            raise UsageError(f"there is no variable {name!r}.{nearest(name, self.names)}", name=name)
 
 
 class AbductionModel(Protocol):
@@ -311,7 +314,8 @@ class Abducted:
         if missing:
             raise UsageError(
                 f"expected a column for every variable of the causal model, but the table has none for "
-                f"{', '.join(map(repr, missing))}"
+                f"{', '.join(map(repr, missing))}",
+                name=missing[0],
             )
         return cls(model, people)
 

@@ -282,7 +282,8 @@ def _check_arrow(table: Any) -> None:
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise DataError(
                 f"expected a table of pyarrow that is valid, but the column {name!r} is not: {str(error).strip()}. "
-                "Look at where it was made; validate(full=True) of pyarrow tells what is wrong."
+                "Look at where it was made; validate(full=True) of pyarrow tells what is wrong.",
+                name=name,
             ) from error
 
 

@@ -80,7 +80,9 @@ class Program:
     def of(cls, text: str, name: str = "program", *, device: str | None = None, precision: str = "single") -> Program:
         """Read a program from its text."""
         if not isinstance(text, str):
-            raise UsageError(f"expected the text of a program, but got {text!r} of type {type(text).__name__}")
+            raise UsageError(
+                f"expected the text of a program, but got {text!r} of type {type(text).__name__}", name="text"
+            )
         program = object.__new__(cls)
         program._fill(text, name, device, precision)
         return program

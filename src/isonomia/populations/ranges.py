@@ -49,7 +49,9 @@ class Ranges:
 
     def __init__(self, features: Mapping[str, Sequence[Any]]) -> None:
         if not isinstance(features, Mapping) or not features:
-            raise UsageError(f"expected ranges as {{'age': (18, 90), 'sex': ['F', 'M']}}, but got {features!r}")
+            raise UsageError(
+                f"expected ranges as {{'age': (18, 90), 'sex': ['F', 'M']}}, but got {features!r}", name="ranges"
+            )
         object.__setattr__(self, "features", {name: _feature(name, given) for name, given in features.items()})
 
     def __call__(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:

@@ -168,14 +168,15 @@ def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> TableStore
     if len(given) != array.shape[1]:
         raise DataError(
             f"the array has {array.shape[1]} columns, but names has {len(given)}: {_listed(given)}. "
-            "Give one name for each column."
+            "Give one name for each column.",
+            name="names",
         )
     return _ArrayStore(array, given)
 
 
 def _named_store(data: object, names: Sequence[str] | None) -> TableStore:
     if names is not None:
-        raise DataError(f"names is for NumPy arrays only, but the table is a {type(data).__name__}.")
+        raise DataError(f"names is for NumPy arrays only, but the table is a {type(data).__name__}.", name="names")
     if isinstance(data, Mapping):
         return _column_store(data)
     if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
@@ -310,7 +311,9 @@ def check_columns(names: Sequence[object], rows: int) -> None:
             )
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise DataError(f"column {repeated[0]!r} occurs more than once. Rename or drop the others.")
+        raise DataError(
+            f"column {repeated[0]!r} occurs more than once. Rename or drop the others.", name=str(repeated[0])
+        )
     if rows == 0:
         raise DataError(f"the table has no rows (columns: {_listed(names)}). Give at least one row.")
 

@@ -76,7 +76,8 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
         command = resume_command(run.request, store.folder)
         raise RecordError(
             f"expected a run that is complete, but {unfinished[0]!r} of run {run.id} has no verdict yet: go on with "
-            f"{command}"
+            f"{command}",
+            name=unfinished[0],
         )
     if "repair" in run.request:
         raise RecordError(
@@ -229,7 +230,7 @@ def seal_problem(content: Mapping[str, Any], key: bytes | None = None) -> str | 
     """What is wrong with the seal of sealed content, in words; ``None`` if it is intact."""
     seal = content["seal"]
     if is_keyed(content) and key is None:
-        raise RecordError("expected the key that this file was sealed with, --key FILE, but got none")
+        raise RecordError("expected the key that this file was sealed with, --key FILE, but got none", name="key")
     if seal["method"] == PLAIN and key is not None:
         raise RecordError(
             "expected a file that was sealed with a key, but this one was sealed without: anybody can have changed it "

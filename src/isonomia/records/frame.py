@@ -44,7 +44,8 @@ def frame_library(library: str | None = None) -> tuple[str, Any]:
             raise UsageError("a frame takes pandas, polars or pyarrow, but none of them is installed: install one")
     if library not in LIBRARIES:
         raise UsageError(
-            f"library should be one of {', '.join(LIBRARIES)}, but is {library!r}.{nearest(str(library), LIBRARIES)}"
+            f"library should be one of {', '.join(LIBRARIES)}, but is {library!r}.{nearest(str(library), LIBRARIES)}",
+            name="library",
         )
     try:
         return library, import_module(library)

@@ -184,7 +184,8 @@ class Database:
             if sql is not None and (kind != "table" or expected.get(name, sql.split()) != sql.split()):
                 raise RecordError(
                     f"expected tables alone in the store at {self.path}, but it has the {kind} {name!r:.80}, which was "
-                    f"not made here: it was not opened. Choose {self.schema.elsewhere}"
+                    f"not made here: it was not opened. Choose {self.schema.elsewhere}",
+                    name=name,
                 )
 
     def _refuse_other_version(self, connection: sqlite3.Connection) -> None:

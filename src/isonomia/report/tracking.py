@@ -84,7 +84,7 @@ def _as_audit(given: Audit | Verdict | Sequence[Verdict]) -> Audit:
         return given
     verdicts = [given] if isinstance(given, Verdict) else list(given)
     if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
-        raise UsageError(f"expected a verdict, several or an audit to log, but got {given!r:.80}")
+        raise UsageError(f"expected a verdict, several or an audit to log, but got {given!r:.80}", name="given")
     return Audit("An audit", tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts))
 
 

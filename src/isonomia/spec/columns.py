@@ -182,7 +182,8 @@ def _refuse_large(values: NDArray[Any], name: str) -> None:
         if isinstance(value, int) and abs(value) > EXACT:
             raise DataError(
                 f"column {name!r} holds {value!r}, which is beyond 2**53, beside missing values or fractions: as a "
-                "floating-point number it would be rounded; convert the column to text"
+                "floating-point number it would be rounded; convert the column to text",
+                name=name,
             )
 
 
@@ -281,7 +282,9 @@ def equal_any(node: Member, values: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _is(operand: Row, values: NDArray[Any], item: Literal | Variable) -> NDArray[np.bool_]:
     if isinstance(item, Variable):
-        raise SpecError(f"`{item.name}` is a variable that stands for no value yet: expand the formula", item.place)
+        raise SpecError(
+            f"`{item.name}` is a variable that stands for no value yet: expand the formula", item.place, name=item.name
+        )
     return _with_value("==", values, item.value, operand, item)
 
 
@@ -453,7 +456,7 @@ def kind_of_tensor(values: Any, name: str = "") -> str:
         return "truth"
     if xp.isdtype(values.dtype, ("integral", "real floating")):
         return "number"
-    raise DataError(f"column {name!r} holds {values.dtype}; expected numbers or truth values")
+    raise DataError(f"column {name!r} holds {values.dtype}; expected numbers or truth values", name=name)
 
 
 def missing_in(values: Any) -> NDArray[np.bool_]:

@@ -135,7 +135,9 @@ def _values(row: Row, batch: Batch) -> Array:
         case Literal():
             return np.asarray(row.value, dtype=object if isinstance(row.value, str) else None)
         case Variable():
-            raise SpecError(f"`{row.name}` is a variable that stands for no value yet: expand the formula", row.place)
+            raise SpecError(
+                f"`{row.name}` is a variable that stands for no value yet: expand the formula", row.place, name=row.name
+            )
         case RowNegative() | RowArithmetic() | Call():
             with np.errstate(all="ignore"):
                 return _arithmetic(row, batch)

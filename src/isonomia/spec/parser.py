@@ -102,7 +102,7 @@ def parse_condition(text: str) -> Row:
 
 def _text(text: object) -> str:
     if not isinstance(text, str):
-        raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
+        raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}", name="text")
     return text
 
 

@@ -104,7 +104,7 @@ class PrincipalFairness:
     def named(self, name: str) -> PrincipalFairness:
         """The same property under a name."""
         if not isinstance(name, str):
-            raise UsageError(f"name must be a str, but it is {name!r} of type {type(name).__name__}")
+            raise UsageError(f"name must be a str, but it is {name!r} of type {type(name).__name__}", name="name")
         return replace(self, name=name)
 
     def __str__(self) -> str:

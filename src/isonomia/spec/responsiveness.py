@@ -133,9 +133,11 @@ class Responsiveness:
         put, interventions = object.__setattr__, cast(Any, self.interventions)
         if not isinstance(interventions, Actions):
             kind = type(interventions).__name__
-            raise UsageError(f"expected interventions as Interventions(...), but got a {kind}")
+            raise UsageError(f"expected interventions as Interventions(...), but got a {kind}", name="interventions")
         if self.memory is not None and not hasattr(self.memory, "moves"):
-            raise UsageError(f"expected memory as interventions.Memory(), but got a {type(self.memory).__name__}")
+            raise UsageError(
+                f"expected memory as interventions.Memory(), but got a {type(self.memory).__name__}", name="memory"
+            )
         put(self, "_target", target_of(self.target))
         put(self, "_who", None if self.who is None else condition_of(self.who))
         put(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
@@ -231,7 +233,7 @@ def _rows(given: Any) -> tuple[int, ...] | None:
     except (TypeError, ValueError):
         rows = []
     if not rows or len(rows) < len(listed):
-        raise UsageError(f"expected rows as whole numbers, counted from 0, but got rows={given!r}")
+        raise UsageError(f"expected rows as whole numbers, counted from 0, but got rows={given!r}", name="rows")
     return tuple(dict.fromkeys(rows))
 
 

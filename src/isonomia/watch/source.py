@@ -157,7 +157,7 @@ class Folder:
             raise DataError(f"expected the name of a file in {self.path}, but got {str(name)!r}")
         file = self.path / name
         if not file.is_file():
-            raise DataError(f"expected {file}, which was read before, but it is not there any more")
+            raise DataError(f"expected {file}, which was read before, but it is not there any more", name=file.name)
         part = self._part(file, str(entry["file"]))
         if part is not None:
             yield part
@@ -173,7 +173,8 @@ class Folder:
         if digest is None or _digest(file) != digest:
             raise DataError(
                 f"{file} has changed since it was read. A file is read once, as a whole: put new rows into a new file, "
-                "and restore this one"
+                "and restore this one",
+                name=name,
             )
         self._read[name] = stamp, digest  # touched, copied or renamed, with the same content
 

@@ -356,7 +356,7 @@ class Waiting:
         seen: set[str] = set()
         twice = next((key for key in ids if key in self._rows or key in seen or seen.add(key)), None)  # type: ignore[func-returns-value]
         if twice is not None:
-            raise DataError(f"expected every sample once, but got {self.id} {twice!r} a second time")
+            raise DataError(f"expected every sample once, but got {self.id} {twice!r} a second time", name=twice)
         columns = {name: people.column(name) for name in names if name in people.names and name != self.outcome}
         outcomes = people.column(self.outcome) if self.outcome in people.names else None
         for k, key in enumerate(ids):

@@ -235,7 +235,9 @@ class Watch:
     @property
     def _waiting(self) -> Waiting:
         if self._late is None:
-            raise UsageError("expected a watch with late outcomes: Watch(..., outcome='column', id='column')")
+            raise UsageError(
+                "expected a watch with late outcomes: Watch(..., outcome='column', id='column')", name="outcome"
+            )
         return self._late
 
     @property

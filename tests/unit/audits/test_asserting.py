@@ -99,7 +99,7 @@ def test_a_violated_property_does_not_pass_because_undecided_ones_do() -> None:
 
 
 def test_skipping_needs_somebody_who_can() -> None:
-    with pytest.raises(UsageError, match="only a test that pytest runs"), context.test_context(context.TestContext()):
+    with raises(UsageError, "skip", name="undecided"), context.test_context(context.TestContext()):
         assert_holds(SOME, population=iso.Sample(PEOPLE), undecided="skip")
 
 
@@ -127,7 +127,7 @@ def test_an_unknown_way_with_undecided_ones_is_refused_before_anything_is_asked(
 
 def test_an_observer_that_cannot_be_told_is_refused_before_anything_is_asked() -> None:
     model = Model(3)
-    with pytest.raises(UsageError, match="expected observer with begin, advance and end"):
+    with raises(UsageError, name="observer"):
         assert_holds(never_helps(), model, iso.Census(table()), observer=print)  # type: ignore[arg-type]
     assert model.rows == 0
 

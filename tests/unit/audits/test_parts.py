@@ -10,6 +10,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.protocol import AT_ONCE
+from raising import raises
 
 BUDGET = 4 * AT_ONCE
 
@@ -71,5 +72,5 @@ def test_a_message_names_the_row_within_the_batch() -> None:
 def test_workers_and_people_on_a_device_do_not_go_together() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     people = iso.Generator(lambda n, generator: {"x": torch.rand(n, generator=generator)}, device="cpu")
-    with pytest.raises(UsageError, match="leave out device"):
+    with raises(UsageError, name="executor"):
         iso.check("P[prediction] >= 0.1", lambda batch: batch["x"] > 0.5, people, workers=2, seed=1)

@@ -256,7 +256,7 @@ def test_a_mean_needs_a_range_and_a_value_outside_it_stops_the_run_with_the_row(
     assert iso.check("E[x from 0 to 1 | sex == 'F'] >= 0.3", population=population, seed=1).answer == "holds"
     declared = iso.check("E[2 * x | sex == 'F'] >= 0.6", population=population, ranges={"x": (0, 1)}, seed=1)
     assert declared.answer == "holds"
-    with pytest.raises(iso.DataError, match=r"between 0 and 0\.5.*sex="):
+    with raises(iso.DataError, 0, 0.5, 1):
         iso.check("E[x from 0 to 0.5] >= 0.4", population=population, seed=1)
 
 
@@ -362,7 +362,7 @@ def test_an_argument_that_makes_no_sense_is_named_with_its_value(options: dict[s
 
 
 def test_a_property_must_be_text_or_a_property() -> None:
-    with pytest.raises(iso.UsageError, match="of type int"):
+    with raises(iso.UsageError, 3, name="property"):
         iso.check(3, population=table(20))  # type: ignore[arg-type]
 
 
@@ -602,7 +602,7 @@ def test_a_risk_without_a_reciprocal_is_refused():
 
 
 def test_an_observer_without_its_methods_is_refused():
-    with pytest.raises(UsageError, match="observer with begin, advance and end"):
+    with raises(UsageError, name="observer"):
         iso.check("P[a] >= 0.5", population=iso.Census({"a": [1, 0]}), observer=print)
 
 

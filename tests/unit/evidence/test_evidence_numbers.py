@@ -386,7 +386,7 @@ def test_the_mean_of_drifting_means_lies_about_the_mean_of_the_draws():
     exact = 1.0 - 0.025**0.01  # where all means are the same, and somebody looks once
     assert least == 0.0
     assert exact < most < 1.6 * exact
-    with pytest.raises(UsageError, match="delta"):
+    with raises(UsageError, 0, 1, name="delta"):
         drifting_interval(1.0, 2.0, 0.0)
 
 

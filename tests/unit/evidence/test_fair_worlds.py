@@ -10,6 +10,7 @@ import pytest
 from isonomia.errors import UsageError
 from isonomia.evidence.fair_worlds import fair_worlds
 from isonomia.evidence.strata.worlds import TableShape, assume
+from raising import raises
 
 BINARY = TableShape()
 UNFAIR = np.asarray([[0.2, 0.1, 0.6, 0.1], [0.8, 0.1, 0.05, 0.05]])
@@ -80,7 +81,7 @@ def test_assumptions_can_make_a_violation_visible():
 
 def test_assumptions_that_contradict_each_other_or_the_definition_are_refused():
     impossible = (*assume(BINARY, "P[S0 == 1] >= 0.6"), *assume(BINARY, "P[S0 == 1] <= 0.5"))
-    with pytest.raises(UsageError, match="contradict each other"):
+    with raises(UsageError, name="assumptions"):
         fair_worlds(BINARY, 2, 0.05, assumptions=impossible)
     apart = assume(BINARY, "P[S1 == 1] - P[S0 == 1] >= 0.1")
     with pytest.raises(UsageError, match="violated by assumption"):

@@ -14,6 +14,7 @@ from isonomia.evidence.normal_form import as_fraction, bounds_of, compared, is_l
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Arithmetic, Column, Comparison, Constant, Extreme, Power, Quantity, Rate, leaves_of
+from raising import raises
 
 A, B = (leaves_of(parse_formula(f"P[{name}] >= 0"))[0] for name in "ab")
 UNIT = {A: (0.0, 1.0), B: (0.0, 1.0)}
@@ -141,7 +142,7 @@ def test_a_comparison_that_overflows_is_refused_with_what_to_do() -> None:
 
 def test_what_cannot_become_a_fraction_is_refused() -> None:
     a = Rate(Column("x"), Column("a"))
-    with pytest.raises(SpecError, match=r"-1 \*\* 0\.5 is not a real number"):
+    with raises(SpecError, -1, 0.5):
         as_fraction(Power(Constant(-1.0), 0.5))
     with pytest.raises(SpecError, match=r"a whole exponent .* but got 0\.5"):
         as_fraction(Power(a, 0.5))

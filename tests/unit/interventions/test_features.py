@@ -10,6 +10,7 @@ import pytest
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature
 from isonomia.interventions.features import own_ranges
+from raising import raises
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_a_feature_whose_parts_do_not_fit_is_refused_with_the_value(arguments: d
 
 
 def test_a_name_must_be_text() -> None:
-    with pytest.raises(UsageError, match="should be text, but it is 3"):
+    with raises(UsageError, 3, name="name"):
         Feature(3, "real")  # type: ignore[arg-type]
 
 

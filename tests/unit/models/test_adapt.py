@@ -69,5 +69,5 @@ def test_the_columns_of_a_frame_are_features_like_a_list(make, given):
 
 
 def test_features_cannot_be_given_to_what_already_is_a_model():
-    with pytest.raises(UsageError, match="is already a model"):
+    with raises(UsageError, "a", name="features"):
         adapt(CallableModel(approve), ["a"])

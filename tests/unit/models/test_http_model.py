@@ -122,7 +122,7 @@ def test_a_failure_that_lasts_is_told(service, fault, kind, message, attempts):
 
 
 def test_a_service_that_is_not_there_is_told():
-    with pytest.raises(UnreliableModelError, match=r"http://127.0.0.1:9/score gave no usable answer in 2 attempts"):
+    with raises(UnreliableModelError, 9, 2):
         predicted(HttpModel("http://127.0.0.1:9/score?key=secret", retries=1, **QUICK))
 
 
@@ -568,7 +568,7 @@ def test_one_deadline_covers_a_whole_exchange_however_slowly_bytes_come(what):
         thread = threading.Thread(target=drip, daemon=True)
         thread.start()
         model = HttpModel(f"http://127.0.0.1:{server.getsockname()[1]}/", timeout=0.5, retries=0)
-        with pytest.raises(UnreliableModelError, match=r"no complete answer within 0\.5 s"):
+        with raises(UnreliableModelError, 0.5, "127.0.0.1"):
             ask(model, TABLE, False, True)
         done.set()
         model.close()

@@ -111,7 +111,7 @@ def test_one_input_for_each_column_is_filled_by_name():
     np.testing.assert_allclose(ask(open_onnx(model), TABLE, False, True).prediction, X[:, 1] - X[:, 0], atol=1e-6)
     turned = open_onnx(model, features=["c", "b"])
     np.testing.assert_allclose(ask(turned, TABLE, False, True).prediction, X[:, 2] - X[:, 1], atol=1e-6)
-    with pytest.raises(ModelError, match="does not have: 'b'"):
+    with raises(ModelError, name="b"):
         ask(open_onnx(model), TABLE.select(["a", "c"]), False, True)
 
 
@@ -131,9 +131,9 @@ def test_several_matrices_need_to_be_told_apart():
         ask(open_onnx(model), TABLE, False, True)
     found = open_onnx(model, inputs={"x": ["a", "b"], "z": ["c"]})
     np.testing.assert_allclose(ask(found, TABLE, True, False).score, X[:, :2] + X[:, 2:], atol=1e-6)
-    with pytest.raises(UsageError, match="features and inputs both say which columns"):
+    with raises(UsageError, name="inputs"):
         open_onnx(model, inputs={"x": ["a", "b"], "z": ["c"]}, features=["a"])
-    with pytest.raises(UsageError, match="no input 'w'; its inputs are x, z"):
+    with raises(UsageError, name="w"):
         open_onnx(model, inputs={"w": ["a"]})
 
 
@@ -144,7 +144,7 @@ def test_types_are_checked_and_named():
         ask(open_onnx(identity("float", [None, 1])), words, False, True)
     with raises(ModelError, "a", 0, 1.5, 1):
         ask(open_onnx(identity("int", [None])), Table.of({"a": [1.5]}), False, True)
-    with pytest.raises(ModelError, match="takes text in column 'a'"):
+    with raises(ModelError, name="a"):
         ask(open_onnx(identity("text", [None])), Table.of({"a": [1]}), False, True)
 
 
@@ -153,7 +153,7 @@ def test_a_batch_of_arrays_goes_into_the_one_input():
     found = open_onnx(identity("float", [None, 4]))
     answer = ask(found, batch_table(images, "image"), True, False)
     np.testing.assert_allclose(answer.score, images.reshape(5, 4), atol=1e-6)
-    with pytest.raises(ModelError, match=r"arrays of shape \[None, 3\] .* array of shape \[5, 2, 2\]"):
+    with raises(ModelError, 3, 5, 2):
         ask(open_onnx(identity("float", [None, 3])), batch_table(images, "image"), True, False)
 
 
@@ -272,7 +272,7 @@ def test_a_copy_in_another_process_has_the_same_weights_or_is_refused(tmp_path):
 def test_weights_of_a_model_without_a_folder_are_not_looked_for_in_the_current_one(tmp_path, monkeypatch):
     (tmp_path / "w.bin").write_bytes(np.array([1.0], "<f4").tobytes())
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match=r"keeps weights in 'w.bin', but as bytes it has no folder"):
+    with raises(ModelError, name="w.bin"):
         adapt(with_weights_in("graph"))
 
 
@@ -370,7 +370,7 @@ def test_a_session_is_refused_with_what_to_pass_instead():
     import onnxruntime
 
     session = onnxruntime.InferenceSession(identity("float", [None, 3]), providers=["CPUExecutionProvider"])
-    with pytest.raises(UsageError, match=r"a InferenceSession of onnxruntime, .* Pass the path of the .onnx file"):
+    with raises(UsageError, name="model"):
         adapt(session)
 
 
@@ -388,5 +388,5 @@ def test_a_damaged_file_and_a_wrong_device_are_named(tmp_path):
     (tmp_path / "m.onnx").write_bytes(b"\x08\x08nonsense")
     with pytest.raises(ModelError, match=r"m.onnx is not an ONNX model: "):
         load_model(tmp_path / "m.onnx")
-    with pytest.raises(UsageError, match="device should be one of cpu"):
+    with raises(UsageError, "toaster", name="device"):
         open_onnx(content(LinearRegression().fit(X, X[:, 0])), device="toaster")

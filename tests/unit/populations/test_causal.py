@@ -216,7 +216,7 @@ def test_do_cuts_a_variable_off_its_causes():
 
 @pytest.mark.parametrize("value", [None, np.nan, np.inf, [1], object()])
 def test_do_takes_texts_truths_and_numbers_only(value):
-    with pytest.raises(UsageError, match="expected a text, a truth value or a number to set 'school' to"):
+    with raises(UsageError, name="school"):
         WORLD.do(school=value)
     with pytest.raises(UsageError, match="expected a text, a truth value or a number to set 'school' to"):
         WORLD.counterfactual(WORLD.draw(3), school=value)
@@ -225,7 +225,7 @@ def test_do_takes_texts_truths_and_numbers_only(value):
 def test_do_on_what_is_not_there_and_after_given_is_refused():
     with pytest.raises(UsageError, match=r"no variable 'skool' to set.*'school'"):
         WORLD.do(skool=1)
-    with pytest.raises(UsageError, match="before given"):
+    with raises(UsageError, name="do"):
         WORLD.given("sex == 'F'").do(school=1)
     with pytest.raises(UsageError, match="no variable 'skool'"):
         WORLD.counterfactual(WORLD.draw(3), skool=1)
@@ -304,7 +304,7 @@ def test_categories_that_are_numbers_or_truth_values_are_set_by_their_equals():
 
 @pytest.mark.parametrize("shares", [["F", "M"], "FM", None, 0.5, lambda z: {"F": z}, {"F": "half"}])
 def test_categories_without_probabilities_are_refused(shares):
-    with pytest.raises(UsageError, match="expected Categories"):
+    with raises(UsageError, name="Categories"):
         iso.Categories(shares)
 
 

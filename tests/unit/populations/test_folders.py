@@ -153,7 +153,7 @@ def test_what_is_no_folder_of_tables_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"but what the pattern fits is empty"):
         iso.Census(str(tmp_path / "*.parquet"))
     (tmp_path / "readme.md").write_text("hello")
-    with pytest.raises(DataError, match=r"but it has only readme\.md"):
+    with raises(DataError, "readme.md"):
         iso.Census(tmp_path)
     write(tmp_path / "a.parquet", id=[1])
     feather.write_feather(pa.table({"id": [1]}), tmp_path / "b.arrow")

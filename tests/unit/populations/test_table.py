@@ -159,9 +159,9 @@ def test_what_is_no_table_is_refused_with_what_came(data, message):
 
 
 def test_repeated_and_wrongly_counted_names_of_an_array_are_refused():
-    with pytest.raises(DataError, match="column 'a' occurs more than once"):
+    with raises(DataError, name="a"):
         Table.of(np.zeros((1, 2)), ["a", "a"])
-    with pytest.raises(DataError, match="the array has 2 columns, but names has 1: 'a'"):
+    with raises(DataError, 2, "a", name="names"):
         Table.of(np.zeros((1, 2)), ["a"])
     with pytest.raises(DataError, match="names is for NumPy arrays only"):
         Table.of({"a": [1]}, ["b"])
@@ -185,7 +185,7 @@ def test_an_invalid_table_of_pyarrow_is_refused_by_the_name_of_its_column(wrong)
         "ends": lambda: _text_of_pyarrow(b"abcde", [0, 4, 2]),
         "categories": lambda: pa.DictionaryArray.from_arrays(pa.array([0, 7]), pa.array(["x", "y"]), safe=False),
     }[wrong]()
-    with pytest.raises(DataError, match="the column 'sex' is not"):
+    with raises(DataError, 0, name="sex"):
         iso.check("P[sex == 'x'] >= 0.5", population=iso.Census(pa.table({"age": [1, 2], "sex": column})))
 
 

@@ -94,7 +94,7 @@ def test_a_file_that_was_changed_after_it_was_sealed_is_not_compared(store: Stor
         "a key is for the side that was sealed with it"
     )
     file.write_text(evidence_text(evidence_of(store), key))
-    with pytest.raises(RecordError, match="--key FILE"):
+    with raises(RecordError, "--key", name="key"):
         run_in_file(file)
 
 

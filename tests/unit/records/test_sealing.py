@@ -9,6 +9,7 @@ import pytest
 
 from isonomia.errors import RecordError
 from isonomia.records.evidence import seal_problem, sealed
+from raising import raises
 
 CONTENT = {"b": [1, 2.5, None], "a": {"text": "é"}}
 CANONICAL = '{"a":{"text":"é"},"b":[1,2.5,null]}'.encode()
@@ -47,10 +48,10 @@ def test_nobody_without_the_key_can_seal_anew() -> None:
 
 
 def test_a_seal_with_a_key_cannot_be_looked_at_without_it() -> None:
-    with pytest.raises(RecordError, match="expected the key"):
+    with raises(RecordError, name="key"):
         seal_problem(sealed(CONTENT, KEY))
 
 
 def test_a_key_that_can_be_guessed_is_refused() -> None:
-    with pytest.raises(RecordError, match="at least 16 bytes, but it has 6"):
+    with raises(RecordError, 16, 6):
         sealed(CONTENT, b"secret")

@@ -28,6 +28,7 @@ from isonomia.report.entries import Audit, Entry, Failure
 from isonomia.report.packs import PACKS, fill, pack_named
 from isonomia.report.packs.audit_tables import SealedAudit, kind_of
 from isonomia.report.packs.eeoc import fisher, standard_deviations
+from raising import raises
 
 SELECTED = {
     ("Male", "Hispanic or Latino"): (205, 90, "43.9%", "0.841"),
@@ -256,7 +257,7 @@ def test_every_pack_cites_a_paragraph_in_every_line_and_is_no_legal_advice(name:
     assert not full.missing
     assert "to be stated" not in full.to_markdown() + full.to_html()
     assert "<b>" not in full.to_html()
-    with pytest.raises(UsageError, match="has no fact 'colour'"):
+    with raises(UsageError, "colour"):
         fill(name, SUBJECTS[name](), {"colour": "red"})
 
 

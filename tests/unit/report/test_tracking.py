@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import isonomia as iso
 from isonomia.cli.app import app
 from isonomia.records.evidence import read_evidence
+from raising import raises
 
 mlflow = pytest.importorskip("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -80,5 +81,5 @@ def test_names_stay_apart_and_nonsense_is_refused(store: Any) -> None:
     run = iso.log_to_mlflow([replace(verdict, name="a/b"), replace(verdict, name="a|b")], experiment="two")
     tags = store.get_run(run).data.tags
     assert {tags["isonomia.a_b"], tags["isonomia.a_b 2"]} == {"violated"}
-    with pytest.raises(iso.UsageError, match="expected a verdict"):
+    with raises(iso.UsageError, name="given"):
         iso.log_to_mlflow([])

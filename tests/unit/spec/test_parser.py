@@ -32,6 +32,7 @@ from isonomia.spec.tree import (
     Variable,
     nodes,
 )
+from raising import raises
 
 A, B, C = (Comparison(Rate(Column(name)), ((">", Constant(0.5)),)) for name in "abc")
 TEXT = {"A": "P[a] > 0.5", "B": "P[b] > 0.5", "C": "P[c] > 0.5"}
@@ -254,7 +255,7 @@ def test_every_node_knows_its_place():
 
 
 def test_something_that_is_no_text_is_refused_with_its_type():
-    with pytest.raises(UsageError, match="3 of type int"):
+    with raises(UsageError, 3, name="text"):
         parse_formula(3)  # type: ignore[arg-type]
 
 

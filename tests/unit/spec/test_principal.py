@@ -8,6 +8,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.errors import UsageError
+from raising import raises
 
 COLUMNS: dict[str, Any] = {"attribute": "sex", "outcome": "passed"}
 
@@ -76,5 +77,5 @@ def test_a_bad_argument_is_refused_with_what_came(changed: dict[str, Any], messa
 
 
 def test_a_name_that_is_no_text_is_refused() -> None:
-    with pytest.raises(iso.UsageError, match="name must be a str, but it is 3 of type int"):
+    with raises(iso.UsageError, 3, name="name"):
         iso.PrincipalFairness(**COLUMNS).named(3)  # type: ignore[arg-type]

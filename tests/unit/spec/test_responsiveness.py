@@ -64,7 +64,7 @@ def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], complaint: st
 
 
 def test_interventions_must_be_interventions() -> None:
-    with pytest.raises(iso.UsageError, match="got a dict"):
+    with raises(iso.UsageError, name="interventions"):
         iso.Responsiveness({}, 1, at_least=0.1)  # type: ignore[arg-type]
 
 
@@ -104,7 +104,7 @@ def test_rows_are_kept_once_each_and_a_long_list_is_cut_short() -> None:
 
 @pytest.mark.parametrize("rows", [[], [-1], [0.5], ["a"], [True], [None]])
 def test_rows_that_are_no_positions_are_refused(rows: Any) -> None:
-    with pytest.raises(iso.UsageError, match="rows as whole numbers, counted from 0"):
+    with raises(iso.UsageError, 0, name="rows"):
         iso.Responsiveness(RULES, 1, at_least=0.5, rows=rows)
 
 
@@ -144,7 +144,7 @@ def test_an_interval_may_have_no_upper_end() -> None:
 
 
 def test_a_memory_must_remember_and_a_condition_speaks_of_one_point() -> None:
-    with pytest.raises(iso.UsageError, match=r"memory as interventions\.Memory"):
+    with raises(iso.UsageError, name="memory"):
         iso.Responsiveness(RULES, 1, at_least=0.5, memory={})
     with raises(iso.SpecError, "prediction > other.prediction"):
         iso.Responsiveness(RULES, "prediction > other.prediction", at_least=0.5)

@@ -261,5 +261,5 @@ def test_a_value_itself_may_be_asked_whether_it_is_in_a_set():
 
 @pytest.mark.parametrize("values", [[2**53 + 1, None], [2**53 + 1, 0.5]])
 def test_large_whole_numbers_that_would_be_rounded_are_refused(values):
-    with pytest.raises(DataError, match=r"beyond 2[*][*]53.*convert the column to text"):
+    with raises(DataError, 2, name="x"):
         plain(np.array(values, object), "x")

@@ -107,7 +107,9 @@ def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, An
     """Counterexamples of earlier verdicts, unchanged; anything else is refused."""
     for item in known:
         if not isinstance(item, Mapping) or not {"inputs", "choices"} <= set(item):
-            raise UsageError(f"expected counterexamples of earlier verdicts as known, but got {str(item)[:80]}")
+            raise UsageError(
+                f"expected counterexamples of earlier verdicts as known, but got {str(item)[:80]}", name="known"
+            )
     return list(known)
 
 
@@ -218,7 +220,9 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
         if prop.enumerate and current_meter().is_late:
             raise BudgetSpentError("time")
         if prop.enumerate:
-            raise UsageError("expected finitely many cases to try, but a choice is not from a finite range")
+            raise UsageError(
+                "expected finitely many cases to try, but a choice is not from a finite range", name="enumerate"
+            )
         return None
     parts = [part for part in listed if len(part)]
     if not parts:

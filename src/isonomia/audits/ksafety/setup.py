@@ -162,6 +162,7 @@ class Setup:
                 "Python, which can do anything that you can do. Allow it with allow_code=True or --allow-code if you "
                 "trust it",
                 program.code.place or program.spec.block.place,
+                name="allow_code",
             )
         journal: Journal = check.journal if purpose is None else Apart(check.journal, purpose)
         model: Model | None = check.model
@@ -214,7 +215,8 @@ class Setup:
         if self.check.model is None and self.program.asks:
             raise UsageError(
                 "expected a model, since the block asks it, but got none: give one, or let the imported module offer "
-                "`predict`"
+                "`predict`",
+                name="model",
             )
 
     def prepare(self) -> None:
@@ -323,7 +325,7 @@ def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] 
     functions = offered_functions(prop, population, has_model=check.model is not None)
     if is_domain(population):
         if prop.groups or prop.orders or prop.label:
-            raise UsageError("expected groups, orders and label from the domain itself: leave them out")
+            raise UsageError("expected groups, orders and label from the domain itself: leave them out", name="groups")
         domain: Any = population
         own = {name: as_function(value) for name, value in domain.functions.items()}
         if functions or any(own[name] is not domain.functions[name] for name in own):
@@ -335,7 +337,8 @@ def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] 
     if isinstance(population, Abducted):
         raise UsageError(
             "a k-safety property changes people by itself, so that a causal model of them has no part in it: give the "
-            "people alone, as Sample(table) or Census(table)"
+            "people alone, as Sample(table) or Census(table)",
+            name="population",
         )
     if len(population.streams) != 1:
         raise UsageError("a k-safety property needs one stream of people, but this population has several")

@@ -56,7 +56,8 @@ def columns_for(
         if not own:
             raise UsageError(
                 f"a model was given, but decision={decision!r} and score={score!r} are columns of the table: leave out "
-                "the model, or leave out decision to measure its prediction"
+                "the model, or leave out decision to measure its prediction",
+                name="decision",
             )
     check_known([name for name in (decision, outcome, score) if name is not None and name not in own], rows.names)
     return MeasuredColumns(decision, outcome, score, own)

@@ -157,7 +157,8 @@ def need_columns(prop: PrincipalFairness, population: Population, model: Model |
     """Refuse a property that names columns that do not exist. Nobody is looked at."""
     if model is not None and prop.prediction != "prediction" and prop.prediction in population.names:
         raise UsageError(
-            f"expected predictions from the model or from the column {prop.prediction!r}, but got both: leave one out"
+            f"expected predictions from the model or from the column {prop.prediction!r}, but got both: leave one out",
+            name="decision",
         )
     needed = [prop.attribute, prop.outcome, *prop.given]
     for name in needed if model is not None else [*needed, prop.prediction]:

@@ -437,7 +437,7 @@ def decisions_by(estimator: Any, X: Any, y: Any, cv: Any) -> tuple[Any, Any]:
 
     if isinstance(cv, str):
         if cv != "prefit":
-            raise UsageError(f"expected cv as a number of folds, None or 'prefit', but got {cv!r}")
+            raise UsageError(f"expected cv as a number of folds, None or 'prefit', but got {cv!r}", name="cv")
         return estimator, estimator.predict(X)
     fitted = clone(estimator).fit(X, y)
     return fitted, fitted.predict(X) if cv is None else cross_val_predict(estimator, X, y, cv=cv)

@@ -108,7 +108,9 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
     available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
     if available == float("inf") and budget == Budget():
         if check.stop == "all":
-            raise UsageError("stop='all' counts everybody, but the population has no end: give a budget too")
+            raise UsageError(
+                "stop='all' counts everybody, but the population has no end: give a budget too", name="stop"
+            )
         budget = Budget(samples=UNLIMITED)
     return Prepared(work, budget, _schedule(check, question, evidence), available)
 

@@ -57,7 +57,8 @@ class ResponsivenessAudit:
         if check.random_model and check.prop.one_is_enough:
             raise UsageError(
                 "that a single answer is enough means nothing where the model may answer at random: say which share of "
-                "points and answers counts as a way, as in responsiveness.preclusion(..., below=0.05)"
+                "points and answers counts as a way, as in responsiveness.preclusion(..., below=0.05)",
+                name="random_model",
             )
         return replace(check, model=check.required_model)
 

@@ -222,7 +222,8 @@ def table_of(check: Check[Responsiveness]) -> Table:
     if not isinstance(population, Sample | Census):
         raise UsageError(
             f"responsiveness is about people who can be pointed at: expected a table of them, Census(table) or "
-            f"Sample(table), but got a population of kind {population.kind!r}"
+            f"Sample(table), but got a population of kind {population.kind!r}",
+            name="population",
         )
     return population.table
 

@@ -225,7 +225,7 @@ class CellRegion:
 
     def __post_init__(self) -> None:
         if self.tally.ndim != 2 or not bool(np.isfinite(self.tally).all()) or bool((self.tally < 0).any()):
-            raise UsageError(f"expected a count a channel and cell, but got {self.tally!r}")
+            raise UsageError(f"expected a count a channel and cell, but got {self.tally!r}", name="tally")
         check_delta(self.delta)
 
     @property
@@ -290,7 +290,10 @@ def functional_interval(
     over = np.ones_like(row) if over is None else over[identified.kept_worlds]
     some = over > 0
     if not bool(some.any()):
-        raise UsageError("expected a denominator that some admitted world has, but there is none: nobody is there")
+        raise UsageError(
+            "expected a denominator that some admitted world has, but there is none: nobody is there",
+            name="denominator",
+        )
     if region.refutes(identified):
         return Refuted()
     ratios = row[some] / over[some]

@@ -72,7 +72,8 @@ class IdentifiedSet:
         if shows.ndim != 3 or not bool(np.isin(shows, (0.0, 1.0)).all()) or not bool((shows.sum(axis=1) == 1.0).all()):
             raise UsageError(
                 "expected a table of zeros and ones in which every world shows one cell of every channel, "
-                f"but got a table of shape {shows.shape} in which that is not so"
+                f"but got a table of shape {shows.shape} in which that is not so",
+                name="observation",
             )
         worlds = shows.shape[-1]
         (e, e_right), (g, g_right) = _rows("equal", equal, worlds), _rows("below", below, worlds)

@@ -83,7 +83,10 @@ class Repair:
     def epsilon(self) -> Floats:
         """The paper's epsilons, for two decisions: at ``[a, b]`` the probability of forcing ``b`` where A = a."""
         if self.change.shape[1] != 2:
-            raise UsageError(f"expected two decisions for epsilons, but there are {self.change.shape[1]}: use `change`")
+            raise UsageError(
+                f"expected two decisions for epsilons, but there are {self.change.shape[1]}: use `change`",
+                name="epsilon",
+            )
         return np.stack([self.change[:, 1, 0], self.change[:, 0, 1]], axis=-1)
 
     def apply(self, decisions: ArrayLike, attributes: ArrayLike, rng: np.random.Generator | ArrayLike) -> Integers:
@@ -174,7 +177,10 @@ def _cost(observed: Observed, objective: Objective, move: Move) -> float:
             return float(observed.shares[a] * cells.sum())
         case "accuracy":
             if observed.shape.predictions != observed.shape.outcomes:
-                raise UsageError("expected as many decisions as outcomes for the accuracy, but their numbers differ")
+                raise UsageError(
+                    "expected as many decisions as outcomes for the accuracy, but their numbers differ",
+                    name="objective",
+                )
             return float(observed.shares[a] * (cells[s] - cells[t]))
 
 
@@ -233,7 +239,7 @@ def _result(observed: Observed, objective: Objective, moves: list[Move], proof: 
 def _codes(name: str, values: ArrayLike, count: int) -> Integers:
     codes = np.asarray(values)
     if codes.ndim != 1 or (codes.size and (codes.dtype.kind not in "iub" or codes.min() < 0 or codes.max() >= count)):
-        raise DataError(f"expected {name} as whole numbers from 0 to {count - 1}, but got {values!r}")
+        raise DataError(f"expected {name} as whole numbers from 0 to {count - 1}, but got {values!r}", name=name)
     return codes.astype(np.intp)
 
 

@@ -131,7 +131,7 @@ class ArrayDomain:
     def label(self, records: ArrayRecords) -> NDArray[Any]:
         """The right answer of the input that each record comes from."""
         if records.pool.labels is None:
-            raise DataError(f"label(...) needs the right answers: give labels, one for each {self.what}")
+            raise DataError(f"label(...) needs the right answers: give labels, one for each {self.what}", name="labels")
         return records.pool.labels[records.rows]
 
     def concatenate(self, parts: Sequence[ArrayRecords]) -> ArrayRecords:

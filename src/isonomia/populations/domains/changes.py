@@ -74,7 +74,7 @@ def _function(name: str, change: Change, what: str) -> Function:
 def _note(name: str, change: Change, what: str, records: Any, *columns: Any) -> Any:
     """The records with the change recorded; and, if any, the cases for which it is not possible."""
     if not isinstance(records, ArrayRecords):
-        raise DataError(f"{name}(...) changes a {what}, but its first argument is none")
+        raise DataError(f"{name}(...) changes a {what}, but its first argument is none", name=name)
     given, seeds = (columns[:-1], columns[-1:]) if change.random else (columns, ())
     usable = np.ones(len(records), dtype=bool)
     numbers = []
@@ -88,7 +88,7 @@ def _note(name: str, change: Change, what: str, records: Any, *columns: Any) -> 
 def _usable(name: str, parameter: Parameter, column: Any, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
     """A parameter as valid numbers; ``usable`` becomes false for cases whose number was not valid."""
     if not isinstance(column, np.ndarray) or column.dtype.kind not in "biuf":
-        raise DataError(f"{name}(...) takes a number as {parameter.name}, but got something else")
+        raise DataError(f"{name}(...) takes a number as {parameter.name}, but got something else", name=parameter.name)
     number = column.astype(np.float64)
     good = np.isfinite(number) & (number >= parameter.least) & (number <= parameter.most)
     usable &= good

@@ -151,7 +151,9 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
     table = Table.of(states)
     lacking = [name for name in game.states([0]) if name not in table.names]
     if lacking:
-        raise DataError(f"expected states with {', '.join(game.states([0]))}, but these have no {lacking[0]!r}")
+        raise DataError(
+            f"expected states with {', '.join(game.states([0]))}, but these have no {lacking[0]!r}", name=lacking[0]
+        )
     plain = TableDomain(table)
     shared = _Shared(game, EnvironmentPool(game, workers), table.names, plain)
     offered = {name: _changing(shared, name, change) for name, change in game.changes.items()}
@@ -260,7 +262,7 @@ def _changing(shared: _Shared, name: str, change: StateChange) -> Function:
 def _change(shared: _Shared, name: str, change: StateChange, records: TableRecords, *columns: NDArray[Any]) -> Any:
     """Change every state; one that cannot be changed stays as it is and is marked."""
     if not isinstance(records, TableRecords):
-        raise DataError(f"{name}(...) takes a state first, such as an input")
+        raise DataError(f"{name}(...) takes a state first, such as an input", name=name)
     rows = zip(*(column.tolist() for column in columns), strict=True) if columns else [()] * len(records)
     states: list[Mapping[str, Any]] = []
     none = np.zeros(len(records), dtype=bool)
@@ -281,7 +283,7 @@ def _columns(shared: _Shared, name: str, states: list[Mapping[str, Any]]) -> dic
 
 def _play(shared: _Shared, records: Any, seeds: NDArray[Any], ask: Ask) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if not isinstance(records, TableRecords):
-        raise DataError("play(state, seed) takes a state first and a whole number then")
+        raise DataError("play(state, seed) takes a state first and a whole number then", name="play")
     if seeds.dtype.kind not in "iu" or (seeds < 0).any():
         raise DataError(f"play(...) takes a seed from 0 on, a whole number, but got {seeds.tolist()[0]!r}")
     return _play_all(shared.pool, shared.states(records), [int(seed) for seed in seeds.tolist()], ask)

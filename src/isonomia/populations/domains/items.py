@@ -65,7 +65,7 @@ class Items:
 
     def __post_init__(self) -> None:
         if not len(self.objects):
-            raise DataError(f"expected at least one input, but {self.name} has none")
+            raise DataError(f"expected at least one input, but {self.name} has none", name="inputs")
         if self.labels is not None and len(self.labels) != len(self.objects):
             raise DataError(f"expected a label for each of {len(self.objects):,} inputs, but got {len(self.labels):,}")
 
@@ -117,9 +117,13 @@ class Items:
     def label(self, records: ItemRecords) -> NDArray[Any]:
         """The right answer for each record, which must be an input."""
         if self.labels is None:
-            raise DataError(f"label(...) needs the right answers of {self.name}: give labels, one an input")
+            raise DataError(
+                f"label(...) needs the right answers of {self.name}: give labels, one an input", name="labels"
+            )
         if (records.rows < 0).any():
-            raise DataError("label(...) takes an input: what a function makes of one has no right answer of its own")
+            raise DataError(
+                "label(...) takes an input: what a function makes of one has no right answer of its own", name="label"
+            )
         return self.labels[records.rows]
 
     def concatenate(self, parts: Sequence[ItemRecords]) -> ItemRecords:

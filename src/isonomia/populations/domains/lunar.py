@@ -76,7 +76,8 @@ class LunarLander:
         """The environment; the caller enforces the limit of steps."""
         if self.options.get("continuous"):
             raise UsageError(
-                "expected LunarLander with its four actions, but options says continuous=True: leave it out"
+                "expected LunarLander with its four actions, but options says continuous=True: leave it out",
+                name="continuous",
             )
         environment = make_environment("LunarLander-v3", "gymnasium[box2d]", self.options)
         # The environment checks its action at every step, which would take a fifth of its time.

@@ -88,7 +88,7 @@ def Texts(  # noqa: N802  (a kind of domain, named like the others)
 def _table(documents: object) -> Table:
     if isinstance(documents, list | tuple) and all(isinstance(text, str | None) for text in documents):
         if not documents:
-            raise DataError("expected at least one text, but got an empty list")
+            raise DataError("expected at least one text, but got an empty list", name="texts")
         return Table.of({WHOLE: column_from(list(documents), "the texts")})
     return Table.of(documents)
 
@@ -160,7 +160,9 @@ def _functions(domain: TableDomain, join: str) -> Mapping[str, Function]:
 
 def _of_texts(name: str, call: Callable[..., Any], records: Any, *arguments: Any) -> Any:
     if not isinstance(records, TableRecords):
-        raise DataError(f"{name}(...) takes a text first, such as an input; a section of one is not a text by itself")
+        raise DataError(
+            f"{name}(...) takes a text first, such as an input; a section of one is not a text by itself", name=name
+        )
     return call(records, *arguments)
 
 

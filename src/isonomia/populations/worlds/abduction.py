@@ -61,7 +61,8 @@ def _variables(world: World, people: Table) -> Columns:
     missing = [name for name in world.names if name not in people.names]
     if missing:
         raise DataError(
-            f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}"
+            f"expected a column for every variable, but the table has none for {', '.join(map(repr, missing))}",
+            name=missing[0],
         )
     return {name: people.column(name) for name in world.names}
 

@@ -129,7 +129,8 @@ class Categories:
         if not isinstance(self.shares, Mapping) or not _are_shares(self.shares.values()):
             raise UsageError(
                 "expected Categories({value: probability, ...}), such as Categories({'F': 0.5, 'M': 0.5}), but got "
-                f"{self.shares!r}"
+                f"{self.shares!r}",
+                name="Categories",
             )
         if abs(sum(self.shares.values()) - 1.0) > 1e-6:
             raise UsageError(

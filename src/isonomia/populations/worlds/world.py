@@ -333,7 +333,7 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
     """The world in which some variables are set from outside."""
     for name in values:
         if name not in world.names:
-            raise UsageError(f"there is no variable {name!r} to set.{nearest(name, world.names)}")
+            raise UsageError(f"there is no variable {name!r} to set.{nearest(name, world.names)}", name=name)
     values = {name: _settable(name, value) for name, value in values.items()}
     for name, value in values.items():
         message = category_error(world, name, value)
@@ -387,7 +387,7 @@ def _settable(name: str, value: Any) -> Value:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | bool) or (isinstance(plain, int | float) and isfinite(plain)):
         return plain
-    raise UsageError(f"expected a text, a truth value or a number to set {name!r} to, but got {value!r}")
+    raise UsageError(f"expected a text, a truth value or a number to set {name!r} to, but got {value!r}", name=name)
 
 
 def _constant(name: str, values: Mapping[str, Value]) -> Assign:

@@ -64,7 +64,7 @@ def parse_nomos(text: str) -> Spec:
         name that is not declared or declared twice, and for an output that the block never sets.
     """
     if not isinstance(text, str):
-        raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}")
+        raise UsageError(f"text must be a str, but it is {text!r} of type {type(text).__name__}", name="text")
     text = plain_text(text)
     check_length(text)
     cut = _cut_block(text)

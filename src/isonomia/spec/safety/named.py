@@ -293,7 +293,8 @@ def _amount(role: str, step: float | tuple[float, float]) -> str:
         if ceil(least) > floor(most):
             raise UsageError(
                 f"expected (least, most) with a whole number between them, but got {step!r}: every whole number "
-                "between is tried. Give a single number to move by that, or scale the feature"
+                "between is tried. Give a single number to move by that, or scale the feature",
+                name="step",
             )
         return drawn
     return _number(role, step)

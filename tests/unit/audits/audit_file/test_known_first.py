@@ -15,6 +15,7 @@ from isonomia.engine.parameters import Silent
 from isonomia.errors import RecordError
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
+from raising import raises
 
 MODEL = """
 import numpy as np
@@ -102,6 +103,6 @@ def test_a_run_is_not_gone_on_with_where_a_file_that_it_names_has_changed(tmp_pa
     resume_run(store, file, store.run(), planned)
     (tmp_path / "monotone.nom").write_text(SPECIFICATION.replace("d1 <= d2", "d1 == d2"))
     changed, others = _planned(tmp_path)
-    with pytest.raises(RecordError, match=r"expected monotone\.nom as it was when run .* began"):
+    with raises(RecordError, "monotone.nom"):
         resume_run(store, changed, store.run(), others)
     assert all(check.verdict is None for check in store.checks(store.run().id))

@@ -23,6 +23,7 @@ from isonomia.records import violations as records_module
 from isonomia.records.store import Store
 from isonomia.records.violations import ViolationSet
 from isonomia.report.files import write_violations
+from raising import raises
 
 SPEC = """input x1;
 var v1 := x1.a;
@@ -143,7 +144,7 @@ def test_a_frame_has_a_row_for_each(library: str) -> None:
 
 
 def test_an_unknown_library_is_refused() -> None:
-    with pytest.raises(UsageError, match="pandas, polars, pyarrow"):
+    with raises(UsageError, "excel", name="library"):
         check().violations().to_frame("excel")
 
 
@@ -163,7 +164,7 @@ def test_files_hold_the_same_violations(tmp_path: Path, ending: str) -> None:
 
 
 def test_another_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"\.csv, \.parquet or \.jsonl"):
+    with raises(UsageError, "violations.xlsx"):
         write_violations(check().violations(), tmp_path / "violations.xlsx")
 
 

@@ -213,7 +213,7 @@ def test_the_predict_of_an_import_is_the_system_under_test() -> None:
     again = iso.check(iso.safety.property(coded, domains={"shop": entry}, allow_code=True))
     assert again.details["violations"]["cases"] == 1
     without = {"inputs": {"a": [1]}, "functions": {"other": lambda row: row["a"]}}
-    with pytest.raises(UsageError, match="let the imported module offer `predict`"):
+    with raises(UsageError, "predict", name="model"):
         iso.check(iso.safety.property(text, domains={"shop": without}))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.records import Verdict
+from raising import raises
 
 HEAD = "input x1;\noutput d1;\n{ d1 = predict(x1) }\n"
 FOUR = iso.Census({"a": [0, 1, 2, 3]})
@@ -89,7 +90,7 @@ def test_a_stored_choice_between_whole_numbers_is_no_choice() -> None:
 
 def test_a_causal_model_of_real_people_is_refused_with_what_to_give_instead() -> None:
     world = iso.Causal({"a": "gaussian(0, 1)"})
-    with pytest.raises(iso.UsageError, match="give the people alone"):
+    with raises(iso.UsageError, name="population"):
         check(HEAD + "ensures d1 == 1;\n", one, world.about(iso.Sample({"a": [0.5, 1.5]})))
 
 

@@ -248,7 +248,7 @@ def test_a_model_decides_and_scores_and_is_not_given_the_outcome() -> None:
     assert (table.decision, table.favourable) == ("prediction", "yes")
     assert table.row("sex", "F")["selection_rate"].value == pytest.approx(9 / 20)
     assert table.everybody["mean_score"].value == pytest.approx(np.mean(np.arange(40) / 40))
-    with pytest.raises(UsageError, match="leave out the model"):
+    with raises(UsageError, "repaid", name="decision"):
         iso.measure(frame, model, by="sex", decision="repaid")
     again = iso.measure(frame.assign(prediction="no"), model, by="sex", outcome="repaid", positive="yes")
     assert again.row("sex", "F")["selection_rate"] == table.row("sex", "F")["selection_rate"]

@@ -204,7 +204,7 @@ def test_more_than_two_values_are_audited_by_the_same_program() -> None:
 def test_options_of_rates_are_refused() -> None:
     with raises(UsageError, "method='auto'", "method='region'"):
         iso.check(fairness(), population=iso.Sample(rows(FAIR, 10)), method="region")
-    with pytest.raises(UsageError, match="a property about rates to plan for, but got principal fairness"):
+    with raises(UsageError, name="property"):
         iso.plan(fairness(), {})  # type: ignore[arg-type]
 
 

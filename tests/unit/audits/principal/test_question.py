@@ -47,7 +47,7 @@ def test_an_unknown_column_is_refused_with_the_nearest() -> None:
 
 
 def test_predictions_from_two_sides_are_refused() -> None:
-    with pytest.raises(UsageError, match="the model or from the column 'school', but got both"):
+    with raises(UsageError, "school", name="decision"):
         ask(model=MODEL, prediction="school")
 
 

@@ -255,7 +255,7 @@ def test_other_calls_that_make_no_sense_are_refused() -> None:
         wrapped().fit(frame, outcome[:-1])
     with pytest.raises(UsageError, match="its number below 4, but got 4"):
         wrapped(attribute=4).fit(frame, outcome)
-    with pytest.raises(UsageError, match="cv as a number of folds"):
+    with raises(UsageError, "fitted", name="cv"):
         wrapped(cv="fitted").fit(frame, outcome)
 
 

@@ -235,7 +235,7 @@ def test_an_audit_that_cannot_be_read_is_an_error(run: Run) -> None:
     for text in ("[[property]]\n", "no toml", "", "x = " + "[" * 5000):
         with pytest.raises(RecordError, match="cannot be read"):
             rebuilt(parse_evidence(_with(content, ("audit", "text"), text), "the file"))
-    with pytest.raises(RecordError, match=r"text of 'priors\.nom' in the record"):
+    with raises(RecordError, "priors.nom"):
         rebuilt(parse_evidence(_with(content, ("audit", "files"), {"changes.toml": CHANGES}), "the file"))
 
 

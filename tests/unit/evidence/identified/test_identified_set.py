@@ -8,6 +8,7 @@ import pytest
 from isonomia.errors import UsageError
 from isonomia.evidence.identified.identified_set import IdentifiedSet
 from isonomia.evidence.strata.worlds import TableShape, observation
+from raising import raises
 
 TWO_CELLS = np.asarray([[[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]])
 
@@ -48,12 +49,12 @@ def test_the_probabilities_of_the_worlds_sum_to_one_and_to_nothing_else():
 def test_a_world_must_show_one_cell_of_every_channel(shown):
     broken = observation(TableShape()).copy()
     broken[0, :, 3] = shown
-    with pytest.raises(UsageError, match="one cell of every channel"):
+    with raises(UsageError, name="observation"):
         IdentifiedSet.of(broken)
 
 
 def test_a_table_must_have_channels_cells_and_worlds():
-    with pytest.raises(UsageError, match=r"but got a table of shape \(2, 3\)"):
+    with raises(UsageError, 2, 3, name="observation"):
         IdentifiedSet.of(TWO_CELLS[0])
 
 

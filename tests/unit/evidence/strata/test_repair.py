@@ -156,19 +156,19 @@ def test_rounding_never_leads_out_of_the_decisions() -> None:
 
 def test_what_cannot_be_repaired_is_refused() -> None:
     found = repaired(UNFAIR)
-    with pytest.raises(DataError, match="decisions as whole numbers from 0 to 1"):
+    with raises(DataError, 0, 1, 2, name="decisions"):
         found.apply([0, 2], [0, 1], np.random.default_rng(0))
-    with pytest.raises(DataError, match=r"decisions as whole numbers from 0 to 1, but got \[1, -1\]"):
+    with raises(DataError, 0, 1, -1, name="decisions"):
         found.apply([1, -1], [0, 1], np.random.default_rng(0))
-    with pytest.raises(DataError, match="attributes as whole numbers"):
+    with raises(DataError, 0, 1, name="attributes"):
         found.apply([0, 1], [0.0, np.nan], np.random.default_rng(0))
     with pytest.raises(DataError, match="one attribute value a decision"):
         found.apply([0, 1], [0], np.random.default_rng(0))
     with raises(UsageError, "total", "accuracy", "cheapest"):
         repair(UNFAIR, objective="cheapest")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="as many decisions as outcomes"):
+    with raises(UsageError, name="objective"):
         repair(Observed.of(np.full((2, 3, 2), 1 / 6)), objective="accuracy")
-    with pytest.raises(UsageError, match="two decisions for epsilons"):
+    with raises(UsageError, 3, name="epsilon"):
         _ = repaired(Observed.of(np.full((2, 3, 2), 1 / 6))).epsilon
 
 

@@ -220,7 +220,7 @@ def test_a_missing_gymnasium_is_named_with_the_command_that_installs_it(monkeypa
 
 
 def test_only_the_four_actions_are_offered() -> None:
-    with pytest.raises(UsageError, match="four actions"):
+    with raises(UsageError, name="continuous"):
         LunarLander({"continuous": True}).make()
 
 

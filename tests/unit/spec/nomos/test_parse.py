@@ -20,6 +20,7 @@ from isonomia.spec.nomos.tree import (
     Var,
     expression_text,
 )
+from raising import raises
 
 
 def with_ensures(expression: str) -> str:
@@ -155,7 +156,7 @@ def test_brackets_alone_add_no_level() -> None:
 
 
 def test_something_that_is_no_text_is_refused() -> None:
-    with pytest.raises(UsageError, match="must be a str"):
+    with raises(UsageError, 3, name="text"):
         parse_nomos(3)  # type: ignore[arg-type]
 
 

@@ -93,7 +93,7 @@ def test_domains_are_for_imports_only() -> None:
 
 @pytest.mark.parametrize("step", [(0.1, 0.2), (3, 1), (1.5, 1.9)])
 def test_steps_with_no_whole_number_between_are_refused_where_they_are_stated(step: tuple[float, float]) -> None:
-    with pytest.raises(UsageError, match="a whole number between them"):
+    with raises(UsageError, name="step"):
         iso.safety.monotone("age", up=step)
 
 
