@@ -145,37 +145,22 @@ def _called(prop: Safety) -> dict[str, list[FunctionCall]]:
 
 def _imported_domains(prop: Safety, *, needed: bool) -> list[ImportedDomain]:
     """What the imports of a property offer, in order; ``needed`` where a module that does not exist is an error."""
-    imported = []
-    for name in prop.spec.imports:
-        place = _place_of(prop.spec, name)
-        domain = domain_named(
-            name, prop.domains, folder=prop.folder, allow_code=prop.allow_code, place=place, needed=needed
-        )
-        if domain is not None:
-            imported.append(domain)
-    return imported
+    imported = (imported_domain(prop, name, needed=needed) for name in prop.spec.imports)
+    return [domain for domain in imported if domain is not None]
 
 
-def domain_named(
-    name: str,
-    entries: Mapping[str, Any],
-    *,
-    folder: str | None = None,
-    allow_code: bool = False,
-    place: Place | None = None,
-    needed: bool = True,
-) -> ImportedDomain | None:
+def imported_domain(prop: Safety, name: str, *, needed: bool = True) -> ImportedDomain | None:
     """What an imported name stands for; ``None`` where only a module that may not be run could tell.
 
     An entry takes precedence over a module of the same name. It is a domain, a population, a table, an array, a list,
-    or a mapping with some of ``WORDS``. A module is searched in ``folder`` first, and imported only where code is
-    allowed.
+    or a mapping with some of ``WORDS``. A module is searched in the property's folder first, and imported only where
+    code is allowed.
     """
-    if name in entries:
-        return _entered(name, entries[name], folder)
-    if not allow_code:
+    if name in prop.domains:
+        return _entered(name, prop.domains[name], prop.folder)
+    if not prop.allow_code:
         return None
-    module = _module_named(name, folder, place, needed)
+    module = _module_named(name, prop.folder, _place_of(prop.spec, name), needed)
     return None if module is None else _imported(module, name)
 
 
@@ -216,11 +201,9 @@ def _is_function(value: Any) -> bool:
 def _offer(
     name: str, label: str, entry: Mapping[str, Any], functions: Mapping[str, Any], folder: str | None
 ) -> ImportedDomain:
-    inputs = entry.get("domain")
-    if inputs is None:
-        inputs = entry.get("inputs")
-    options = [entry.get(word) or {} for word in ("groups", "orders")]
-    return ImportedDomain(name, label, inputs, entry.get("labels"), options[0], options[1], functions, folder)
+    inputs = entry.get("inputs") if entry.get("domain") is None else entry["domain"]
+    groups, orders = (entry.get(word) or {} for word in ("groups", "orders"))
+    return ImportedDomain(name, label, inputs, entry.get("labels"), groups, orders, functions, folder)
 
 
 def _module_named(name: str, folder: str | None, place: Place | None, needed: bool) -> ModuleType | None:
@@ -346,7 +329,8 @@ def _population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]
 
 def _made(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
     inputs, labels = imported.inputs, imported.labels
-    apart = None if labels is None or isinstance(labels, str) else column_from(_listed(labels), "labels")
+    labels = list(labels) if isinstance(labels, tuple) else labels
+    apart = None if labels is None or isinstance(labels, str) else column_from(labels, "labels")
     if isinstance(inputs, str | PathLike):
         return _of_table(Census(_found(inputs, imported.folder)).table, apart, prop)
     if isinstance(inputs, list | tuple) and inputs and all(isinstance(text, str) for text in inputs):
@@ -367,10 +351,6 @@ def _is_table(inputs: Any) -> bool:
     if isinstance(inputs, list | tuple):
         return bool(inputs) and all(isinstance(row, Mapping) for row in inputs)
     return isinstance(inputs, Mapping | Table) or any(hasattr(inputs, name) for name in ("__dataframe__", "collect"))
-
-
-def _listed(labels: Any) -> Any:
-    return list(labels) if isinstance(labels, tuple) else labels
 
 
 def _found(path: str | PathLike[str], folder: str | None) -> Path:

@@ -220,14 +220,13 @@ def _least(eps: float, delta: float) -> int:
 
 def _share_of(prop: Safety, counts: Counts, delta: float) -> Expression:
     """The share of cases that violate, each end wrong with probability at most ``delta``."""
-    low, high = share_limits(counts, delta)
-    estimate = counts.violating / counts.tested if counts.tested else None
-    return Expression(f"share of cases that violate {called(prop)}", "<=", prop.eps, estimate, low, high)
+    leaf = _leaf(f"share of cases that violate {called(prop)}", counts, delta)
+    return Expression(leaf.text, "<=", prop.eps, leaf.estimate, leaf.low, leaf.high)
 
 
 def _leaf(text: str, counts: Counts, delta: float) -> LeafRecord:
-    low, high = share_limits(counts, delta)
-    return LeafRecord(text, counts.tested, counts.violating / counts.tested if counts.tested else None, low, high)
+    estimate = counts.violating / counts.tested if counts.tested else None
+    return LeafRecord(text, counts.tested, estimate, *share_limits(counts, delta))
 
 
 def share_limits(counts: Counts, delta: float) -> tuple[float, float]:

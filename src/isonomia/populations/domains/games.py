@@ -155,9 +155,11 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
             f"expected states with {', '.join(game.states([0]))}, but these have no {lacking[0]!r}", name=lacking[0]
         )
     plain = TableDomain(table)
-    shared = _Shared(game, EnvironmentPool(game, workers), table.names, plain)
-    offered = {name: _changing(shared, name, change) for name, change in game.changes.items()}
-    offered["play"] = Function(partial(_play, shared), 2, "number", asks=True)
+    offered = {
+        name: Function(partial(_change, plain, name, change), 1 + change.arguments, "record", random=change.random)
+        for name, change in game.changes.items()
+    }
+    offered["play"] = Function(partial(_play, plain, EnvironmentPool(game, workers)), 2, "number", asks=True)
     view = partial(_first_observations, game)
     brought = {name: as_function(value) for name, value in (functions or {}).items()}
     continuous = bool(getattr(game, "continuous", False))
@@ -241,52 +243,44 @@ def make_environment(name: str, package: str, options: Mapping[str, Any]) -> Any
         raise UsageError(f"expected an environment of Gymnasium, but {name!r} cannot be made: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """The states of one domain and the environments to play from them."""
-
-    game: Game
-    pool: EnvironmentPool
-    names: tuple[str, ...]
-    domain: TableDomain = field(repr=False)
-
-    def states(self, records: TableRecords) -> list[State]:
-        columns = [self.domain.column(records, name).tolist() for name in self.names]
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+def _states(names: Sequence[str], column: Callable[[str], NDArray[Any]]) -> list[State]:
+    """The states whose numbers are in columns."""
+    columns = [column(name).tolist() for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _changing(shared: _Shared, name: str, change: StateChange) -> Function:
-    return Function(partial(_change, shared, name, change), 1 + change.arguments, "record", random=change.random)
-
-
-def _change(shared: _Shared, name: str, change: StateChange, records: TableRecords, *columns: NDArray[Any]) -> Any:
+def _change(domain: TableDomain, name: str, change: StateChange, records: TableRecords, *columns: NDArray[Any]) -> Any:
     """Change every state; one that cannot be changed stays as it is and is marked."""
     if not isinstance(records, TableRecords):
         raise DataError(f"{name}(...) takes a state first, such as an input", name=name)
     rows = zip(*(column.tolist() for column in columns), strict=True) if columns else [()] * len(records)
     states: list[Mapping[str, Any]] = []
     none = np.zeros(len(records), dtype=bool)
-    for number, (state, row) in enumerate(zip(shared.states(records), rows, strict=True)):
+    before = _states(domain.whole.names, partial(domain.column, records))
+    for number, (state, row) in enumerate(zip(before, rows, strict=True)):
         arguments = (*row[:-1], np.random.default_rng(row[-1])) if change.random else row
         features = change.call(state, *arguments)
         none[number] = features is None
         states.append(state if features is None else {**state, **features})
-    return TableRecords(records.rows, {**records.changed, **_columns(shared, name, states)}), none
+    return TableRecords(records.rows, {**records.changed, **_columns(domain.whole.names, name, states)}), none
 
 
-def _columns(shared: _Shared, name: str, states: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-    new = set().union(*states) - set(shared.names)
+def _columns(names: Sequence[str], name: str, states: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    new = set().union(*states) - set(names)
     if new:
-        raise DataError(f"{name}(...) set {sorted(new)[0]!r}, but a state has {', '.join(shared.names)}")
-    return {key: column_from([state[key] for state in states], f"{name}(...)") for key in shared.names}
+        raise DataError(f"{name}(...) set {sorted(new)[0]!r}, but a state has {', '.join(names)}")
+    return {key: column_from([state[key] for state in states], f"{name}(...)") for key in names}
 
 
-def _play(shared: _Shared, records: Any, seeds: NDArray[Any], ask: Ask) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _play(
+    domain: TableDomain, pool: EnvironmentPool, records: Any, seeds: NDArray[Any], ask: Ask
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if not isinstance(records, TableRecords):
         raise DataError("play(state, seed) takes a state first and a whole number then", name="play")
     if seeds.dtype.kind not in "iu" or (seeds < 0).any():
         raise DataError(f"play(...) takes a seed from 0 on, a whole number, but got {seeds.tolist()[0]!r}")
-    return _play_all(shared.pool, shared.states(records), [int(seed) for seed in seeds.tolist()], ask)
+    states = _states(domain.whole.names, partial(domain.column, records))
+    return _play_all(pool, states, [int(seed) for seed in seeds.tolist()], ask)
 
 
 def _play_all(
@@ -325,8 +319,7 @@ def _observed(rows: NDArray[Any]) -> Table:
 
 def _first_observations(game: Any, rows: Table) -> Table:
     """What the policy is given for initial states."""
-    environment, columns = game.make(), [rows.column(name).tolist() for name in rows.names]
-    states = [dict(zip(rows.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    environment, states = game.make(), _states(rows.names, rows.column)
     return _observed(np.array([np.copy(game.begin(environment, state, np.random.default_rng(0))) for state in states]))
 
 

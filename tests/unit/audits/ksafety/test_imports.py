@@ -13,7 +13,7 @@ from known_people import PEOPLE, RISING, at_least_three, spared_at_six
 from numpy.typing import NDArray
 
 import isonomia as iso
-from isonomia.audits.ksafety.imports import domain_named
+from isonomia.audits.ksafety.imports import imported_domain
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations.domains import Function, Images
 from isonomia.records import Verdict
@@ -271,7 +271,7 @@ def test_a_name_is_an_entry_a_module_or_nothing_without_permission() -> None:
     module.inputs = ROWS  # type: ignore[attr-defined]
     module.half = lambda x: x / 2  # type: ignore[attr-defined]
     module._hidden = len  # type: ignore[attr-defined]
-    offer = domain_named("people", {"people": module})
+    offer = imported_domain(iso.safety.property(SPEC, domains={"people": module}), "people")
     assert offer is not None
     assert (offer.inputs, set(offer.functions)) == (ROWS, {"half"})
-    assert domain_named("people", {}) is None
+    assert imported_domain(iso.safety.property(SPEC), "people") is None

@@ -320,10 +320,10 @@ def _at_least(
     """The decision for numbers, of which larger ones count as better; or ``smaller`` ones, where people pay them."""
     limit, why = _limit(numbers[np.isfinite(numbers)]) if wanted is None else (_limit_meant(wanted), "you said so")
     text = number_text(limit)
-    if smaller:
-        why = why if wanted is not None else f"by its name it is what people pay, so less is better; {why}"
-        return Decision(f"{spelled} <= {text}", f"{spelled} > {text}", None, (), why, spelled, score)
-    return Decision(f"{spelled} >= {text}", f"{spelled} < {text}", None, (), why, spelled, score)
+    if smaller and wanted is None:
+        why = f"by its name it is what people pay, so less is better; {why}"
+    better, worse = ("<=", ">") if smaller else (">=", "<")
+    return Decision(f"{spelled} {better} {text}", f"{spelled} {worse} {text}", None, (), why, spelled, score)
 
 
 def _limit(numbers: NDArray[np.float64]) -> tuple[float, str]:

@@ -198,21 +198,12 @@ def _ranges(column: ColumnProfile, kind: str) -> list[DraftGroup]:
 
 def _range(column: ColumnProfile, low: float | None, high: float | None) -> DraftGroup:
     name, numbers = name_text(column.name), column.numbers
-    inside = np.ones(len(numbers), dtype=bool)
-    sides = []
-    if low is not None:
-        sides.append(f"{name} >= {number_text(low)}")
-        inside &= numbers >= low
-    if high is not None:
-        sides.append(f"{name} < {number_text(high)}")
-        inside &= numbers < high
-    if low is None:
-        label = f"under {number_text(high or 0.0)}"
-    elif high is None:
-        label = f"{number_text(low)} and over"
-    else:
-        label = f"{number_text(low)} to under {number_text(high)}"
-    return DraftGroup(label, " and ".join(sides), int(inside.sum()))
+    inside = np.ones(len(numbers), dtype=bool) if low is None else numbers >= low
+    inside &= True if high is None else numbers < high
+    first, last = ("" if end is None else number_text(end) for end in (low, high))
+    sides = [f"{name} >= {first}" if first else "", f"{name} < {last}" if last else ""]
+    label = f"{first} to under {last}" if first and last else f"{first} and over" if first else f"under {last}"
+    return DraftGroup(label, " and ".join(filter(None, sides)), int(inside.sum()))
 
 
 def likely_outcome(
