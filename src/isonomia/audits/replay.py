@@ -188,8 +188,8 @@ def attempt(
 
 def plain_verdict(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """As JSON gives it back, without what is not compared."""
-    told: dict[str, Any] = json.loads(json.dumps(verdict))
-    return {key: value for key, value in told.items() if key not in _NOT_COMPARED}
+    plain: dict[str, Any] = json.loads(json.dumps(verdict))
+    return {key: value for key, value in plain.items() if key not in _NOT_COMPARED}
 
 
 MOST = 100
@@ -207,8 +207,8 @@ def closings(evidence: EvidenceFile) -> dict[str, tuple[Point, ...]]:
     except IsonomiaError:
         return {}
     pairs = [(each, check) for each, check in zip(stated, evidence.checks, strict=True) if _sampled(check)]
-    found = {check.name: _closing(each, check) for each, check in pairs[:MOST]}
-    return {name: points for name, points in found.items() if points}
+    traces = {check.name: _closing(each, check) for each, check in pairs[:MOST]}
+    return {name: points for name, points in traces.items() if points}
 
 
 def _sampled(check: CheckEvidence) -> bool:
@@ -250,12 +250,12 @@ def said_otherwise(
         if entry is not None and "population" in check.entries:
             yield from _other_kind(each.name, entry, check)
         for what, name in (("population", people), ("model", each.entry.get("model") or DEFAULT)):
-            found = check.entries.get(what, {}).get("fingerprint")
-            if name is None or found is None:
+            fingerprint = check.entries.get(what, {}).get("fingerprint")
+            if name is None or fingerprint is None:
                 continue
-            before = seen.setdefault((what, name), found)
-            if before != found:
-                yield ValueDifference(f"{each.name}: fingerprint of the {what} {name}", found, before)
+            before = seen.setdefault((what, name), fingerprint)
+            if before != fingerprint:
+                yield ValueDifference(f"{each.name}: fingerprint of the {what} {name}", fingerprint, before)
 
 
 def _people(each: StatedProperty, populations: dict[str, FileTable]) -> str | None:
@@ -267,9 +267,9 @@ def _people(each: StatedProperty, populations: dict[str, FileTable]) -> str | No
 
 def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[ValueDifference]:
     kind = next((key for key in _KINDS if key in entry.content), None)
-    told = check.entries["population"].get("kind")
-    if kind is not None and told != kind:
-        yield ValueDifference(f"{name}: kind of the population", told, kind)
+    recorded = check.entries["population"].get("kind")
+    if kind is not None and recorded != kind:
+        yield ValueDifference(f"{name}: kind of the population", recorded, kind)
     if entry.get("exact") is False and check.entries.get("exact", {}).get("exact"):
         yield ValueDifference(f"{name}: whether everybody was counted at once", True, False)
 
@@ -400,11 +400,11 @@ def rerun(
     derived = by_hand is False and not models and not any(entry.get("looks") for entry in stated.values())
     expected = default_seed(again) if derived else recorded
     for planned, check in zip(again, evidence.checks, strict=True):
-        found = _rerun_one(evidence, check, _with_known(planned, check), observe)
-        if expected != recorded and not found.others:
+        result = _rerun_one(evidence, check, _with_known(planned, check), observe)
+        if expected != recorded and not result.others:
             other = ValueDifference("seed, which was not chosen by hand", recorded, expected)
-            found = replace(found, differences=(*found.differences, other))
-        yield found
+            result = replace(result, differences=(*result.differences, other))
+        yield result
 
 
 _ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"
@@ -420,13 +420,13 @@ def _rerun_one(
     if check.verdict is None:
         return Rerun(check.name, verdict, failure="it could not be checked then, and can be now")
     # A run that was resumed, or that had a cache or an executor, sent other rows.
-    found = [
+    changed = [
         each
         for each in compared(evidence, _without_cache(check), planned, verdict)
         if each.path not in {"queries", "repeated"}
     ]
-    others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in found))
-    rest = tuple(each for each in found if each.path not in map(_fingerprint, others))
+    others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in changed))
+    rest = tuple(each for each in changed if each.path not in map(_fingerprint, others))
     then, now = (people.get("device", NUMPY) for people in (check.verdict["population"], verdict.population))
     random = planned.check.random_model and planned.check.model is not None and bool(rest)
     if then == now and not random:
@@ -464,10 +464,10 @@ def _with_known(planned: PlannedCheck, check: CheckEvidence) -> PlannedCheck:
 
 def _without_cache(check: CheckEvidence) -> CheckEvidence:
     """The check without the remark of a cache: there is none here."""
-    told, verdict = check.entries.get(CACHE, {}).get("remark"), check.verdict
-    if told is None or verdict is None:
+    remark, verdict = check.entries.get(CACHE, {}).get("remark"), check.verdict
+    if remark is None or verdict is None:
         return check
-    return replace(check, verdict={**verdict, "remarks": [each for each in verdict["remarks"] if each != told]})
+    return replace(check, verdict={**verdict, "remarks": [each for each in verdict["remarks"] if each != remark]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,17 +503,17 @@ def recheck(
     """Check every counterexample of a check again with a model."""
     recorded = check.entries.get("model", {}).get("fingerprint")
     same, random = None if recorded is None else recorded == model.fingerprint(), bool(each.options.get("random_model"))
-    told = CounterexampleRecheck(check.name, same, random=random)
+    outcome = CounterexampleRecheck(check.name, same, random=random)
     known: Sequence[Mapping[str, Any]] = () if check.verdict is None else check.verdict["counterexamples"]
     if not known:
-        return told
-    told = replace(told, counterexamples=len(known))
+        return outcome
+    outcome = replace(outcome, counterexamples=len(known))
     try:
         prepared = new_check(each.prop, model, recorded_population(check.entries), **each.options)
         result = audit_for(each.prop).recheck(prepared, known, check.entries, permissions)
     except (IsonomiaError, TypeError, ValueError, LookupError, AttributeError) as error:
-        return replace(told, problem=f"they cannot be checked: {error}")
-    return replace(told, asked=result.asked, again=result.again, problem=result.problem)
+        return replace(outcome, problem=f"they cannot be checked: {error}")
+    return replace(outcome, asked=result.asked, again=result.again, problem=result.problem)
 
 
 # ----------------------------------------------------------------------------------------- models that a person names

@@ -373,17 +373,17 @@ def with_remembered(file: AuditFile, permissions: Permissions) -> Permissions:
     """The permissions, with those remembered for exactly this file and the code beside it."""
     if permissions.allow_code or not os.access(_memory(), os.R_OK):  # there may be none, or a home of somebody else
         return permissions
-    kept: dict[str, Any] = {}
+    remembered: dict[str, Any] = {}
     with suppress(UsageError):  # more files than are gone through
-        kept = _remembered().get(_digest(file), {})
-    if kept.get("allow_code") is True:
+        remembered = _remembered().get(_digest(file), {})
+    if remembered.get("allow_code") is True:
         # Compiled files are not part of the digest, since they change with every Python version, and anybody could have
         # written them: so they are read from, and kept in, a folder that only the user can write to.
         sys.pycache_prefix = str(_memory().with_name("pycache"))
     return replace(
         permissions,
-        allow_code=kept.get("allow_code") is True,
-        allow_outside=permissions.allow_outside or kept.get("allow_outside") is True,
+        allow_code=remembered.get("allow_code") is True,
+        allow_outside=permissions.allow_outside or remembered.get("allow_outside") is True,
     )
 
 
@@ -546,10 +546,10 @@ def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
         if top in known or not top.isidentifier():
             continue
         known.add(top)
-        places = folders
+        searched = folders
         if not any((folder / top).is_dir() or any(folder.glob(f"{top}.*")) for folder in folders):
-            places = [] if _is_installed(top, folders) else [path.parent for path in _below(top, folders)]
-        for folder in places:
+            searched = [] if _is_installed(top, folders) else [path.parent for path in _below(top, folders)]
+        for folder in searched:
             package = folder / top
             found = [*folder.glob(f"{top}.*"), *(package.rglob("*") if package.is_dir() else ())]
             # Whatever Python takes for a module: a compiled one takes precedence over the source of the same name.
@@ -589,10 +589,10 @@ def _imports(source: Path) -> list[str]:
         tree = ast.parse(source.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    found = []
+    names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [name.name for name in node.names]
+            names += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append(node.module)
-    return found
+            names.append(node.module)
+    return names

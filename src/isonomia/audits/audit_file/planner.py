@@ -255,8 +255,8 @@ def _people(entry: FileTable, prop: AuditProperty, populations: Mapping[str, Any
 
 
 def _model_entry(file: AuditFile, entry: FileTable) -> Mapping[str, Any]:
-    found = file.entries("model", "models").get(entry.get("model") or DEFAULT)
-    return {} if found is None else found.content
+    chosen = file.entries("model", "models").get(entry.get("model") or DEFAULT)
+    return {} if chosen is None else chosen.content
 
 
 def shared_out(planned: Sequence[PlannedCheck]) -> list[PlannedCheck]:
@@ -343,13 +343,13 @@ def populations_of(file: AuditFile) -> dict[str, Any]:
 
 def interventions_of(file: AuditFile) -> dict[str, Interventions]:
     """What people can change, by name."""
-    found = {}
+    by_name = {}
     for name, path in file.content.get("interventions", {}).items():
         if not isinstance(path, str):
             raise file.error(f"expected the file of interventions {name!r}, but got {path!r}", "interventions", name)
         with _pointing(file.error, "interventions", name, shown=is_inside(file.folder, path)):
-            found[name] = Interventions.from_toml(file.texts.read(path), path)
-    return found
+            by_name[name] = Interventions.from_toml(file.texts.read(path), path)
+    return by_name
 
 
 def property_of(table: FileTable, interventions: Mapping[str, Interventions], permissions: Permissions) -> Any:
@@ -512,16 +512,16 @@ def unlike(registration: Mapping[str, Any], evidence: EvidenceFile) -> Iterator[
     files = {name: _digest(text) for name, text in audit["files"].items()}
     yield from differences(registration["files"], files, "files")
     yield from differences(registration["seed"], run["seed"], "seed")
-    found = {}
+    checked = {}
     for each in evidence.checks:
         registered = registration["properties"].get(each.name, {})
         sources = {key: each.entries.get(key, {}).get("fingerprint") for key in ("population", "model")}
         verdict = each.verdict or {}
-        found[each.name] = {
+        checked[each.name] = {
             **registered,
             "delta": each.options.get("delta"),
             **({"text": verdict["text"]} if verdict else {}),
             **({"data": sources["population"]} if registered.get("data") is not None else {}),
             **({"model": sources["model"]} if sources["model"] is not None else {}),
         }
-    yield from differences(registration["properties"], found, "properties")
+    yield from differences(registration["properties"], checked, "properties")

@@ -425,12 +425,12 @@ def complete(store: Store, file: AuditFile) -> RunRecord | None:
 def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:
     """The run to resume: the one that is named, or the latest of this file that did not end, or had a failure."""
     if name != "latest":
-        found = store.run(name)
-        if found.request.get("digest") != digest(file):
+        named = store.run(name)
+        if named.request.get("digest") != digest(file):
             raise RecordError(
-                f"expected {file.path} as it was when run {found.id} began, but it has changed: begin a new run"
+                f"expected {file.path} as it was when run {named.id} began, but it has changed: begin a new run"
             )
-        return found
+        return named
     for run in store.runs():
         if run.request.get("digest") == digest(file) and (run.ended is None or _has_failed(store, run)):
             return run

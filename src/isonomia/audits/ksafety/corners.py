@@ -186,8 +186,8 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
     smallest = violations.ranked(SHRUNK)
     with current_meter().further():
         # Next to a claim about a share, the smallest change that violates anything may not be a proof.
-        kept = setup.evidence.rated or not setup.check.prop.shrink
-        shown, tried = show_violations(runner, smallest if kept else shrink_all(runner, smallest))
+        unchanged = setup.evidence.rated or not setup.check.prop.shrink
+        shown, tried = show_violations(runner, smallest if unchanged else shrink_all(runner, smallest))
     if smallest and not tried:
         violations.note_first(setup.program, judgement, bad)
         shown = [] if violations.first is None else [violations.first]

@@ -453,8 +453,8 @@ def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
     """
 
     def smaller(violations: Sequence[Violation]) -> list[Violation]:
-        kept = setup.check.random_model or not setup.check.prop.shrink
-        return list(violations) if kept else shrink_all(setup.runner, violations)
+        unchanged = setup.check.random_model or not setup.check.prop.shrink
+        return list(violations) if unchanged else shrink_all(setup.runner, violations)
 
     return setup.summary(smaller, interrupted=interrupted)
 

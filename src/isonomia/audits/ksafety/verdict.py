@@ -51,19 +51,19 @@ def _finding(verdict: Verdict, compact: bool) -> str:
         return verdict.stopped if item is None else quantity_finding(item, compact)
     tested, bad = details["cases"]["tested"], details["violations"]["cases"]
     if "noise" in details and item is not None and tested:
-        told = "answers change in {changes:.2%} of cases, in {again:.2%} when asked again".format(**details["noise"])
-        return f"{told}; difference {quantity_finding(item, compact)}"
+        finding = "answers change in {changes:.2%} of cases, in {again:.2%} when asked again".format(**details["noise"])
+        return f"{finding}; difference {quantity_finding(item, compact)}"
     corners = details.get("corners", {"violating": 0})
     if corners["violating"] and not bad and verdict.answer == "violated":
         drawn = f", none of {tested:,} random cases" if tested else ""
         return f"{_broken(corners['violating'], corners['tried'], 'corners')}{drawn}"
     if not tested and verdict.answer == "violated":
         return verdict.stopped  # known counterexamples decided it
-    told = _broken(bad, tested, "cases")
+    finding = _broken(bad, tested, "cases")
     if item is None or (item.threshold == 0 and bad):
-        return told  # a single one is too many: how often it happens does not matter
+        return finding  # a single one is too many: how often it happens does not matter
     share = quantity_finding(replace(item, estimate=None), compact)
-    return told if item.low == item.high else f"{told}; share {share}"
+    return finding if item.low == item.high else f"{finding}; share {share}"
 
 
 def _broken(bad: int, of: int, what: str) -> str:
@@ -242,13 +242,13 @@ def _change(feature: str, before: Any, after: Any, unchanged: frozenset[str]) ->
 
 def _heading(item: Mapping[str, Any], origins: Mapping[str, str], is_domain: bool) -> str:
     """Which inputs they are, with their sizes if they have any, and whether it is the smallest change."""
-    told = []
+    inputs = []
     for name, origin in origins.items():
         shape = item["inputs"].get(name, {}).get("shape") if is_domain else None
         size = f" ({' x '.join(map(str, shape))})" if isinstance(shape, list | tuple) else ""
-        told.append(f"{name} is {origin}{size}")
+        inputs.append(f"{name} is {origin}{size}")
     smallest = "; the smallest change of it that violates" if item.get("minimal") else "; a change of it that violates"
-    return ", ".join(told) + (smallest if item["differs"] else "")
+    return ", ".join(inputs) + (smallest if item["differs"] else "")
 
 
 def _size(item: Mapping[str, Any]) -> tuple[float, ...]:
@@ -288,13 +288,13 @@ _REPAIRED = {
 def _bought(verdict: Verdict, compact: bool) -> str:
     """The shares before and after, and the accuracy, in one line."""
     del compact
-    told = [
+    shares = [
         f"{_percent(item['before'])} to {_percent(item['after'])} of cases violate {item['name']}"
         for item in verdict.details["properties"]
     ]
     counts = verdict.details["accuracy"]
     before, after = (counts[f"right_{when}"] / counts["rows"] for when in ("before", "after"))
-    return "; ".join([*told, f"accuracy {before:.1%} to {after:.1%}"])
+    return "; ".join([*shares, f"accuracy {before:.1%} to {after:.1%}"])
 
 
 def _percent(counts: Mapping[str, Any]) -> str:

@@ -175,10 +175,10 @@ class DistinctCount:
 
     def has(self, words: Words) -> NDArray[np.bool_]:
         """Which digests were added before."""
-        found = np.zeros(words.shape[1], dtype=bool)
+        known = np.zeros(words.shape[1], dtype=bool)
         for part in self._parts:
-            found |= _among(part, words)
-        return found
+            known |= _among(part, words)
+        return known
 
     def _sort_in(self, part: Words) -> None:
         """Add a sorted part, and merge the parts before it that are not ``FACTOR`` times as large."""
@@ -192,13 +192,13 @@ def _among(part: Words, words: Words) -> NDArray[np.bool_]:
     """Which digests are in a sorted part."""
     place = np.searchsorted(part[0], words[0])
     place[place == part.shape[1]] = 0
-    found = np.asarray(part[0, place] == words[0])
-    hits = np.flatnonzero(found)
+    known = np.asarray(part[0, place] == words[0])
+    hits = np.flatnonzero(known)
     other = hits[part[1, place[hits]] != words[1, hits]]
     # Two cases share the first word by accident: the right one may be further on.
     for index in other.tolist():
-        found[index] = bool((part[1, part[0] == words[0, index]] == words[1, index]).any())
-    return found
+        known[index] = bool((part[1, part[0] == words[0, index]] == words[1, index]).any())
+    return known
 
 
 @dataclass(slots=True)

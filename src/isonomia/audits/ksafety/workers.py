@@ -517,14 +517,14 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.
     violates = np.concatenate([part.violates for part in slices], axis=1)
     bad = np.flatnonzero(violates.any(axis=0))
     n = len(which)
-    found = [_unpacked(part.values, begun.domain) for part in slices if part.values]
+    computed = [_unpacked(part.values, begun.domain) for part in slices if part.values]
     values: dict[str, Value] = {}
-    if found:
+    if computed:
         # Nobody needs the values of cases that do not violate: those of the first that does stand in for them.
-        places = np.zeros(n, dtype=np.intp)
-        places[bad[bad < n]] = np.flatnonzero(bad < n)
-        joined = {name: _one_value([part[name] for part in found], begun.domain) for name in found[0]}
-        values = {name: value.take(places) for name, value in joined.items()}
+        positions = np.zeros(n, dtype=np.intp)
+        positions[bad[bad < n]] = np.flatnonzero(bad < n)
+        joined = {name: _one_value([part[name] for part in computed], begun.domain) for name in computed[0]}
+        values = {name: value.take(positions) for name, value in joined.items()}
     batch = Evaluation(n, begun.domain, values, GivenChoices(()), call_function)
     none = np.zeros(n, dtype=bool)
     vacuous = np.concatenate([part.vacuous for part in slices])[:n]

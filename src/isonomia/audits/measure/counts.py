@@ -299,9 +299,9 @@ class MeanCounts:
             wrong = numbers[np.argmax((numbers < low) | (numbers > high))]
             raise DataError(f"{self.name} should lie between {low:g} and {high:g}, but got {wrong:g}: widen its range")
         self.tallies = _grown(self.tallies, size)
-        place = (numbers - low) * ((NODES - 1) / (high - low))
-        node = np.minimum(place.astype(np.intp), NODES - 2)
-        above = np.clip(place - node, 0.0, 1.0)
+        position = (numbers - low) * ((NODES - 1) / (high - low))
+        node = np.minimum(position.astype(np.intp), NODES - 2)
+        above = np.clip(position - node, 0.0, 1.0)
         first = (groups * PARTS + parts) * NODES + node
         flat = np.bincount(first, 1.0 - above, minlength=size * PARTS * NODES)
         flat[1:] += np.bincount(first, above, minlength=size * PARTS * NODES)[:-1]
@@ -383,8 +383,8 @@ class GroupCounts:
     def count(self, groups: Codes, decision: NDArray[np.int8], outcome: NDArray[np.int8]) -> None:
         """Count decisions and outcomes."""
         self.cells = _grown(self.cells, self.size)
-        place = groups * 9 + decision.astype(np.intp) * 3 + outcome
-        self.cells += np.bincount(place, minlength=self.size * 9).reshape(self.size, 3, 3)
+        cell = groups * 9 + decision.astype(np.intp) * 3 + outcome
+        self.cells += np.bincount(cell, minlength=self.size * 9).reshape(self.size, 3, 3)
 
     def score(self, groups: Codes, score: Floats, outcome: NDArray[np.int8], *, probable: bool) -> None:
         """Count scores, and where they are probabilities also by bin, beside outcomes."""
@@ -397,8 +397,8 @@ class GroupCounts:
             return
         both = there & (outcome != MISSING)
         values, yes = score[both], outcome[both]
-        place = groups[both] * BINS + np.minimum((values * BINS).astype(np.intp), BINS - 1)
-        parts = [np.bincount(place, weights, minlength=self.size * BINS) for weights in (None, yes, values)]
+        cell = groups[both] * BINS + np.minimum((values * BINS).astype(np.intp), BINS - 1)
+        parts = [np.bincount(cell, weights, minlength=self.size * BINS) for weights in (None, yes, values)]
         self.binned += np.stack(parts, axis=-1).reshape(self.size, BINS, 3)
 
 

@@ -319,25 +319,25 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
     rows = f"{work.rows.rows:,} rows"
     if limits.exact:
         return (f"the {rows} are the whole population",)
-    told = [f"the {rows} are independent draws from the population"]
+    stated = [f"the {rows} are independent draws from the population"]
     if work.kept is not None:
-        told = list(work.kept.clustering.facts.assumptions())
+        stated = list(work.kept.clustering.facts.assumptions())
     match limits.looks:
         case "once":
-            told.append("their number was fixed beforehand, and there is one look at them")
+            stated.append("their number was fixed beforehand, and there is one look at them")
         case "any":
-            told.append("there may be any number of looks while more come")
+            stated.append("there may be any number of looks while more come")
         case int(number):
-            told.append(f"there are {plural(number, 'look')} at them, as planned")
+            stated.append(f"there are {plural(number, 'look')} at them, as planned")
         case report:
-            told.append(f"this is look {report} rows" if " after " in report else f"this is look {report}")
+            stated.append(f"this is look {report} rows" if " after " in report else f"this is look {report}")
     ends = {name: means.ends for name, means in work.groups[0].means.items() if means.ends is not None}
-    told += [
+    stated += [
         f"{name.replace('_', ' ').removeprefix('mean ')} lies between {low:g} and {high:g}"
         for name, (low, high) in ends.items()
         if name in {"mean_decision", "mean_outcome"}
     ]
-    return tuple(told)
+    return tuple(stated)
 
 
 def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Iterator[str]:

@@ -70,11 +70,11 @@ class Certificate:
 
     def rows(self, estimator: Any) -> int:
         """The most rows that it sends to both models, and for its remark on monotone constraints."""
-        found = 2 * self.held.rows
+        total = 2 * self.held.rows
         for prop in self.claim.props:
             k = self.work.rows_of_case(prop, estimator, self.held)
-            found += 2 * with_repeats(k * self.cases(prop)) + with_repeats(k * DIRECTION)
-        return found
+            total += 2 * with_repeats(k * self.cases(prop)) + with_repeats(k * DIRECTION)
+        return total
 
     def cases(self, prop: Safety) -> int:
         """How many random cases there are: one for each row of a sample, or enough from a census or fresh people."""
@@ -201,7 +201,7 @@ class Counts:
 def _checked(prop: Safety, work: Training, audit: Certificate, estimator: Any, k: int) -> Counts:
     """Random cases of the held-out rows."""
     population = audit.kind(audit.held.select(work.columns(prop))) if work.fresh is None else work.fresh
-    found = check(
+    verdict = check(
         counting(prop),
         work.adapted(estimator),
         population,
@@ -209,8 +209,8 @@ def _checked(prop: Safety, work: Training, audit: Certificate, estimator: Any, k
         budget=audit.cases(prop),
         seed=work.number(AUDIT, k),
     )
-    cases = found.details["cases"]
-    return Counts(cases["tested"], found.details["violations"]["cases"], cases["failed"], found.counterexamples)
+    cases = verdict.details["cases"]
+    return Counts(cases["tested"], verdict.details["violations"]["cases"], cases["failed"], verdict.counterexamples)
 
 
 def _least(eps: float, delta: float) -> int:

@@ -148,11 +148,11 @@ class Training:
 
     def search_rows(self, estimator: Any, train: Table) -> int:
         """The most rows that one search sends: its cases, and both records of those that violate for their labels."""
-        found = 0
+        total = 0
         for prop in self.props:
             k, searches = self.rows_of_case(prop, estimator, train), 1 + (self.fresh is not None)
-            found += searches * (with_repeats(k * (self.cases + 1)) + 2 * max(k - 1, 1) * (self.cases + 1))
-        return found
+            total += searches * (with_repeats(k * (self.cases + 1)) + 2 * max(k - 1, 1) * (self.cases + 1))
+        return total
 
     def rows_of_case(self, prop: Safety, estimator: Any, rows: Table) -> int:
         """How many rows a case of a property sends to the model."""

@@ -243,8 +243,8 @@ def single_changes(sets: ReachableSets, drawn: Points, who: NDArray[np.intp]) ->
         boxes = Boxes.of(block, start[:, list(block.columns)])
         if not _pushes(block):
             for j in block.free:
-                most = (boxes.high[:, j] - boxes.low[:, j]).max() + 1.0 if block.features[j].whole else np.inf
-                for at in np.linspace(0.0, 1.0, int(min(most, _VALUES))):
+                count = (boxes.high[:, j] - boxes.low[:, j]).max() + 1.0 if block.features[j].whole else np.inf
+                for at in np.linspace(0.0, 1.0, int(min(count, _VALUES))):
                     value = boxes.low[:, j] + at * (boxes.high[:, j] - boxes.low[:, j])
                     point = start.copy()
                     point[:, block.columns[j]] = np.round(value) if block.features[j].whole else value
@@ -384,8 +384,8 @@ def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, most: 
 
 def _list_moves(shared: tuple[FeatureBlock, int], starts: Floats) -> Enumerated:
     """What a worker does with some starts."""
-    block, most = shared
-    return enumerate_moves(block, starts, most)
+    block, max_n = shared
+    return enumerate_moves(block, starts, max_n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

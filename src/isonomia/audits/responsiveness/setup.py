@@ -327,9 +327,9 @@ def packed(numbers: NDArray[Any]) -> Entry:
 
 
 def _smallest(numbers: NDArray[Any]) -> str:
-    most = numbers.max(initial=0)
-    whole = numbers.dtype.kind != "f" or (most < 2.0**53 and bool((numbers == np.floor(numbers)).all()))
-    return next((kind for kind in _TYPES[:-1] if whole and most <= np.iinfo(kind).max), _TYPES[-1])
+    largest = numbers.max(initial=0)
+    whole = numbers.dtype.kind != "f" or (largest < 2.0**53 and bool((numbers == np.floor(numbers)).all()))
+    return next((kind for kind in _TYPES[:-1] if whole and largest <= np.iinfo(kind).max), _TYPES[-1])
 
 
 def unpacked(entry: Entry, count: int | None = None) -> NDArray[Any]:

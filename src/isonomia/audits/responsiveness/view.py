@@ -42,8 +42,8 @@ def people_kinds(details: Mapping[str, Any]) -> tuple[PeopleKind, PeopleKind, Pe
 
 def people_in_words(counts: Mapping[str, int], details: Mapping[str, Any]) -> str:
     """How many people there are of each kind: ``of 274 people: 248 responsive, 26 fixed, 0 undecided``."""
-    told = ", ".join(f"{counts[kind.key]:,} {kind.words}" for kind in people_kinds(details))
-    return f"of {counts['people']:,} people: {told}"
+    kinds = ", ".join(f"{counts[kind.key]:,} {kind.words}" for kind in people_kinds(details))
+    return f"of {counts['people']:,} people: {kinds}"
 
 
 def _finding(verdict: Verdict, compact: bool) -> str:
@@ -54,8 +54,8 @@ def _finding(verdict: Verdict, compact: bool) -> str:
     bad = next(kind.key for kind in people_kinds(details) if kind.answer == "violated")
     people = plural(counts["people"], "person", "people")
     way = "has no way" if counts[bad] == 1 else "have no way"
-    told = f"{counts[bad]:,} of {people} {way}" if _no_way(details) else f"not met for {counts[bad]:,} of {people}"
-    return f"{told}, {counts['undecided']:,} undecided" if counts["undecided"] else told
+    finding = f"{counts[bad]:,} of {people} {way}" if _no_way(details) else f"not met for {counts[bad]:,} of {people}"
+    return f"{finding}, {counts['undecided']:,} undecided" if counts["undecided"] else finding
 
 
 def _no_way(details: Mapping[str, Any]) -> bool:
