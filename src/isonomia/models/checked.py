@@ -329,15 +329,15 @@ def first_change(first: Answer, again: Answer) -> AnswerChange | None:
 
     A label has changed if it differs at all; a number, if it differs by more than 1e-4 of itself plus 1e-6.
     """
-    for what in ("prediction", "score"):
-        before, after = getattr(first, what), getattr(again, what)
+    pairs = ("prediction", first.prediction, again.prediction), ("score", first.score, again.score)
+    for what, before, after in pairs:
         if before is None or after is None:
             continue
-        before, after = (host(array_from(value, on_device=True)) for value in (before, after))
-        differs = _differs(before, after)
+        old, new = (host(array_from(value, on_device=True)) for value in (before, after))
+        differs = _differs(old, new)
         if differs.any():
             row = int(np.argmax(differs))
-            return AnswerChange(row, f"the {what} {_value_text(before, row)}", _value_text(after, row))
+            return AnswerChange(row, f"the {what} {_value_text(old, row)}", _value_text(new, row))
     return None
 
 

@@ -132,6 +132,31 @@ class OutputDecoder:
         return self.classes or tuple(range(width))
 
 
+class DecodedModel:
+    """What adapters whose numbers are read by a decoder have in common."""
+
+    __slots__ = ()
+
+    decoder: OutputDecoder
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """From 0 to 1 for probabilities and logits; ``None`` otherwise."""
+        return self.decoder.score_range
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The classes; empty where they are not known, or numbers are predicted."""
+        return self.decoder.classes
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
 def _classes_at(classes: tuple[Value, ...], indices: NDArray[np.intp]) -> NDArray[Any]:
     """The class at each index, as a column."""
     kinds = {type(label) for label in classes}

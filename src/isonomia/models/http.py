@@ -200,13 +200,13 @@ def _check_options(model: HttpModel) -> None:
     _check_url(model.url)
     _check_headers(model.headers)
     _check_header_name("token_header", model.token_header)
-    for name in ("batch_size", "parallel"):
-        _check_number(name, getattr(model, name), 1, whole=True)
+    _check_number("batch_size", model.batch_size, 1, whole=True)
+    _check_number("parallel", model.parallel, 1, whole=True)
     _check_number("retries", model.retries, 0, whole=True)
     _check_number("backoff", model.backoff, 0)
-    for name in ("timeout", "rate"):
-        if name != "rate" or model.rate is not None:
-            _check_number(name, getattr(model, name), 0, above=True)
+    _check_number("timeout", model.timeout, 0, above=True)
+    if model.rate is not None:
+        _check_number("rate", model.rate, 0, above=True)
     if model.prediction is None and model.score is None:
         raise UsageError("a service should give a prediction or a score: say where it is, prediction='predictions[*]'.")
     _check_variable(model.token_env)

@@ -23,7 +23,7 @@ from isonomia.models.boosters import (
     output_of,
 )
 from isonomia.models.checked import checked_features
-from isonomia.models.decoder import OutputDecoder
+from isonomia.models.decoder import DecodedModel, OutputDecoder
 from isonomia.models.files import needed
 from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
@@ -35,7 +35,7 @@ _OUTPUTS = {"binary": "probabilities", "multiclass": "probabilities", "multiclas
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LightGBMModel:
+class LightGBMModel(DecodedModel):
     """A booster of LightGBM. Make one with :func:`lightgbm_model` or :func:`open_lightgbm`.
 
     Columns are found by name, whatever their order; LightGBM itself would use their order. A category that it has never
@@ -67,16 +67,6 @@ class LightGBMModel:
         return self.source or "LightGBM model"
 
     @property
-    def score_range(self) -> tuple[float, float] | None:
-        """From 0 to 1 for probabilities; ``None`` otherwise."""
-        return self.decoder.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The classes; empty for a model that predicts numbers."""
-        return self.decoder.classes
-
-    @property
     def reads(self) -> tuple[str, ...] | None:
         """The columns that it reads, as LightGBM spells them; ``None`` where it does not know their names."""
         return self.features or _fitted(self.booster, ())
@@ -100,9 +90,6 @@ class LightGBMModel:
         """Say in one line what it is."""
         objective, width = _objective(self.booster) or "no objective", self.booster.num_feature()
         return described("LightGBM model", self.source, objective, self.reads, width, self.classes)
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"
 
 
 def lightgbm_model(

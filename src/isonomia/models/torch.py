@@ -25,14 +25,13 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import checked_batch_size, checked_classes, checked_features, checked_output
-from isonomia.models.decoder import OutputDecoder
+from isonomia.models.decoder import DecodedModel, OutputDecoder
 from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of, source_of
 from isonomia.populations.table import RECORDS, TENSORS, Table
 from isonomia.spec.columns import is_tensor
-from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
 BATCH = 8192
@@ -90,7 +89,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TorchModel:
+class TorchModel(DecodedModel):
     """A PyTorch module that takes a batch of rows as one tensor, and returns one tensor.
 
     It runs in evaluation mode and without gradients, on the device where its parameters are, and is left in the mode
@@ -116,16 +115,6 @@ class TorchModel:
     def name(self) -> str:
         """What to call it in messages and reports."""
         return self.source.name if isinstance(self.source, Opened) else type(self.source).__name__
-
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """From 0 to 1 for probabilities and logits; ``None`` otherwise."""
-        return self.decoder.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The classes, where the user named them."""
-        return self.decoder.classes
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -200,9 +189,6 @@ class TorchModel:
         of = f" of {first_few(self.classes)}" if self.classes else ""
         what = f"{_kind(self._inner)} {self.name}"
         return f"{what}: on {_device(self.module)}, {self.batch_size:,} rows at once; {gives}{of}"
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"
 
 
 @dataclass(frozen=True, slots=True)

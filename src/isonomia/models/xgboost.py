@@ -23,7 +23,7 @@ from isonomia.models.boosters import (
     output_of,
 )
 from isonomia.models.checked import checked_features
-from isonomia.models.decoder import OutputDecoder
+from isonomia.models.decoder import DecodedModel, OutputDecoder
 from isonomia.models.files import needed
 from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
@@ -41,7 +41,7 @@ _OUTPUTS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class XGBoostModel:
+class XGBoostModel(DecodedModel):
     """A booster of XGBoost. Make one with :func:`xgboost_model` or :func:`open_xgboost`.
 
     Columns are found by name, whatever their order, and categories are given as the codes that the model was fitted
@@ -82,16 +82,6 @@ class XGBoostModel:
         return self.source or "XGBoost model"
 
     @property
-    def score_range(self) -> tuple[float, float] | None:
-        """From 0 to 1 for probabilities; ``None`` otherwise."""
-        return self.decoder.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The classes; empty for a model that predicts numbers."""
-        return self.decoder.classes
-
-    @property
     def reads(self) -> tuple[str, ...] | None:
         """The columns that it reads; ``None`` where it does not know their names."""
         return self.features or (tuple(self.booster.feature_names) if self.booster.feature_names else None)
@@ -127,9 +117,6 @@ class XGBoostModel:
         """Say in one line what it is."""
         objective, width = _objective(self.booster), self.booster.num_features()
         return described("XGBoost model", self.source, objective, self.reads, width, self.classes)
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"
 
 
 def xgboost_model(

@@ -7,7 +7,7 @@ Categories become their values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -260,7 +260,7 @@ def frame_store(data: object) -> FrameStore | None:
     try:
         frame: Any = nw.from_native(_as_arrow(data), pass_through=True)
         if isinstance(frame, nw.LazyFrame):
-            frame = _collected(frame)
+            frame = collected(frame.collect)
         if not isinstance(frame, nw.DataFrame):
             return None
         native, kind = frame.to_native(), frame.implementation.name.lower()
@@ -287,14 +287,20 @@ def _check_arrow(table: Any) -> None:
             ) from error
 
 
-def _collected(frame: Any) -> Any:
+def collected(query: Callable[[], Any]) -> Any:
+    """The result of a lazy table's query."""
     try:
-        return frame.collect()
-    except Exception as error:  # each library raises its own errors
-        raise DataError(
-            f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Fix the query, or "
-            "collect it yourself and hand over the result."
-        ) from error
+        return query()
+    except Exception as error:  # each library has its own kinds of error
+        raise query_error(error) from error
+
+
+def query_error(error: Exception) -> DataError:
+    """The error of a lazy table whose query fails."""
+    return DataError(
+        f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Fix the query, or collect "
+        "it yourself and hand over the result."
+    )
 
 
 def _as_arrow(data: object) -> object:

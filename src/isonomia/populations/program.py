@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -162,9 +163,7 @@ class Program:
         """The same population with rare groups drawn directly, for a property about groups with these conditions."""
         if self.device is not None:
             return self
-        program = object.__new__(Program)
-        for name in ("text", "name", "kinds", "world", "device", "batch_sizes", "precision"):
-            object.__setattr__(program, name, getattr(self, name))
+        program = copy(self)
         object.__setattr__(program, "directions", streams_for(self.world, conditions))
         return program
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.fingerprint import TableDigest, digest_of_columns
-from isonomia.populations.frames import distinct
+from isonomia.populations.frames import collected, distinct, query_error
 from isonomia.populations.table import Table, check_columns, check_known
 from isonomia.spec.tree import Value
 
@@ -45,6 +45,14 @@ class TableReader(Protocol):
     @property
     def stamp(self) -> object | None:
         """A value that changes whenever the content does; ``None`` if changes cannot be detected."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The local files that it is made of, which other processes can read too; empty if it is not."""
+
+    @property
+    def starts(self) -> Callable[[], Iterable[int]] | None:
+        """Gives the rows at which reading can start without what comes before; ``None`` if it can start anywhere."""
 
     def order(self, name: str) -> tuple[str, ...]:
         """The order declared for a column of categories; empty where there is none."""
@@ -132,15 +140,14 @@ class LongTable:
     @property
     def in_files(self) -> bool:
         """Whether another process can read it too, from the files that it is made of."""
-        return bool(getattr(self.reader, "files", ()))
+        return bool(self.reader.files)
 
     def pieces(self, least: int) -> list[tuple[int, int]]:
         """Cut the rows into pieces of at least ``least`` rows, where reading can start without what comes before.
 
         A piece is the number of its first row and that of the row after its last.
         """
-        starts = getattr(self.reader, "starts", None)
-        edges = [0]
+        starts, edges = self.reader.starts, [0]
         for row in range(0, self.rows, least) if starts is None else starts():
             if row - edges[-1] >= least:
                 edges.append(row)
@@ -288,6 +295,8 @@ class _LazyFrameReader:
     rows: int
     kind: str = "polars"
     stamp: None = None
+    files: tuple[Path, ...] = ()
+    starts: None = None
 
     def order(self, name: str) -> tuple[str, ...]:
         import polars as pl
@@ -320,8 +329,8 @@ def long_lazy(query: Any) -> LongTable | None:
 
     if not hasattr(query, "collect_batches"):
         return None
-    names = _run(lambda: tuple(query.collect_schema().names()))
-    rows = _run(lambda: query.select(pl.len()).collect(engine="streaming").item())
+    names = collected(lambda: tuple(query.collect_schema().names()))
+    rows = collected(lambda: query.select(pl.len()).collect(engine="streaming").item())
     return LongTable(_LazyFrameReader(query, names, int(rows)))
 
 
@@ -334,6 +343,8 @@ class _RelationReader:
     rows: int
     kind: str = "pyarrow"
     stamp: None = None
+    files: tuple[Path, ...] = ()
+    starts: None = None
 
     def order(self, name: str) -> tuple[str, ...]:
         """The values of an enumeration, in the declared order, as DuckDB compares them; empty for other columns."""
@@ -349,7 +360,7 @@ class _RelationReader:
 
 def long_relation(relation: Any) -> LongTable:
     """Make a table of a DuckDB relation, which is then run batch by batch."""
-    rows = _run(lambda: relation.aggregate("count(*)").fetchall()[0][0])
+    rows = collected(lambda: relation.aggregate("count(*)").fetchall()[0][0])
     return LongTable(_RelationReader(relation, tuple(relation.columns), int(rows)))
 
 
@@ -364,21 +375,7 @@ def _checked(begin: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     try:
         yield from begin()
     except Exception as error:  # each library has its own kinds of error
-        raise _query_error(error) from error
-
-
-def _run(query: Callable[[], Any]) -> Any:
-    try:
-        return query()
-    except Exception as error:  # each library has its own kinds of error
-        raise _query_error(error) from error
-
-
-def _query_error(error: Exception) -> DataError:
-    return DataError(
-        f"the lazy table cannot be collected: {type(error).__name__}: {str(error).strip()}. Fix the query, or collect "
-        "it yourself and hand over the result."
-    )
+        raise query_error(error) from error
 
 
 def of_size(batches: Iterable[Any], size: int, skip: int = 0) -> Iterator[Any]:

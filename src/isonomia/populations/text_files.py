@@ -107,6 +107,7 @@ class _TextReader:
     rows: int
     kind: str
     form: PandasForm
+    starts: None = None
 
     @property
     def names(self) -> tuple[str, ...]:
