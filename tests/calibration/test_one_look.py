@@ -99,7 +99,7 @@ def test_limits_of_a_mean_miss_it_with_probability_at_most_delta_and_are_narrow(
     for _ in range(repetitions):
         draws = np.where(rng.random(600) < 0.1, 1.0, 0.1 * rng.random(600))
         batches = np.asarray([grid.tally([part]) for part in np.array_split(draws, 60)])
-        low, high = mean_ends(nodes, batches, delta, delta)
+        low, high = mean_ends(nodes, batches, delta)
         missed += low > 0.145 or high < 0.145
         widths.append((high - low) / (2 * norm.isf(delta) * draws.std() / np.sqrt(len(draws))))
     # Two ends, each at delta; a betting interval costs about sqrt(2 log(1 / delta)) over the normal quantile.

@@ -316,12 +316,10 @@ def _counts(successes: ArrayLike, n: ArrayLike, threshold: float) -> tuple[Float
     return s, total
 
 
-def mean_ends(
-    nodes: Floats, batches: Floats, delta_low: float, delta_high: float, order: float | None = None
-) -> tuple[float, float]:
+def mean_ends(nodes: Floats, batches: Floats, delta: float, order: float | None = None) -> tuple[float, float]:
     """Limits of a mean of numbers in a range, for one look after a number of draws that was fixed beforehand.
 
-    Guarantee: for independent draws, ``P(mean < low) <= delta_low`` and ``P(mean > high) <= delta_high``. The wealth of
+    Guarantee: for independent draws, ``P(mean < low) <= delta`` and ``P(mean > high) <= delta``. The wealth of
     bets that the mean lies above ``m``, ``prod of (1 + stake * (x - m))``, is a supermartingale at the true mean, with
     stakes from earlier batches; it decreases in ``m``, and the limit is where it reaches ``1 / delta``. Looking earlier
     is valid too, but the stakes are tuned to all draws. Source: Waudby-Smith and Ramdas (2024), section 4.
@@ -332,14 +330,14 @@ def mean_ends(
         The values at which draws are counted, from the lowest to the highest possible one.
     batches
         The counts of each batch, in the order in which they came: shape ``(batches, nodes)``.
-    delta_low, delta_high
+    delta
         The risk of each end.
     order
         The risk that the stakes are tuned for, where the same wealth is compared with several risks.
     """
     unit = (nodes - nodes[0]) / (nodes[-1] - nodes[0])
-    low = _mean_limit(unit, batches, delta_low, order or delta_low)
-    high = 1.0 - _mean_limit(1.0 - unit[::-1], batches[:, ::-1], delta_high, order or delta_high)
+    low = _mean_limit(unit, batches, delta, order or delta)
+    high = 1.0 - _mean_limit(1.0 - unit[::-1], batches[:, ::-1], delta, order or delta)
     span = float(nodes[-1] - nodes[0])
     return float(nodes[0]) + span * low, float(nodes[0]) + span * high
 

@@ -505,7 +505,7 @@ class _Draws:
             case RatesPart(leaves=leaves, fraction=fraction):
                 return self._of_rates(leaves, fraction, risk, threshold, upper=upper)
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
-                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk, self.order)
+                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, self.order)
                 return offset + factor * ends[upper == (factor >= 0)]
             case ExtremePart(largest=largest, parts=parts):
                 # The largest is above a value if one of them is, so that each has a part of the risk; the least if all.
@@ -516,7 +516,7 @@ class _Draws:
     def leaf_ends(self, leaf: Leaf, risk: float) -> Ends:
         """Both limits of one leaf, each wrong with probability at most the risk, like those of a compared quantity."""
         if isinstance(leaf, Mean):
-            return mean_ends(self.nodes[leaf], self.batches[leaf], risk, risk)
+            return mean_ends(self.nodes[leaf], self.batches[leaf], risk)
         if self.ends:
             return self._planned(leaf, risk, upper=False), self._planned(leaf, risk, upper=True)
         no, yes = self.batches[leaf].sum(axis=0)

@@ -211,33 +211,23 @@ def _stops(
 ) -> Floats:
     """After how many draws each of many simulated runs refutes one polytope."""
     process, stops = test.unsliced, np.zeros(repetitions)
+    cells = [cell_probabilities(channel, means) for channel in test.channels]
+    cells = [chances / chances.sum() for chances in cells]
     running = np.arange(repetitions)
     state, n, needed = begin(process, repetitions), 0, np.log(1.0 / delta)
     while len(running):
         size = max(FIRST_BATCH, int((growth - 1.0) * n))
         n += size
-        state = step(process, state, _draw(test, means, shares, size, len(running), rng))
+        counts = np.zeros((len(running), *process.prior.shape))
+        for g, (channel, chances) in enumerate(zip(test.channels, cells, strict=True)):
+            members = rng.binomial(size, shares[channel], size=len(running))
+            counts[:, g, : len(chances)] = rng.multinomial(members, chances)
+        state = step(process, state, counts)
         refuted = state.peak >= needed
         stops[running[refuted]] = n
         running = running[~refuted]
         state = state.rows(~refuted)
     return stops
-
-
-def _draw(
-    test: PolytopeTest,
-    means: Mapping[Leaf, float],
-    shares: Mapping[Channel, float],
-    size: int,
-    repetitions: int,
-    rng: np.random.Generator,
-) -> Floats:
-    counts = np.zeros((repetitions, *test.unsliced.prior.shape))
-    for g, channel in enumerate(test.channels):
-        members = rng.binomial(size, shares[channel], size=repetitions)
-        cells = cell_probabilities(channel, means)
-        counts[:, g, : len(cells)] = rng.multinomial(members, cells / cells.sum())
-    return counts
 
 
 def people_for(

@@ -442,8 +442,7 @@ def refusals_of(
 
 
 def _outside(feature: Feature, values: Floats) -> Bools:
-    low = -np.inf if feature.low is None else feature.low
-    high = np.inf if feature.high is None else feature.high
+    low, high = _limits_of(feature, np.inf)
     return np.asarray((values < low - TOLERANCE) | (values > high + TOLERANCE))
 
 

@@ -372,7 +372,7 @@ def test_an_inequality_without_rates_is_true_or_not():
 
 @pytest.mark.parametrize("tally", [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
 def test_a_mean_of_few_draws_has_no_limits_at_a_small_risk(tally):
-    assert mean_ends(np.asarray([-2.0, 0.0, 2.0]), np.asarray([tally]), 1e-3, 1e-3) == (-2.0, 2.0)
+    assert mean_ends(np.asarray([-2.0, 0.0, 2.0]), np.asarray([tally]), 1e-3) == (-2.0, 2.0)
 
 
 def test_the_mean_of_drifting_means_lies_about_the_mean_of_the_draws():

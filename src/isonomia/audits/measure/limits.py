@@ -112,7 +112,7 @@ class GroupLimits:
         tallies = counts.tallies[group]
         if self.looks == "any":
             return mean_interval(counts.nodes, tallies.sum(axis=0), self.risk)
-        low, high = mean_ends(counts.nodes, tallies, self.risk / 2.0, self.risk / 2.0)
+        low, high = mean_ends(counts.nodes, tallies, self.risk / 2.0)
         # The limits come from parts in turn, and may exclude the mean of all by chance: so it is included.
         value = float(counts.sums[group]) / n
         return min(low, value), max(high, value)

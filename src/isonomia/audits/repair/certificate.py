@@ -185,7 +185,7 @@ def lost_limits(change: NDArray[np.int64], delta: float, rng: np.random.Generato
     tallies = change[rng.permutation(len(change))][:, None] == np.array([-1, 0, 1])
     starts = np.unique(np.linspace(0, len(change), min(len(change), MOST_BATCHES), endpoint=False).astype(int))
     batches = np.add.reduceat(tallies.astype(np.float64), starts, axis=0)
-    return mean_ends(np.array([-1.0, 0.0, 1.0]), batches, delta, delta)
+    return mean_ends(np.array([-1.0, 0.0, 1.0]), batches, delta)
 
 
 @dataclass(frozen=True, slots=True)
