@@ -70,7 +70,9 @@ def test_what_a_version_does_not_have_is_said_with_its_place(text, message):
 
 
 def test_people_who_are_not_paired_have_no_second_person():
-    with raises(SpecError, at="other.prediction"):
+    with pytest.raises(
+        SpecError, match=r"`other\.prediction` speaks of a second person, but people are not drawn in pairs"
+    ):
         truth(parse_condition("other.prediction == 1"), Batch(1, {}, np.array([1])))
 
 
