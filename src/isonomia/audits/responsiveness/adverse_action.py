@@ -89,10 +89,8 @@ def _found(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> Refus
         if not len(rows):
             nearest_of: Mapping[int, list[dict[str, Any]]] = {}
         else:
-            few = setup.reach.listable(claim.most_listed)
-            people = np.arange(len(rows))
-            _afford(setup, len(rows), float(np.where(few, setup.reach.counts, FURTHER_DRAWS).sum()))
-            nearest_of = nearest_points(setup.sets, setup.target, people, setup.reach.counts, few, check.seed)
+            _afford(setup, len(rows), float(np.where(setup.few, setup.reach.counts, FURTHER_DRAWS).sum()))
+            nearest_of = nearest_points(setup, np.arange(len(rows)))
         names = [name for name in check.required_model.reads or table.names if name != id and name not in leave_out]
         can = {feature.name for feature in claim.actions.features if feature.actionable}
         weights, scored = _weights(setup, rows, names)

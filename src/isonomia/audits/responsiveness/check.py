@@ -309,7 +309,7 @@ def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Ve
 
 def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) -> Verdict:
     check, prop, sampler = setup.check, setup.check.prop, PointSampler(setup)
-    sampled = int((~setup.reach.listable(prop.most_listed)).sum())
+    sampled = int((~setup.few).sum())
     refuse_hopeless(prop, check.delta, sampled)
     rule = DecisionRule.of(prop, check.delta)
     outcome = sample_people(check, setup, sampler, observer)
@@ -354,10 +354,9 @@ def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet 
 
     def look() -> Iterator[Columns]:
         again = ResponsivenessSetup(check.with_journal(Blank()))
-        few, sizes = setup.reach.listable(check.prop.most_listed), setup.reach.counts
-        at_least = check.prop.at_least is not None
+        again.reach = setup.reach
         try:
-            yield from deciding_points(again.sets, again.target, who, sizes, few, check.seed, all_of_them=at_least)
+            yield from deciding_points(again, who)
         finally:
             again.close()
 
@@ -401,14 +400,10 @@ def _counterexamples(
     who = _breaking(setup, counts)
     if not len(who):
         return (), who
-    few = setup.reach.listable(check.prop.most_listed)
 
     def measure() -> Entry:
-        sizes, enough = setup.reach.counts, check.prop.one_is_enough
         with current_meter().further():
-            items, cleared = counterexamples(
-                setup.sets, setup.target, who, sizes, few, counts, check.seed, one_is_enough=enough
-            )
+            items, cleared = counterexamples(setup, who, counts)
         return {"counterexamples": items, **({"cleared": cleared} if cleared else {})}
 
     # A check that was interrupted may be resumed, and end with others.

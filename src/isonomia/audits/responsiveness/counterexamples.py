@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from isonomia.audits.protocol import Recheck
 from isonomia.audits.responsiveness.counts import PersonCounts
 from isonomia.audits.responsiveness.points import TargetTest, changes_of, joined, pruned, single_changes
+from isonomia.audits.responsiveness.setup import ResponsivenessSetup
 from isonomia.engine.parameters import batch_rng
-from isonomia.interventions import Points, ReachableSets
+from isonomia.interventions import Points
 from isonomia.interventions.features import encoded
 from isonomia.models.checked import ask
 from isonomia.models.meter import BudgetSpentError, current_meter
@@ -36,28 +37,22 @@ _NEAREST_BATCH = 2**31
 
 
 def counterexamples(
-    sets: ReachableSets,
-    target: TargetTest,
-    who: Indices,
-    sizes: NDArray[np.float64],
-    few: NDArray[np.bool_],
-    counts: PersonCounts,
-    seed: int,
-    *,
-    one_is_enough: bool = False,
+    setup: ResponsivenessSetup, who: Indices, counts: PersonCounts
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """The nearest points with the target prediction, for the first people who break the claim, the clearest first.
 
     There are as many people as the budget covers; the last one may have fewer draws.
 
-    ``few`` says whose points are all looked at; for others, the nearest of some fresh draws are given. For each person,
-    the nearest point comes first; a person without a known point with the target has an entry without a point. Where
-    ``one_is_enough``, people for whom a draw, or a change of one feature, finds a point do not break the claim: they
-    are returned apart, and others take their place.
+    Where a person's points are not all looked at, the nearest of some fresh draws are given. For each person, the
+    nearest point comes first; a person without a known point with the target has an entry without a point. Where one
+    point is enough, people for whom a draw, or a change of one feature, finds a point do not break the claim: they are
+    returned apart, and others take their place.
     """
-    rng, cleared, kept = batch_rng(seed, _NEAREST_BATCH, 0), list[int](), dict[int, list[dict[str, Any]]]()
+    sets, target, few, one_is_enough = setup.sets, setup.target, setup.few, setup.check.prop.one_is_enough
+    rng, cleared = batch_rng(setup.check.seed, _NEAREST_BATCH, 0), list[int]()
+    kept: dict[int, list[dict[str, Any]]] = {}
     for start in range(0, len(who), _PEOPLE):
-        shown, draws = _covered(who[start : start + _PEOPLE], sizes, few)
+        shown, draws = _covered(who[start : start + _PEOPLE], setup.reach.counts, few)
         listed, drawn = shown[few[shown]], shown[~few[shown]]
         try:
             by_person = _of_people(sets.points(listed), target, every=True) if len(listed) else {}
@@ -93,14 +88,7 @@ AT_ONCE = 100_000
 """How many points are looked at together."""
 
 
-def nearest_points(
-    sets: ReachableSets,
-    target: TargetTest,
-    who: Indices,
-    sizes: NDArray[np.float64],
-    few: NDArray[np.bool_],
-    seed: int,
-) -> dict[int, list[dict[str, Any]]]:
+def nearest_points(setup: ResponsivenessSetup, who: Indices) -> dict[int, list[dict[str, Any]]]:
     """The nearest points with the target, for any number of people: those with the fewest changes, then the nearest.
 
     What is found is moved back towards the person's own values, feature by feature, as long as the point stays in reach
@@ -108,9 +96,10 @@ def nearest_points(
     counts the draws alone. Of points that change the same numbers in the same direction, and the same categories to the
     same values, only the nearest is kept.
     """
-    looked_at = np.where(few, sizes, FURTHER_DRAWS)
+    sets, target, few = setup.sets, setup.target, setup.few
+    looked_at = np.where(few, setup.reach.counts, FURTHER_DRAWS)
     parts = []
-    for points, drawn in _in_parts(sets, who, sizes, few, batch_rng(seed, _NEAREST_BATCH, 2)):
+    for points, drawn in _in_parts(setup, who, 2):
         if len(drawn) and not sets.by_chance:
             points = joined([points, single_changes(sets, points, drawn)])
         parts.append(_fewest(points, target))
@@ -133,16 +122,11 @@ def nearest_points(
     return {person: by_person.get(person, [{**base, **nothing}]) for person, base in bases.items()}
 
 
-def _in_parts(
-    sets: ReachableSets,
-    who: Indices,
-    sizes: NDArray[np.float64],
-    few: NDArray[np.bool_],
-    rng: np.random.Generator,
-) -> Iterator[tuple[Points, Indices]]:
+def _in_parts(setup: ResponsivenessSetup, who: Indices, stream: int) -> Iterator[tuple[Points, Indices]]:
     """The points of people, in parts that fit in memory, and for whom they are drawn: nobody where all are listed."""
+    sets, few, rng = setup.sets, setup.few, batch_rng(setup.check.seed, _NEAREST_BATCH, stream)
     listed, drawn = who[few[who]], who[~few[who]]
-    ends = np.cumsum(sizes[listed])
+    ends = np.cumsum(setup.reach.counts[listed])
     for part in np.split(listed, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1) if len(listed) else ():
         yield sets.points(part), part[:0]
     each = max(1, AT_ONCE // FURTHER_DRAWS)
@@ -177,26 +161,17 @@ def _first_of_each(points: Points, most: int) -> Indices:
     return np.asarray(order[rank < most])
 
 
-def deciding_points(
-    sets: ReachableSets,
-    target: TargetTest,
-    who: Indices,
-    sizes: NDArray[np.float64],
-    few: NDArray[np.bool_],
-    seed: int,
-    *,
-    all_of_them: bool,
-) -> Iterator[Columns]:
-    """The points that decide about people, as columns: those with the target, or ``all_of_them``.
+def deciding_points(setup: ResponsivenessSetup, who: Indices) -> Iterator[Columns]:
+    """The points that decide about people, as columns.
 
     A claim that at most a share of the points has the target is broken by those that have it; a claim of at least a
     share, by all that were looked at. For people whose points are not listed, some fresh draws are looked at.
     """
-    for points, drawn in _in_parts(sets, who, sizes, few, batch_rng(seed, _NEAREST_BATCH, 1)):
+    for points, drawn in _in_parts(setup, who, 1):
         if len(drawn):
             rows = np.column_stack([points.owner, points.values])
             points = points.take(np.sort(np.unique(rows, axis=0, return_index=True)[1]))
-        yield from _as_columns(points, target, all_of_them)
+        yield from _as_columns(points, setup.target, setup.check.prop.at_least is not None)
 
 
 def _as_columns(points: Points, target: TargetTest, all_of_them: bool) -> Iterator[Columns]:

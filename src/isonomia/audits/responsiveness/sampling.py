@@ -55,8 +55,7 @@ def sample_people(
     """
     budget = PointBudget(check.budget.samples, Clock(check.budget.seconds, check.journal, "time"), sampler)
     work = ResponsivenessWork(setup, sampler, DecisionRule.of(check.prop, check.delta), budget)
-    few = setup.reach.listable(check.prop.most_listed)
-    counts = PersonCounts.empty(len(few), ~few)
+    counts = PersonCounts.empty(len(setup.few), ~setup.few)
     return run_steps(
         work,
         counts,

@@ -68,6 +68,11 @@ class ResponsivenessSetup:
         return recalled_or_measured(check.journal, "reach", measure, ReachSizes.pack, unpack)
 
     @cached_property
+    def few(self) -> NDArray[np.bool_]:
+        """Whose points are all looked at."""
+        return self.reach.listable(self.check.prop.most_listed)
+
+    @cached_property
     def people(self) -> Table:
         """Their rows."""
         return _rows_of(self.check.prop, table_of(self.check), self.members.rows)
