@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from isonomia.errors import SpecError
 from isonomia.evidence.exact import enclose_over_box, exact_value
-from isonomia.spec.construct import constant_value
 from isonomia.spec.tree import (
     FLIPPED,
     OPERATIONS,
@@ -34,6 +33,7 @@ from isonomia.spec.tree import (
     Quantity,
     Rate,
     Relation,
+    constant_value,
     leaves_of,
     links_of,
     nodes,

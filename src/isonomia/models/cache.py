@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ChangingModelError, UsageError
-from isonomia.models.adapt import adapt
+from isonomia.models.adapt import CallableModel, EstimatorModel, adapt
 from isonomia.models.answer_store import (
     AnswerStore,
     StoredValue,
@@ -28,7 +28,6 @@ from isonomia.models.answer_store import (
     signature,
 )
 from isonomia.models.checked import ask, first_change
-from isonomia.models.estimators import CallableModel, EstimatorModel
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.protocol import Answer, AroundModel, Model, describe, unwrap

@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isonomia.errors import ModelError, UntrustedTypesError, UsageError
-from isonomia.models.adapt import adapt_object
-from isonomia.models.estimators import EstimatorModel
+from isonomia.models.adapt import EstimatorModel, adapt_object
 from isonomia.models.files import check_trusted, needed
 from isonomia.models.lightgbm import LightGBMModel
 from isonomia.models.protocol import Model

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.evidence.cells import DrawCell, LinearForm
-from isonomia.models.estimators import EstimatorModel
+from isonomia.models.adapt import EstimatorModel
 from isonomia.models.protocol import Model, unwrap
 from isonomia.models.torch import TorchModel
 from isonomia.populations.worlds.paths import Answer, NotExactError, Variables, compare

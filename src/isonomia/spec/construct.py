@@ -6,13 +6,11 @@ is folded: ``0.9 ** 2`` stays a power.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal as OneOf
 
 from isonomia.errors import Place, SpecError
 from isonomia.spec.tree import (
-    OPERATIONS,
     Arithmetic,
     ArithmeticSign,
     AsIf,
@@ -32,48 +30,11 @@ from isonomia.spec.tree import (
     RowArithmetic,
     RowNegative,
     Setting,
+    constant_value,
     place_of,
 )
 
 Function = OneOf["abs", "min", "max"]
-
-_FUNCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"abs": lambda x: abs(x[0]), "min": min, "max": max}
-
-
-def constant_value(quantity: Quantity) -> float | None:
-    """The number that a quantity is, where nothing in it depends on the population; otherwise ``None``."""
-    try:
-        value = _constant_value(quantity)
-    except OverflowError:
-        value = math.inf
-    except ZeroDivisionError:
-        raise SpecError("this divides by zero", place_of(quantity)) from None
-    if value is not None and not math.isfinite(value):
-        raise SpecError("this number is too large to work with", place_of(quantity))
-    return value
-
-
-def _constant_value(quantity: Quantity) -> float | None:
-    match quantity:
-        case Constant():
-            return quantity.value
-        case Rate() | Mean():
-            return None
-        case Negative():
-            value = _constant_value(quantity.operand)
-            return None if value is None else -value
-        case Power():
-            value = _constant_value(quantity.base)
-            return None if value is None else float(value**quantity.exponent)
-        case Arithmetic():
-            values = [_constant_value(quantity.left), _constant_value(quantity.right)]
-            known = [value for value in values if value is not None]
-            return OPERATIONS[quantity.sign](known[0], known[1]) if len(known) == 2 else None
-        case Extreme():
-            values = [_constant_value(argument) for argument in quantity.arguments]
-            known = [value for value in values if value is not None]
-            return _FUNCTIONS[quantity.function](known) if len(known) == len(values) else None
-
 
 LARGEST_POWER = 1_000
 """The largest power of a constant, powers of powers multiplied: exact arithmetic writes out every digit."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from isonomia.spec.construct import constant_value
 from isonomia.spec.text import chain_of, number_text, value_text
 from isonomia.spec.tree import (
     FLIPPED,
@@ -50,6 +49,7 @@ from isonomia.spec.tree import (
     Setting,
     Variable,
     Version,
+    constant_value,
     versions_of,
 )
 from isonomia.wording import listed

@@ -51,6 +51,7 @@ from isonomia.spec.tree import (
     Value,
     Variable,
     Version,
+    constant_value,
     nodes,
 )
 
@@ -118,7 +119,7 @@ def E(  # noqa: N802  (as it is written everywhere)
     """
     if (low is None) != (high is None):
         raise UsageError(f"low and high go together, but low is {low!r} and high is {high!r}")
-    ends = [None if end is None else construct.constant_value(quantity_of(end)) for end in (low, high)]
+    ends = [None if end is None else constant_value(quantity_of(end)) for end in (low, high)]
     return Measure(construct.mean(_condition("term", term), _group(given), ends[0], ends[1]))
 
 

@@ -21,6 +21,7 @@ serve the trees of the other languages as well (:mod:`isonomia.spec.nomos.tree`,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -525,3 +526,41 @@ def links_of(formula: Formula) -> Iterator[tuple[Quantity, Relation, Quantity]]:
         case _:
             for part in children(formula):
                 yield from links_of(part)
+
+
+_FUNCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"abs": lambda x: abs(x[0]), "min": min, "max": max}
+
+
+def constant_value(quantity: Quantity) -> float | None:
+    """The number that a quantity is, where nothing in it depends on the population; otherwise ``None``."""
+    try:
+        value = _constant_value(quantity)
+    except OverflowError:
+        value = math.inf
+    except ZeroDivisionError:
+        raise SpecError("this divides by zero", place_of(quantity)) from None
+    if value is not None and not math.isfinite(value):
+        raise SpecError("this number is too large to work with", place_of(quantity))
+    return value
+
+
+def _constant_value(quantity: Quantity) -> float | None:
+    match quantity:
+        case Constant():
+            return quantity.value
+        case Rate() | Mean():
+            return None
+        case Negative():
+            value = _constant_value(quantity.operand)
+            return None if value is None else -value
+        case Power():
+            value = _constant_value(quantity.base)
+            return None if value is None else float(value**quantity.exponent)
+        case Arithmetic():
+            values = [_constant_value(quantity.left), _constant_value(quantity.right)]
+            known = [value for value in values if value is not None]
+            return OPERATIONS[quantity.sign](known[0], known[1]) if len(known) == 2 else None
+        case Extreme():
+            values = [_constant_value(argument) for argument in quantity.arguments]
+            known = [value for value in values if value is not None]
+            return _FUNCTIONS[quantity.function](known) if len(known) == len(values) else None

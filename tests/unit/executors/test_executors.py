@@ -43,8 +43,8 @@ from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.ksafety.cases import draw_choices, prepare
-from isonomia.audits.ksafety.choices import RandomChoices
 from isonomia.audits.ksafety.compiler import compile_spec
+from isonomia.audits.ksafety.evaluate import RandomChoices
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.measure.one_pass import OnePass
 from isonomia.audits.protocol import Permissions

@@ -7,7 +7,7 @@ from sklearn.dummy import DummyClassifier
 
 from isonomia.errors import UsageError
 from isonomia.models import adapt
-from isonomia.models.estimators import CallableModel, EstimatorModel
+from isonomia.models.adapt import CallableModel, EstimatorModel
 from isonomia.models.http import HttpModel
 from raising import raises
 

@@ -9,7 +9,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, ModelError, UnreliableModelError
 from isonomia.models import adapt, ask, checked
-from isonomia.models.estimators import CallableModel
+from isonomia.models.adapt import CallableModel
 from isonomia.populations import Table
 from raising import raises
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from isonomia.errors import ModelError
-from isonomia.models.estimators import EstimatorModel
+from isonomia.models.adapt import EstimatorModel
 from isonomia.populations import Table
 
 RNG = np.random.default_rng(0)

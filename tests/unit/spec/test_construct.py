@@ -1,9 +1,8 @@
 import pytest
 
 from isonomia.errors import SpecError
-from isonomia.spec.construct import constant_value
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.tree import Arithmetic, Comparison, Constant, Power
+from isonomia.spec.tree import Arithmetic, Comparison, Constant, Power, constant_value
 
 
 def quantity(text):

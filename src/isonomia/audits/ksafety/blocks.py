@@ -18,10 +18,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.choices import GivenChoices, RandomChoices
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import (
     Evaluation,
+    GivenChoices,
+    RandomChoices,
     Value,
     constant_column,
     either,

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.blocks import run_block
-from isonomia.audits.ksafety.choices import Booleans, Choices, GivenChoices, OpenChoiceError, RandomChoices
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import (
     Answers,
+    Booleans,
+    Choices,
     Evaluation,
+    GivenChoices,
+    OpenChoiceError,
+    RandomChoices,
     Value,
     evaluate,
     is_column,

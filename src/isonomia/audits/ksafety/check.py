@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.ksafety.cases import Cases, Runner, all_cases, prepare_known
-from isonomia.audits.ksafety.choices import GivenChoices, OpenChoiceError
-from isonomia.audits.ksafety.evaluate import Value, missing
+from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, Value, missing
 from isonomia.audits.ksafety.evidence import Tally
 from isonomia.audits.ksafety.imports import with_inputs
 from isonomia.audits.ksafety.sampling import RESERVE, draw_cases, draw_each_row

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import Cases, Runner, prepare
-from isonomia.audits.ksafety.choices import SEEDS, RandomChoices
+from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
 from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.setup import FreshInputs, Setup, worth_drawing

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.choices import Booleans, ChoiceKind
 from isonomia.audits.ksafety.evaluate import (
     LONGEST_TEXT,
     Answers,
+    Booleans,
+    ChoiceKind,
     Evaluation,
     Value,
     either,

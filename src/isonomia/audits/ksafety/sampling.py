@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
 from isonomia.audits.ksafety.cases import Cases, Judgement, PreparedCases, draw_choices, prepare
-from isonomia.audits.ksafety.choices import SEEDS, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
-from isonomia.audits.ksafety.evaluate import Evaluation
+from isonomia.audits.ksafety.evaluate import SEEDS, Evaluation, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.evidence import PAIRS, RateState, Tally, beyond_noise, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.shrinking import shrink_all

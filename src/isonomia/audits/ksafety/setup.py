@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, Runner, prepared_cases
-from isonomia.audits.ksafety.choices import OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
+from isonomia.audits.ksafety.evaluate import OpenChoiceError
 from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import ignored_functions, offered_functions

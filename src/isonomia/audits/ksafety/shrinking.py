@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import Cases, Runner, every_choice, prepare
-from isonomia.audits.ksafety.choices import GivenChoices, OpenChoiceError
+from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import Tally
 from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.violations import Violation

@@ -28,9 +28,18 @@ from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, Judgement, PreparedCases, Runner, prepare
-from isonomia.audits.ksafety.choices import Booleans, ChoiceKind, GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import MOST_TEXT, Evaluation, Value, either, is_column
+from isonomia.audits.ksafety.evaluate import (
+    MOST_TEXT,
+    Booleans,
+    ChoiceKind,
+    Evaluation,
+    GivenChoices,
+    OpenChoiceError,
+    Value,
+    either,
+    is_column,
+)
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.engine.parameters import root

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from repeatable_checks import Repeatable
 
 import isonomia as iso
-from isonomia.audits.ksafety.choices import RandomChoices
 from isonomia.audits.ksafety.corners import MAX_CORNERS, max_corners
+from isonomia.audits.ksafety.evaluate import RandomChoices
 from isonomia.audits.ksafety.evidence import rate_evidence
 from isonomia.engine.parameters import Budget
 from isonomia.errors import SpecError, UsageError
