@@ -12,19 +12,18 @@ import numpy as np
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import array_from, checked_classes, checked_features, checked_output
-from isonomia.models.decoder import OutputDecoder
+from isonomia.models.decoder import DecodedModel, OutputDecoder
 from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for
 from isonomia.models.loader import Kind, kind_of, open_path, pass_options
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
-from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MlflowModel:
+class MlflowModel(DecodedModel):
     """A model behind MLflow's common interface, ``python_function``: a frame in, predictions out.
 
     Attributes
@@ -52,16 +51,6 @@ class MlflowModel:
         return self.source.name if isinstance(self.source, Opened) else "MLflow model"
 
     @property
-    def score_range(self) -> tuple[float, float] | None:
-        """From 0 to 1 if the user said that it gives probabilities or logits; ``None`` otherwise."""
-        return self.decoder.score_range
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The classes, if the user named them."""
-        return self.decoder.classes
-
-    @property
     def reads(self) -> tuple[str, ...] | None:
         """The columns that it reads; ``None`` for all."""
         return self.features or _signature_names(self.pyfunc)
@@ -87,9 +76,6 @@ class MlflowModel:
         """Say in one line what it is."""
         columns = f"takes {first_few(self.reads)}" if self.reads else "has no signature and takes all columns"
         return f"MLflow model {self.name}: {self.pyfunc.loader_module}, {columns}"
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"
 
 
 def mlflow_model(
