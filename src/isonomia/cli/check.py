@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from isonomia.cli.options import ModelReading
-from isonomia.cli.outputs import conclude, new_console, write_all_violations
+from isonomia.cli.outputs import conclude, need_files, new_console, write_all_violations
 from isonomia.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,16 +69,11 @@ def check(
     from isonomia.records.display.view import view_of
     from isonomia.records.store import Known
     from isonomia.report import LiveProgress
-    from isonomia.report.files import need_violations, need_writable
 
     program, texts = _split_arguments(arguments)
     console = new_console()
     _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=keep, violations=violations)
-    if violations is not None:
-        need_violations(violations, "--violations")
-    for path, option in ((json, "--json"), (keep, "--keep")):
-        if path is not None:
-            need_writable(path, option)
+    need_files(violations=violations, json=json, keep=keep)
     given = cluster is not None or weigh != "rows" or max_cluster is not None
     together = {"cluster": cluster, "weigh": weigh, "max_cluster": max_cluster} if given else {}
     named = all(text.endswith(SUFFIX) for text in texts)

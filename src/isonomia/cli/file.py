@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.cli.options import HERE, ModelReading, arguments_as_options
-from isonomia.cli.outputs import new_console, read_interventions, say_written
+from isonomia.cli.outputs import need_files, new_console, read_interventions, say_written
 from isonomia.cli.records import read_key
 from isonomia.cli.responsiveness import parse_target
 from isonomia.errors import UsageError
@@ -48,7 +48,7 @@ def file(
     Example: isonomia file --pack nyc-ll144 --data applicants.csv --decision selected --by sex --by race --facts
     facts.toml -o audit.html -o audit.md
     """
-    from isonomia.report.files import need_table, need_writable, write_file, write_table
+    from isonomia.report.files import need_writable, write_file, write_table
     from isonomia.report.packs import check_facts, fill, pack_named
 
     chosen = pack_named(pack)
@@ -56,8 +56,7 @@ def file(
         if path.suffix not in {".html", ".md"}:
             raise UsageError(f"expected --document to end in .html or .md, but got {path}")
         need_writable(path, "--document")
-    if csv is not None:
-        need_table(csv, "--csv")
+    need_files(csv=csv)
     stated = _facts(facts, fact or [])
     check_facts(chosen, stated)
     console = new_console()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from isonomia.cli.check import parse_ranges
 from isonomia.cli.options import ModelReading, arguments_as_options
-from isonomia.cli.outputs import new_console, say_written
+from isonomia.cli.outputs import need_files, new_console, say_written
 from isonomia.errors import UsageError
 
 
@@ -45,17 +45,13 @@ def measure(
     from isonomia.audits.measure.measure import measure as measure_table
     from isonomia.populations.finite import Census as Everybody
     from isonomia.populations.finite import Sample
-    from isonomia.report.files import need_table, need_writable, write_file
+    from isonomia.report.files import write_file
     from isonomia.report.group_table import as_json_text, show_table, write_columns
 
     grouped = cluster is not None or max_cluster is not None
     if grouped and census:
         raise UsageError("expected --cluster with a sample only, without --census")
-    if csv is not None:
-        need_table(csv, "--csv")
-    for path, option in ((html, "--html"), (markdown, "--markdown"), (json, "--json")):
-        if path is not None:
-            need_writable(path, option)
+    need_files(csv=csv, html=html, markdown=markdown, json=json)
     with arguments_as_options("decision", "favourable", "positive", "reference"):
         table = measure_table(
             Everybody(data) if census else Sample(data, cluster=cluster, max_cluster=max_cluster) if grouped else data,

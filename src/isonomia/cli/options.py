@@ -142,13 +142,7 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "run: records": Shown("The folder of the records; default: .isonomia beside the file.", "FOLDER"),
         "jobs": Shown("Properties to check at once; default: one for each core.", "NUMBER"),
         "known_first": Shown("Try the counterexamples of earlier runs first."),
-        "quiet": Shown(
-            "Print one line per property, and no progress.",
-            names=(
-                "--quiet",
-                "-q",
-            ),
-        ),
+        "quiet": Shown("Print one line per property, and no progress.", names=("--quiet", "-q")),
         "follow": Shown("Wait for more data, until it is stopped."),
         "every": Shown("How often --follow looks.", "SECONDS", min=0.01),
         "until_alarm": Shown("Stop at the first open alarm, even with --follow."),
@@ -212,14 +206,7 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
             "eu-ai-act or sr-11-7, from an audit.",
             "NAME",
         ),
-        "document": Shown(
-            "The file to write: .html or .md. Repeatable.",
-            "FILE",
-            names=(
-                "--document",
-                "-o",
-            ),
-        ),
+        "document": Shown("The file to write: .html or .md. Repeatable.", "FILE", names=("--document", "-o")),
         "fact": Shown("A fact that only you know. Repeatable.", "NAME=TEXT"),
         "facts": Shown("A TOML file with such facts, NAME = 'TEXT' each.", "FILE"),
         "full": Shown("Run every check again, with the data and the model."),
@@ -433,10 +420,7 @@ class ModelReading:
                     f"expected --model with --features, but got only --features {self.features}: no model reads them"
                 )
             if self.trust_pickle or self.trust or self.model_options or self.random_model:
-                raise UsageError(
-                    "expected --model with --trust-pickle, --trust, --model-option and --random-model, but it did not "
-                    "come"
-                )
+                raise UsageError("--trust-pickle, --trust, --model-option and --random-model require --model")
             return None
         from isonomia.models import load_model
 

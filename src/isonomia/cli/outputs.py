@@ -19,7 +19,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from glob import glob
 from importlib.util import find_spec
 from io import BufferedWriter, FileIO, RawIOBase, TextIOWrapper
@@ -170,17 +170,23 @@ class OutputFiles:
 
     def probe(self) -> None:
         """Make sure that every file can be written, before hours are spent; what is in it stays as it is."""
-        from isonomia.report.files import need_violations, need_writable
-
         if self.mlflow is not None and find_spec("mlflow") is None:
             raise UsageError("--mlflow needs the package: pip install 'isonomia[mlflow]'")
-        for name, target in self.wanted():
-            (need_violations if name == "violations" else need_writable)(target, _what(name))
+        need_files(**dict(self.wanted()))
 
     def wanted(self) -> list[tuple[str, Path]]:
         """The files that are wanted, by their kinds."""
-        named = ((part.name, getattr(self, part.name)) for part in fields(self) if part.name != "mlflow")
-        return [(name, target) for name, target in named if target is not None]
+        return [(name, path) for name, path in asdict(self).items() if name != "mlflow" and path is not None]
+
+
+def need_files(**files: Path | None) -> None:
+    """Make sure, before any work is done, that the files can be written that options name; ``None`` for no file."""
+    from isonomia.report.files import need_table, need_violations, need_writable
+
+    checks = {"violations": need_violations, "csv": need_table, "points": need_table, "people": need_table}
+    for name, path in files.items():
+        if path is not None:
+            checks.get(name, need_writable)(path, _what(name))
 
 
 def say_written(console: Console, *paths: Path | None) -> None:

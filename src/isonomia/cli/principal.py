@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.cli.options import ModelReading
-from isonomia.cli.outputs import conclude, new_console
+from isonomia.cli.outputs import conclude, need_files, new_console
 from isonomia.errors import UsageError
 from isonomia.wording import number
 
@@ -53,7 +53,6 @@ def principal(
     from isonomia.audits.check import check
     from isonomia.populations import Census, Sample
     from isonomia.report import LiveProgress, show
-    from isonomia.report.files import need_writable
     from isonomia.spec.principal import PrincipalFairness
 
     if never_lower and not repair:
@@ -73,8 +72,7 @@ def principal(
             values or [], {name: population.values(name) for name in roles if name in population.names}
         ),
     )
-    if json is not None:
-        need_writable(json, "--json")
+    need_files(json=json)
     chosen = _objective(objective)
     loaded = reading.open(model, quiet=quiet)
     verdict = check(

@@ -9,7 +9,7 @@ import typer
 
 from isonomia.cli.check import parse_group
 from isonomia.cli.options import HERE
-from isonomia.cli.outputs import OutputFiles, conclude, new_console, write_outputs
+from isonomia.cli.outputs import OutputFiles, conclude, need_files, new_console, write_outputs
 from isonomia.cli.records import audit_of
 from isonomia.errors import UsageError
 from isonomia.wording import plural
@@ -50,12 +50,10 @@ def repair(
     from isonomia.audits.repair import augment
     from isonomia.populations import Census, Sample
     from isonomia.report import show
-    from isonomia.report.files import need_writable, write_skops
+    from isonomia.report.files import write_skops
     from isonomia.spec.safety import property as safety_property
 
-    need_writable(output, "--output")
-    outputs = OutputFiles(report=report, json=json)
-    outputs.probe()
+    need_files(output=output, report=report, json=json)
     props = [
         safety_property(path, eps=eps, label=label, groups=dict(map(parse_group, groups or [])), allow_code=allow_code)
         for path in specifications

@@ -56,10 +56,7 @@ def replay(
     from isonomia.records.evidence import read_evidence
     from isonomia.report.entries import exit_code
 
-    console, permissions = (
-        new_console(wrap=False),
-        Permissions(trust_pickle, allow_code, allow_outside),
-    )
+    console, permissions = new_console(wrap=False), Permissions(trust_pickle, allow_code, allow_outside)
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
     if evidence.watch is not None and registered is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from isonomia.cli.options import ModelReading
-from isonomia.cli.outputs import conclude, new_console, read_interventions, write_all_violations
+from isonomia.cli.outputs import conclude, need_files, new_console, read_interventions, write_all_violations
 from isonomia.errors import UsageError, nearest
 from isonomia.wording import plural
 
@@ -63,15 +63,8 @@ def responsiveness(
     from isonomia.audits.check import check
     from isonomia.populations import Census
     from isonomia.report import LiveProgress, show
-    from isonomia.report.files import need_table, need_violations, need_writable
 
-    for path, option in ((points, "--points"), (people, "--people")):
-        if path is not None:
-            need_table(path, option)
-    if violations is not None:
-        need_violations(violations, "--violations")
-    if json is not None:
-        need_writable(json, "--json")
+    need_files(points=points, people=people, violations=violations, json=json)
     prop = ResponsivenessClaim(test, tuple(target or ()), at_least, at_most, within, limit, direction).property(
         read_interventions(interventions),
         **_options(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
@@ -188,7 +181,8 @@ class ResponsivenessClaim:
         from isonomia.spec import responsiveness
 
         self._check()
-        given = {name: value for name in _TAKES[self.test or ""] if (value := getattr(self, name)) is not None}
+        stated = asdict(self)
+        given = {name: stated[name] for name in _TAKES[self.test or ""] if stated[name] is not None}
         match self.test:
             case "preclusion":
                 below = {"below": given["at_least"]} if given else {}
@@ -205,19 +199,19 @@ class ResponsivenessClaim:
                 return responsiveness.Responsiveness(interventions, parse_target(self.target), **given, **options)
 
     def _check(self) -> None:
-        test = self.test or ""
+        test, stated = self.test or "", asdict(self)
         if test not in _TAKES:
             tests = [name for name in _TAKES if name]
             raise UsageError(f"expected --test as one of {', '.join(tests)}, but got {test!r}.{nearest(test, tests)}")
         claim = f"--test {test}" if test else "a claim without --test"
         for name in _NEEDS.get(test, ()):
-            if not getattr(self, name):
+            if not stated[name]:
                 raise UsageError(f"expected {_option(name)} for {claim}, {_EXAMPLES[name]}, but got none")
         allowed = {"test", *_NEEDS.get(test, ()), *_TAKES[test]}
-        for part in fields(self):
-            if part.name not in allowed and getattr(self, part.name) not in (None, ()):
+        for name, value in stated.items():
+            if name not in allowed and value not in (None, ()):
                 options = ", ".join(map(_option, (*_NEEDS.get(test, ()), *_TAKES[test])))
-                raise UsageError(f"{_option(part.name)} does not go with {claim}, which takes {options}: leave it out")
+                raise UsageError(f"{_option(name)} does not go with {claim}, which takes {options}: leave it out")
         if not test and (self.at_least is None) == (self.at_most is None):
             given = "neither" if self.at_least is None else "both"
             raise UsageError(

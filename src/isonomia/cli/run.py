@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -140,9 +140,9 @@ def _options_to_repeat(audit: AuditFile, permissions: Permissions) -> list[str]:
     from isonomia.audits.audit_file.permissions import with_remembered
     from isonomia.audits.protocol import Permissions
 
-    remembered = with_remembered(audit, Permissions())
+    granted, remembered = asdict(permissions), asdict(with_remembered(audit, Permissions()))
     names = ("allow_code", "allow_outside", "trust_pickle")
-    needed = [name for name in names if getattr(permissions, name) and not getattr(remembered, name)]
+    needed = [name for name in names if granted[name] and not remembered[name]]
     return [f"--{name.replace('_', '-')}" for name in needed]
 
 

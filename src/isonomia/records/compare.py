@@ -134,9 +134,12 @@ def _others(before: Verdict, after: Verdict) -> Iterator[str]:
     if before.text != after.text:
         yield "property"
     by_hand = before.seed_chosen or after.seed_chosen  # a derived seed changes with what it is derived from
-    for what in ("delta", "seed", "version") if by_hand else ("delta", "version"):
-        if getattr(before, what) != getattr(after, what):
-            yield what
+    if before.delta != after.delta:
+        yield "delta"
+    if by_hand and before.seed != after.seed:
+        yield "seed"
+    if before.version != after.version:
+        yield "version"
 
 
 def _answer(verdict: Verdict | None) -> str:

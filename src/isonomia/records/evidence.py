@@ -88,7 +88,7 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
         raise RecordError(
             f"expected a run with the texts that its audit file names, but {run.id} has none: run it again"
         )
-    about = {key: getattr(run, key) for key in ("id", "begun", "ended", "title")}
+    about: dict[str, Any] = {"id": run.id, "begun": run.begun, "ended": run.ended, "title": run.title}
     audit = {
         "name": Path(run.request["file"]).name,
         "text": run.request["text"],

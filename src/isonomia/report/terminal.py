@@ -6,7 +6,6 @@ An answer has a colour, a sign and a word, so that a reader can do without any o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -211,21 +210,11 @@ MAX_OUTPUT = 200
 """Characters of an output."""
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeMarks:
-    """The characters that a gauge is drawn with."""
-
-    axis: str
-    inside: str
-    estimate: str
-    threshold: str
+UNICODE, ASCII = ("┄", "━", "●", "┃"), (".", "=", "o", "|")
+"""The characters that a gauge is drawn with: the axis, the interval on it, the estimate and the threshold."""
 
 
-UNICODE = GaugeMarks("┄", "━", "●", "┃")
-ASCII = GaugeMarks(".", "=", "o", "|")
-
-
-def gauge(item: Expression, width: int, marks: GaugeMarks = UNICODE) -> str:
+def gauge(item: Expression, width: int, marks: tuple[str, str, str, str] = UNICODE) -> str:
     """Draw an expression's interval against its threshold.
 
     The scale extends a quarter beyond what must be seen on either side; an infinite end runs off the line. Where the
@@ -236,12 +225,13 @@ def gauge(item: Expression, width: int, marks: GaugeMarks = UNICODE) -> str:
     def column(value: float) -> int:
         return round((min(max(value, left), right) - left) / (right - left) * (width - 1))
 
-    line = [marks.axis] * width
+    axis, inside, estimate, threshold = marks
+    line = [axis] * width
     for index in range(column(item.low), column(item.high) + 1):
-        line[index] = marks.inside
+        line[index] = inside
     if item.estimate is not None and isfinite(item.estimate):
-        line[column(item.estimate)] = marks.estimate
-    line[column(item.threshold)] = marks.threshold
+        line[column(item.estimate)] = estimate
+    line[column(item.threshold)] = threshold
     return "".join(line)
 
 

@@ -128,6 +128,8 @@ def _tags(audit: Audit, pairs: Sequence[tuple[str, Entry]]) -> Iterator[tuple[st
         yield "isonomia.run", audit.run
     for name, entry in pairs:
         yield f"isonomia.{name}", entry.verdict.answer
-    for what in ("model", "population"):
-        marks = dict.fromkeys(getattr(entry.verdict, what).get("fingerprint") for _, entry in pairs)
+    verdicts = [entry.verdict for _, entry in pairs]
+    about = {"model": [one.model for one in verdicts], "population": [one.population for one in verdicts]}
+    for what, records in about.items():
+        marks = dict.fromkeys(record.get("fingerprint") for record in records)
         yield f"isonomia.{what}", ", ".join(mark for mark in marks if mark)

@@ -46,7 +46,7 @@ WRONG = {
     ),
     "a random model where there is none": (
         ("check", HALF, "--data", "people.csv", "--random-model"),
-        "expected --model with --trust-pickle, --trust, --model-option and --random-model",
+        "--trust-pickle, --trust, --model-option and --random-model require --model",
     ),
     "a range of no column": (
         ("check", HALF, "--data", "people.csv", "--range", "=1:2"),

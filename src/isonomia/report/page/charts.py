@@ -162,7 +162,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
             "size": f"n = {draws(leaf)}" if draws(leaf) else "proved",
             "estimate": _drawn(leaf.estimate),
         }
-        | {"low": _clipped(leaf.low, ends), "high": _clipped(leaf.high, ends)}
+        | {"low": clipped(leaf.low, ends), "high": clipped(leaf.high, ends)}
         | {"told": f"{number(leaf.estimate)} in {interval(leaf)}"}
         for place, leaf in enumerate(shown)
     ]
@@ -242,7 +242,7 @@ def _left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
     return f" Shown are {len(shown):,} of {len(whole):,}; the record has them all." if more else ""
 
 
-def _clipped(value: float, ends: tuple[float, float]) -> float:
+def clipped(value: float, ends: tuple[float, float]) -> float:
     """A value moved into the range of the chart: an end that is infinite, or far away, runs to the edge."""
     return min(max(value, ends[0]), ends[1])
 
@@ -275,14 +275,14 @@ def _common_scale(items: Iterable[Expression]) -> tuple[float, float]:
 def _compared_row(
     place: int, item: Expression, label: str, ends: tuple[float, float], answer: str | None
 ) -> dict[str, Any]:
-    edge = _clipped(item.threshold, ends)
+    edge = clipped(item.threshold, ends)
     fine = {">=": (edge, ends[1]), ">": (edge, ends[1]), "==": (edge, edge)}.get(item.relation, (ends[0], edge))
     return {
         "place": place,
         "label": short(label, 160),
         "must": must_be(item),
-        "low": _clipped(item.low, ends),
-        "high": _clipped(item.high, ends),
+        "low": clipped(item.low, ends),
+        "high": clipped(item.high, ends),
         "estimate": _drawn(item.estimate),
         "threshold": edge,
         "fine_low": fine[0],
@@ -349,7 +349,7 @@ def _window(points: Sequence[Point], threshold: float) -> tuple[float, float]:
 
 def _row(point: Point, ends: tuple[float, float], item: Expression) -> dict[str, object]:
     n, low, estimate, high = point
-    return {"n": n, "at": n, "low": _clipped(low, ends), "high": _clipped(high, ends), "estimate": _drawn(estimate)} | {
+    return {"n": n, "at": n, "low": clipped(low, ends), "high": clipped(high, ends), "estimate": _drawn(estimate)} | {
         "told": f"{number(estimate)} in {_ends(point)}",
         "threshold": item.threshold,
     }

@@ -10,7 +10,7 @@ from typing import Any
 from isonomia.records.display.view import stretch
 from isonomia.records.group_table import FRACTIONS, MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.group_table import cell, facts, interval_words, name_of, sections_of, words_of
-from isonomia.report.page.charts import Drawing, short
+from isonomia.report.page.charts import Drawing, clipped, short
 from isonomia.report.page.page import rendered
 from isonomia.report.page.vega import SERIES
 from isonomia.wording import capitalised, listed
@@ -223,12 +223,12 @@ def _ends(estimates: Sequence[Estimate], ratio: bool) -> tuple[float, float]:
 
 def _bar(index: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float], name: str) -> dict[str, Any]:
     value = float(estimate.value or 0.0)
-    low, high = (value if end is None else min(max(end, ends[0]), ends[1]) for end in (estimate.low, estimate.high))
+    low, high = (value if end is None else clipped(end, ends) for end in (estimate.low, estimate.high))
     return {
         "place": index,
         "label": short(name_of(row, [name]), 160),
         "size": f"n = {estimate.n:,}",
-        "estimate": min(max(value, ends[0]), ends[1]),
+        "estimate": clipped(value, ends),
         "low": low,
         "high": high,
         "told": cell(estimate),

@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.records.display.view import interval, must_be, stretch
 from isonomia.records.verdict import Expression, Verdict
-from isonomia.report.page.charts import Drawing, short
+from isonomia.report.page.charts import Drawing, clipped, short
 from isonomia.report.page.page import odds, rendered
 from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.answers import earliest_onset
@@ -207,15 +207,15 @@ def _timeline(
     drawn = [(point, value, low, high) for point, value, low, high, _ in known if value is not None]
     if not drawn:
         return None
-    least, largest = _ends(drawn, item)
+    ends = _ends(drawn, item)
     rows = [
         {
             "alarm": False,
             "at": point.samples,
             "until": point.samples,
-            "estimate": _within(value, least, largest),
-            "low": _within(low, least, largest),
-            "high": _within(high, least, largest),
+            "estimate": clipped(value, ends),
+            "low": clipped(low, ends),
+            "high": clipped(high, ends),
             "threshold": item.threshold,
             "label": short(point.label, 80),
             "told": _known(value, low, high),
@@ -258,7 +258,7 @@ def _timeline(
             )
             for point, value, low, high in drawn[-MAX_DAYS:]
         ),
-        {"least": least, "most": largest, "first": 0.0, "last": float(max(point.samples for point in points))},
+        {"least": ends[0], "most": ends[1], "first": 0.0, "last": float(max(point.samples for point in points))},
     )
 
 
@@ -270,10 +270,6 @@ def _ends(drawn: Sequence[tuple[HistoryPoint, float, float, float]], item: Expre
     ends = [end for _, _, *pair in drawn[len(drawn) // 4 :] for end in pair if isfinite(end)]
     seen = [end for end in ends if low - room <= end <= high + room]
     return stretch([*centre, *seen], 0.06)
-
-
-def _within(value: float, least: float, largest: float) -> float:
-    return min(max(value, least), largest)
 
 
 def _known(value: float, low: float, high: float) -> str:
