@@ -1,4 +1,4 @@
-"""What overlapping groups cost: slices, tickets and split confidence regions side by side.
+"""What overlapping groups cost: slices, folds and split confidence regions side by side.
 
     python -m benchmarks.overlap [--repetitions 20] [--json benchmarks/results/overlap.json]
 
@@ -41,15 +41,15 @@ def draw(world: tuple[float, float, float], n: int, rng: np.random.Generator) ->
     return {"a": a, "b": b, "x": rng.random(n) < RATE}
 
 
-def counted(channel: Channel, people: dict[str, np.ndarray], tickets: np.ndarray) -> np.ndarray:
+def counted(channel: Channel, people: dict[str, np.ndarray], folds: np.ndarray) -> np.ndarray:
     """The tally of one channel; every leaf asks for x."""
     if channel.crossing:
         groups = [people[given.name] for given in channel.crossing]  # type: ignore[union-attr]
         leaves = [people["x"] & people[leaf.given.name] for leaf in channel.leaves]  # type: ignore[union-attr]
         return channel.grid.tally([*groups, *leaves])
     chosen = people[channel.given.name]  # type: ignore[union-attr]
-    if channel.ticket is not None:
-        chosen = chosen & (tickets == channel.ticket.index)
+    if channel.fold is not None:
+        chosen = chosen & (folds == channel.fold.index)
     return channel.grid.tally([people["x"][chosen]])
 
 
@@ -59,8 +59,8 @@ def draws_until_decided(evidence: Evidence, world: tuple[float, float, float], s
     while evidence.decision(state) is None:
         size = max(8, int(0.03 * n))
         n += size
-        people, tickets = draw(world, size, rng), rng.integers(0, 2, size)
-        tallies: Tallies = {channel: counted(channel, people, tickets) for channel in evidence.channels}
+        people, folds = draw(world, size, rng), rng.integers(0, 2, size)
+        tallies: Tallies = {channel: counted(channel, people, folds) for channel in evidence.channels}
         state = evidence.step(state, tallies)
     if evidence.decision(state) is not True:
         raise AssertionError("the claim holds in every one of these worlds")
@@ -76,12 +76,12 @@ def main() -> None:
     leaves = leaves_of(formula)
     ranges = dict.fromkeys(leaves, (0.0, 1.0))
     rows = []
-    print(f"{'world':<42} {'risk':>6} {'slices':>9} {'tickets':>9} {'regions':>9}")
+    print(f"{'world':<42} {'risk':>6} {'slices':>9} {'folds':>9} {'regions':>9}")
     for name, world in WORLDS.items():
         for delta in (1e-6, 0.05):
             ways = {
                 "slices": bets_for(formula, ranges, (None,), delta),
-                "tickets": bets_for(formula, ranges, (None,), delta, slices=False),
+                "folds": bets_for(formula, ranges, (None,), delta, slices=False),
                 "regions": region_for(formula, leaves, ranges, (None,), delta),
             }
             means = {

@@ -133,16 +133,16 @@ def test_a_wealth_twice_as_large_as_promised_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize("name", ["a part against everybody", "two groups whose members in common differ"])
-def test_slices_take_far_fewer_draws_than_tickets(name: str) -> None:
+def test_slices_take_far_fewer_draws_than_folds(name: str) -> None:
     cells = WORLDS[name].cells
     world = World(f"P[x | a] >= {0.7 * WORLDS[name].rate(0) / WORLDS[name].rate(1)!r} * P[y | b]", cells)
-    sliced, ticketed = _evidence(world.claim), _evidence(world.claim, slices=False)
+    sliced, folded = _evidence(world.claim), _evidence(world.claim, slices=False)
     order = _cell_order(sliced)
-    spent: dict[str, list[int]] = {"slices": [], "tickets": []}
+    spent: dict[str, list[int]] = {"slices": [], "folds": []}
     for seed in range(8):
-        for kind, evidence in (("slices", sliced), ("tickets", ticketed)):
+        for kind, evidence in (("slices", sliced), ("folds", folded)):
             spent[kind].append(_until_decided(world, evidence, order, seed))
-    assert np.mean(spent["slices"]) < 0.75 * np.mean(spent["tickets"])
+    assert np.mean(spent["slices"]) < 0.75 * np.mean(spent["folds"])
 
 
 def _until_decided(world: World, evidence: BetEvidence, order: tuple[tuple[int, int, int, int], ...], seed: int) -> int:
@@ -151,15 +151,15 @@ def _until_decided(world: World, evidence: BetEvidence, order: tuple[tuple[int, 
         size = max(8, int(0.05 * n))
         n += size
         tallies = {}
-        tickets = rng.multinomial(size, [0.5, 0.5])
-        drawn = [_draws(world, order, int(part), rng, 1)[0] for part in tickets]
+        folds = rng.multinomial(size, [0.5, 0.5])
+        drawn = [_draws(world, order, int(part), rng, 1)[0] for part in folds]
         for channel in evidence.channels:
             if channel.crossing:
                 tallies[channel] = drawn[0] + drawn[1]
                 continue
-            assert channel.ticket is not None
+            assert channel.fold is not None
             group = "ab".index(channel.given.name)  # type: ignore[union-attr]
-            part = drawn[channel.ticket.index]
+            part = drawn[channel.fold.index]
             inside = np.asarray([cell[group] for cell in order])
             event = np.asarray([cell[2 + group] for cell in order])
             tallies[channel] = np.asarray([part @ (inside * (1 - event)), part @ (inside * event)])

@@ -43,8 +43,8 @@ def batch_rng(seed: int, batch: int, stream: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(DRAWS, batch, stream)))
 
 
-def ticket_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generator:
-    """The randomness of the tickets of one stream's draws in one batch, independent of the draws."""
+def fold_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generator:
+    """The randomness of the folds of one stream's draws in one batch, independent of the draws."""
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(TICKETS, batch, stream, of)))
 
 

@@ -5,7 +5,7 @@ Terms used throughout this room:
 leaf
     An unknown mean: a rate ``P[event | condition]`` or the mean of a number in a known range.
 channel
-    The draws that inform a set of leaves together: one condition, one stream, one ticket.
+    The draws that inform a set of leaves together: one condition, one stream, one fold.
 tally
     How often each cell of a channel was seen; nothing else is kept of the samples.
 half-space, polytope, hypothesis

@@ -2,7 +2,7 @@
 
 A :class:`PolytopeTest` is the e-process against one polytope, with the channels whose draws it bets on. The kind of
 e-process depends on the polytope's groups: disjoint groups need nothing special, overlapping ones are sliced
-(:mod:`isonomia.evidence.slices`) or kept apart by tickets (:mod:`isonomia.evidence.protocol`).
+(:mod:`isonomia.evidence.slices`) or kept apart by folds (:mod:`isonomia.evidence.protocol`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AnyWealth: TypeAlias = DividedWealth | SlicedWealth
 
 MAX_SLICED = 64
 """How many polytopes a hypothesis may have and still be sliced: with more, a batch would take more than a second, so
-draws get tickets instead. Changes power and cost only."""
+draws are assigned to folds instead. Changes power and cost only."""
 
 FEW = 3
 """Up to this many e-processes of one shape bet one after the other instead of stacked, unless each has one half-space
@@ -51,7 +51,7 @@ class PolytopeTest:
 
     @property
     def unsliced(self) -> EProcess:
-        """The e-process of disjoint or ticketed groups, the only kind that planning and allocation support."""
+        """The e-process of disjoint groups or folds, the only kind that planning and allocation support."""
         if isinstance(self.process, SlicedEProcess):
             raise TypeError("a sliced e-process has no fixed payoffs")
         return self.process
@@ -147,18 +147,18 @@ class BetEvidence:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was special about the bets: slices, tickets, leaves that share a group, draws without replacement."""
+        """What was special about the bets: slices, folds, leaves that share a group, draws without replacement."""
         remarks = []
         if any(isinstance(test.process, SlicedEProcess) for test in self.tests):
             remarks.append(
                 "the conditions overlap, so each draw was one bet on all of them together, made for each value that "
                 "the rate they share might have"
             )
-        tickets = max((channel.ticket.of for channel in self.channels if channel.ticket), default=0)
-        if tickets:
+        folds = max((channel.fold.of for channel in self.channels if channel.fold), default=0)
+        if folds:
             remarks.append(
-                f"the conditions overlap, so each draw was given one of {tickets} random tickets before it was seen "
-                "and counted only for the groups of its ticket"
+                f"the conditions overlap, so each draw was assigned to one of {folds} random folds before it was seen "
+                "and counted only for the groups of its fold"
             )
         if any(len(channel.leaves) > 1 and not channel.crossing for channel in self.channels):
             remarks.append("several leaves share a group, so each draw was one bet on all of them together")
@@ -257,7 +257,7 @@ def bets_for(
         For draws without replacement, how many people each leaf's group has. Then no two groups of one comparison may
         overlap; ``None`` is returned where they may.
     slices
-        Whether overlapping groups may be sliced; with ``False`` every draw gets a ticket instead.
+        Whether overlapping groups may be sliced; with ``False`` every draw is assigned to a fold instead.
     """
     against = e_processes_for(formula, ranges, streams, delta, sizes, positive=False, slices=slices)
     in_favour = e_processes_for(formula, ranges, streams, delta, sizes, positive=True, slices=slices)
@@ -310,12 +310,12 @@ def polytope_test(
     """Set up the e-process against one polytope.
 
     ``None`` where one group has too many leaves, and for overlapping groups drawn without replacement: how many people
-    are left is not known for a ticket's part of a group, nor for a slice.
+    are left is not known for a fold's part of a group, nor for a slice.
     """
     channels = channels_for(polytope.leaves, streams, ranges)
     if channels is None:
         return None
-    overlap = any(channel.ticket for channel in channels)
+    overlap = any(channel.fold for channel in channels)
     if overlap and sizes is not None:
         return None
     if overlap and slices:

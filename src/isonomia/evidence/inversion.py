@@ -276,7 +276,7 @@ def _affine(
         top, bottom = scaled(top, -1.0), scaled(bottom, -1.0)
     leaves = tuple(dict.fromkeys(leaf for monomial in (*top, *bottom) for leaf in monomial))
     channels = channels_for(leaves, streams, ranges)
-    if not channels or any(channel.ticket for channel in channels):
+    if not channels or any(channel.fold for channel in channels):
         return None
     level, level_at_lows = _payoffs(top, channels)
     slope, slope_at_lows = _payoffs(bottom, channels)

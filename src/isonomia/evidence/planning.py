@@ -425,9 +425,9 @@ def _unit(looks: LookEvidence, leaf: Leaf, mean: float) -> float:
 
 
 def default_shares(channels: Sequence[Channel]) -> dict[Channel, float]:
-    """Even shares: each group of a stream equally large, each ticket equally likely."""
+    """Even shares: each group of a stream equally large, each fold equally likely."""
     groups = {channel.given for channel in channels}
-    return {channel: 1.0 / max(len(groups), 1) / (channel.ticket.of if channel.ticket else 1) for channel in channels}
+    return {channel: 1.0 / max(len(groups), 1) / (channel.fold.of if channel.fold else 1) for channel in channels}
 
 
 def best_shares(evidence: BetEvidence, means: Mapping[Leaf, float], streams: int, rounds: int = 60) -> Floats:

@@ -12,8 +12,8 @@ leaves of one group have the product of their cells, since within a draw they ar
 That holds for disjoint groups, for separate streams, and for several events of one group. It fails for groups that
 overlap without being the same: a Black woman's rate is neither that of women nor that of Black people. For such groups
 there are two ways. A *crossed* channel records which of the groups each draw belongs to, and the bets go slice by slice
-(:mod:`isonomia.evidence.slices`). Where that is not possible, every draw gets a random *ticket* before it is seen, and
-counts only for the groups of its ticket.
+(:mod:`isonomia.evidence.slices`). Where that is not possible, every draw is assigned to a random *fold* before it is
+seen, and counts only for the groups of its fold.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _spread(
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
-    """One of ``of`` equally likely tickets."""
+class Fold:
+    """One of ``of`` equally likely folds."""
 
     index: int
     of: int
@@ -129,16 +129,16 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """The draws of one stream that meet a condition and hold a ticket, and the leaves that they inform together.
+    """The draws of one stream that meet a condition and fall in a fold, and the leaves that they inform together.
 
-    A condition of ``None`` stands for everybody, a ticket of ``None`` for all draws. ``crossing`` lists the conditions
+    A condition of ``None`` stands for everybody, a fold of ``None`` for all draws. ``crossing`` lists the conditions
     of the groups that a channel crosses: each draw records first which of them it meets, and then the leaves; a leaf of
     a group that the draw does not belong to counts as its lowest value.
     """
 
     given: Row | None
     stream: int
-    ticket: Ticket | None
+    fold: Fold | None
     leaves: tuple[Leaf, ...]
     grid: Grid
     crossing: tuple[Row, ...] = ()
@@ -146,7 +146,7 @@ class Channel:
 
     def __post_init__(self) -> None:
         # Tallies are looked up by channel in every batch, and a channel holds whole expressions.
-        parts = self.given, self.stream, self.ticket, self.leaves, self.grid, self.crossing
+        parts = self.given, self.stream, self.fold, self.leaves, self.grid, self.crossing
         object.__setattr__(self, "_hash", hash(parts))
 
     def __hash__(self) -> int:
@@ -154,7 +154,7 @@ class Channel:
 
     def __reduce__(self) -> tuple[type[Channel], tuple[object, ...]]:
         # Another process may hash strings differently, so the hash is not pickled.
-        return Channel, (self.given, self.stream, self.ticket, self.leaves, self.grid, self.crossing)
+        return Channel, (self.given, self.stream, self.fold, self.leaves, self.grid, self.crossing)
 
 
 def stream_of(leaf: Leaf, streams: Sequence[Row | None]) -> int | None:
@@ -185,14 +185,14 @@ def channels_for(
     for leaf in leaves:
         groups.setdefault((_stream(leaf, streams), leaf.given), []).append(leaf)
     colours = _coloured(list(groups))
-    tickets = max(colours.values(), default=0) + 1
+    folds = max(colours.values(), default=0) + 1
     channels = []
     for (stream, given), members in groups.items():
         grid = grid_for([_kind(leaf, ranges) for leaf in members])
         if grid is None:
             return None
-        ticket = Ticket(colours[stream, given], tickets) if tickets > 1 else None
-        channels.append(Channel(given, stream, ticket, tuple(members), grid))
+        fold = Fold(colours[stream, given], folds) if folds > 1 else None
+        channels.append(Channel(given, stream, fold, tuple(members), grid))
     return tuple(channels)
 
 

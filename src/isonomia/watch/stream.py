@@ -68,19 +68,19 @@ class WatchedSide:
     detector: Detector
 
     @property
-    def tickets(self) -> int:
-        """How many kinds of tickets there are; 1 if no two groups overlap."""
-        return max((channel.ticket.of for channel in self.channels if channel.ticket), default=1)
+    def folds(self) -> int:
+        """How many kinds of folds there are; 1 if no two groups overlap."""
+        return max((channel.fold.of for channel in self.channels if channel.fold), default=1)
 
-    def payoffs(self, reader: Reader, tickets: Floats) -> tuple[Integers, Floats]:
-        """The group of each row of a table, -1 for none, and its payoff. ``tickets`` are between 0 and 1."""
+    def payoffs(self, reader: Reader, folds: Floats) -> tuple[Integers, Floats]:
+        """The group of each row of a table, -1 for none, and its payoff. ``folds`` are between 0 and 1."""
         labels = np.full(reader.batch.rows, -1, dtype=np.int64)
         payoffs = np.zeros(reader.batch.rows)
         for number, (channel, factors) in enumerate(zip(self.channels, self.factors, strict=True)):
             chosen = reader.members(channel.given)
             inside = np.ones(len(labels), dtype=bool) if chosen is None else chosen
-            if channel.ticket is not None:
-                inside = inside & ((tickets * channel.ticket.of).astype(np.int64) == channel.ticket.index)
+            if channel.fold is not None:
+                inside = inside & ((folds * channel.fold.of).astype(np.int64) == channel.fold.index)
             labels[inside] = number
             for leaf, factor in zip(channel.leaves, factors, strict=True):
                 payoffs[inside] += factor * reader.numbers(leaf, inside, self.ranges[leaf])

@@ -41,7 +41,7 @@ from isonomia.watch.stream import StreamTally, Sums, Waiting, WatchedClaim, from
 
 Floats = NDArray[np.float64]
 
-STATE_FORMAT = 4
+STATE_FORMAT = 5
 """The version of the stored state."""
 
 
@@ -159,7 +159,7 @@ class Watch:
         )
         self._names: tuple[str, ...] | None = None
         self._late = None if outcome is None and id is None else Waiting(outcome, id, patience)
-        self._tickets = np.random.default_rng([seed, len(self.terms.sides)])
+        self._folds = np.random.default_rng([seed, len(self.terms.sides)])
         self._states = [side.detector.begin() for _, side in self.terms.sides]
         self._sums = Sums.empty(len(self.terms.leaves), self.window)
         self._acknowledged: tuple[int, ...] = ()
@@ -264,13 +264,13 @@ class Watch:
         reader = Reader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
         # Errors are raised here, before anything is changed.
         seen = [self._values(leaf, reader) for leaf in self.terms.leaves]
-        several = any(side.tickets > 1 for _, side in self.terms.sides)
-        tickets = self._tickets.random(people.rows) if several else np.zeros(0)
+        several = any(side.folds > 1 for _, side in self.terms.sides)
+        folds = self._folds.random(people.rows) if several else np.zeros(0)
         self._sums.add(self.samples, [inside for inside, _ in seen], [values for _, values in seen], people.rows)
         crossings = []
         enough = self.terms.enough(len(self._acknowledged))
         for index, (_, side) in enumerate(self.terms.sides):
-            labels, payoffs = side.payoffs(reader, tickets)
+            labels, payoffs = side.payoffs(reader, folds)
             self._states[index], crossed = side.detector.observe(self._states[index], labels, payoffs, enough)
             if crossed:
                 crossings.append((index, crossed))
@@ -417,7 +417,7 @@ class Watch:
             "samples": self.samples,
             "queries": self.queries,
             "acknowledged": list(self._acknowledged),
-            "tickets": self._tickets.bit_generator.state,
+            "folds": self._folds.bit_generator.state,
             "states": [to_plain(state) for state in self._states],
             "everything": to_plain(self._sums.everything),
             "parts": [to_plain(each) for each in self._sums.parts],
@@ -450,7 +450,7 @@ class Watch:
             self.samples = int(content["samples"])
             self._meter.was(int(content.get("queries", 0)))  # older states have none
             self._acknowledged = tuple(map(int, content["acknowledged"]))
-            self._tickets.bit_generator.state = content["tickets"]
+            self._folds.bit_generator.state = content["folds"]
             self._states = [from_plain(DetectorState, each) for each in content["states"]]
             parts = [from_plain(StreamTally, each) for each in content["parts"]]
             self._sums = Sums(self.window, from_plain(StreamTally, content["everything"]), parts)

@@ -456,10 +456,10 @@ def test_a_plan_agrees_with_what_checks_then_take() -> None:
         ("E[x from 0 to 1 | sex == 'F'] >= 0.8 * E[x from 0 to 1]", "for each value"),
         ("P[x < 0.5 | sex == 'F'] >= 0.8 * P[x < 0.5 | race == 'a']", "for each value"),
         ("for g in race: P[x < 0.5 | race == g] >= 0.8 * P[x < 0.5]", "for each value"),
-        ("P[x < 0.5 | sex == 'F'] + P[x < 0.5 | race == 'a'] >= 1.5 * P[x < 0.5]", "3 random tickets"),
+        ("P[x < 0.5 | sex == 'F'] + P[x < 0.5 | race == 'a'] >= 1.5 * P[x < 0.5]", "3 random folds"),
     ],
 )
-def test_overlap_is_met_by_slices_and_where_that_fails_by_tickets(text: str, way: str) -> None:
+def test_overlap_is_met_by_slices_and_where_that_fails_by_folds(text: str, way: str) -> None:
     verdict = iso.check(text, population=iso.Generator(people), delta=1e-3, seed=1)
     assert verdict.answer == "holds"
     assert any(way in remark for remark in verdict.remarks)

@@ -12,7 +12,7 @@ from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, r
 from isonomia.engine.journal import NothingMoreError
 from isonomia.engine.lookahead import Ahead
 from isonomia.engine.loop import Steps, run_steps
-from isonomia.engine.parameters import batch_rng, root, ticket_rng
+from isonomia.engine.parameters import batch_rng, fold_rng, root
 from isonomia.errors import UsageError
 
 
@@ -199,7 +199,7 @@ def test_a_seed_that_makes_no_sense_is_refused(seed: object) -> None:
 
 
 def test_every_use_of_randomness_has_its_own_child() -> None:
-    rngs = [batch_rng(1, 0, 0), batch_rng(1, 1, 0), batch_rng(1, 0, 1), ticket_rng(1, 0, 0, 2)]
+    rngs = [batch_rng(1, 0, 0), batch_rng(1, 1, 0), batch_rng(1, 0, 1), fold_rng(1, 0, 0, 2)]
     assert len({rng.integers(2**60) for rng in rngs}) == len(rngs)
     assert batch_rng(3, 4, 5).integers(2**60) == batch_rng(3, 4, 5).integers(2**60)
 

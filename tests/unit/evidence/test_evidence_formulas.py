@@ -112,10 +112,10 @@ def leaves(text):
         ("P[x | s == 'F'] >= P[y | s == 'F']", [None], [None]),
     ],
 )
-def test_only_groups_that_may_overlap_get_tickets(text, streams, expected):
+def test_only_groups_that_may_overlap_get_folds(text, streams, expected):
     found = leaves(text)
     channels = channels_for(found, streams, dict.fromkeys(found, (0.0, 1.0)))
-    assert [channel.ticket and channel.ticket.index for channel in channels] == expected
+    assert [channel.fold and channel.fold.index for channel in channels] == expected
 
 
 def test_evidence_is_added_over_disjoint_groups_only():

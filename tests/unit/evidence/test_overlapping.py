@@ -1,4 +1,4 @@
-"""Overlapping groups: channels, crossed channels, tickets, and the process that is played slice by slice."""
+"""Overlapping groups: channels, crossed channels, folds, and the process that is played slice by slice."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_groups_of_different_streams_overlap_in_no_draw_and_are_not_crossed() ->
     streams = (Column("a"), Column("b"))
     channels = channels_for((A, B), streams, ranges)
     assert channels is not None
-    assert [(channel.stream, channel.ticket) for channel in channels] == [(0, None), (1, None)]
+    assert [(channel.stream, channel.fold) for channel in channels] == [(0, None), (1, None)]
     assert crossed_channel((A, B), streams, ranges) is None
     crossed = crossed_channel((A, B), (None,), ranges)
     assert crossed is not None
@@ -78,7 +78,7 @@ def test_groups_of_different_streams_overlap_in_no_draw_and_are_not_crossed() ->
     assert crossed.grid.size == 16
 
 
-def test_a_crossing_that_needs_too_many_cells_is_left_to_tickets() -> None:
+def test_a_crossing_that_needs_too_many_cells_is_left_to_folds() -> None:
     leaves = tuple(Rate(Column("x"), Column(f"g{k}")) for k in range(6))
     assert crossed_channel(leaves, (None,), dict.fromkeys(leaves, (0.0, 1.0))) is None
     chain = " and ".join(f"P[x | g{k}] >= 0.5 * P[x | g{k + 1}]" for k in range(5))
@@ -109,7 +109,7 @@ def test_a_state_belongs_to_its_e_process_and_slices_have_no_fixed_payoffs() -> 
         plain.step(state, {})
 
 
-def test_overlapping_groups_are_neither_sliced_nor_ticketed_without_replacement() -> None:
+def test_overlapping_groups_are_neither_sliced_nor_split_into_folds_without_replacement() -> None:
     formula = parse_formula("P[x | a] >= 0.8 * P[y | b]")
     ranges: dict[Leaf, tuple[float, float]] = dict.fromkeys((A, B), (0.0, 1.0))
     assert bets_for(formula, ranges, (None,), 0.01, dict.fromkeys((A, B), 100.0)) is None
@@ -130,7 +130,7 @@ def test_overlapping_groups_are_neither_sliced_nor_ticketed_without_replacement(
 def test_remarks_say_how_overlaps_were_kept_apart() -> None:
     claim = "P[x | a] >= 0.8 * P[y | b]"
     assert ["one bet on all of them together, made for each" in remark for remark in bets(claim).remarks] == [True]
-    assert ["one of 2 random tickets" in remark for remark in bets(claim, slices=False).remarks] == [True]
+    assert ["one of 2 random folds" in remark for remark in bets(claim, slices=False).remarks] == [True]
     (remark,) = bets("P[x | a] >= 0.8 * P[y | a]").remarks
     assert remark.startswith("several leaves share a group")
     assert bets("P[x | a] >= 0.8").remarks == ()
@@ -326,7 +326,7 @@ def test_an_e_process_starts_with_a_wealth_of_one_for_each_repetition() -> None:
 
 def test_a_channel_remembers_everything_that_tells_it_apart() -> None:
     one = leaf_channel(A, (None,), {})
-    other = Channel(one.given, one.stream, one.ticket, one.leaves, one.grid, (Column("a"),))
+    other = Channel(one.given, one.stream, one.fold, one.leaves, one.grid, (Column("a"),))
     assert one != other
     assert hash(one) != hash(other)
 

@@ -35,13 +35,13 @@ def test_a_group_that_nobody_is_in_is_never_decided() -> None:
     assert plan.limit == plan.mean == plan.early == plan.late == np.inf
 
 
-def test_even_shares_count_groups_and_tickets() -> None:
+def test_even_shares_count_groups_and_folds() -> None:
     assert default_shares(()) == {}
     assert list(default_shares(bets("P[x | a] >= 0.2").channels).values()) == [1.0]
     apart = bets("P[x | s == 'F'] >= 0.8 * P[x | s == 'M']")
     assert list(default_shares(apart.channels).values()) == [0.5, 0.5]
-    ticketed = bets("P[x | a] >= 0.8 * P[x | b]", slices=False)
-    assert list(default_shares(ticketed.channels).values()) == [0.25] * 4
+    folded = bets("P[x | a] >= 0.8 * P[x | b]", slices=False)
+    assert list(default_shares(folded.channels).values()) == [0.25] * 4
 
 
 def test_the_limit_is_that_of_garivier_and_kaufmann() -> None:

@@ -107,7 +107,7 @@ def test_disjoint_groups_are_not_compared_pair_by_pair(monkeypatch: pytest.Monke
     formula = parse_formula(f"{text} and P[y | h == 1] >= 0.5 and P[y] >= 0.5")
     bets = bets_for(formula, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,), 0.05)
     assert bets is not None
-    assert {channel.ticket.of for channel in bets.channels if channel.ticket} == {3}
+    assert {channel.fold.of for channel in bets.channels if channel.fold} == {3}
     assert len(compared) < 5 * 302  # of 45,451 pairs
     compared.clear()
     independent_classes(leaves_of(formula), (None,))

@@ -93,22 +93,22 @@ class Reader:
         """Who meets a condition; ``None`` for everybody."""
         return None if given is None else self._met(given)
 
-    def tally(self, channel: Channel, tickets: NDArray[np.int64] | None) -> NDArray[np.float64]:
+    def tally(self, channel: Channel, folds: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Count a channel's draws by cell."""
         if channel.crossing:
             return self._crossed(channel)
         (only, *others) = channel.leaves
-        if not others and isinstance(only, Rate) and channel.ticket is None:
+        if not others and isinstance(only, Rate) and channel.fold is None:
             rows, event = self._rows_with(channel.given), self._values(only)
             if rows is not None and not is_tensor(event):
                 yes = np.count_nonzero(event[rows])
                 return np.asarray([len(rows) - yes, yes], dtype=float)
         chosen = self.members(channel.given)
-        if channel.ticket is not None and tickets is not None:
-            held = tickets == channel.ticket.index
+        if channel.fold is not None and folds is not None:
+            held = folds == channel.fold.index
             chosen = held if chosen is None else and_(*together([chosen, held]))
         if not others and isinstance(only, Rate):
-            return self._yes_no(only, chosen, channel.given if channel.ticket is None else None)
+            return self._yes_no(only, chosen, channel.given if channel.fold is None else None)
         columns = [_picked(self._values(leaf), chosen) for leaf in channel.leaves]
         for leaf, column in zip(channel.leaves, columns, strict=True):
             if isinstance(leaf, Mean):
@@ -381,9 +381,9 @@ def groups_apart(bets: BetEvidence) -> Apart:
     found: dict[tuple[int, frozenset[Row | None]], tuple[Row | None, ...]] = {}
     for table in (*bets.against, *bets.in_favour):
         for stream in {channel.stream for channel in table.channels}:
-            for ticket in {channel.ticket for channel in table.channels}:
+            for fold in {channel.fold for channel in table.channels}:
                 groups = dict.fromkeys(
-                    channel.given for channel in table.channels if (channel.stream, channel.ticket) == (stream, ticket)
+                    channel.given for channel in table.channels if (channel.stream, channel.fold) == (stream, fold)
                 )
                 if len(groups) > 1:
                     found.setdefault((stream, frozenset(groups)), tuple(groups))

@@ -113,8 +113,8 @@ def plan_rates(
 def _caveat(channels: tuple[Channel, ...]) -> str:
     """What a forecast assumes where the guesses do not say how much one draw tells."""
     parts = []
-    if any(channel.ticket for channel in channels):
-        parts.append("with tickets; where overlapping groups can be bet on slice by slice it takes less")
+    if any(channel.fold for channel in channels):
+        parts.append("with folds; where overlapping groups can be bet on slice by slice it takes less")
     if any(len(channel.leaves) > 1 for channel in channels):
         parts.append("if events of one group are independent; events that occur together can take far fewer")
     if any(isinstance(leaf, Mean) for channel in channels for leaf in channel.leaves):
@@ -155,7 +155,7 @@ def _shares(channels: tuple[Channel, ...], shares: Mapping[str, float]) -> dict[
         if not 0 < share <= 1:
             raise UsageError(f"expected a share between 0 and 1, but got {share!r}")
     for channel in channels:
-        of = channel.ticket.of if channel.ticket else 1
+        of = channel.fold.of if channel.fold else 1
         if channel.given is None:
             table[channel] = 1.0 / of
         elif channel.given in known:

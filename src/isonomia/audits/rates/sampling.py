@@ -31,7 +31,7 @@ from isonomia.audits.rates.question import Question, countable, need_ranges, row
 from isonomia.audits.verdicts import earlier_looks
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Plan, Schedule
-from isonomia.engine.parameters import Budget, batch_rng, root, ticket_rng
+from isonomia.engine.parameters import Budget, batch_rng, fold_rng, root
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.hypotheses import denominators_of, settled
@@ -209,7 +209,7 @@ def _schedule(check: Check[Property], question: Question, evidence: Evidence[Any
     if check.method == "verifair":
         growth = min(schedule.growth, 1.005)
         schedule = replace(check.schedule, growth=growth, early=growth)
-    groups = {(channel.stream, channel.given, channel.ticket) for channel in evidence.channels}
+    groups = {(channel.stream, channel.given, channel.fold) for channel in evidence.channels}
     streams = {stream for stream, _, _ in groups}
     if 0 < len(groups) == len(streams):
         schedule = replace(schedule, first=len(streams))
@@ -222,10 +222,10 @@ def _schedule(check: Check[Property], question: Question, evidence: Evidence[Any
 def _bets_row_by_row(check: Check[Property], question: Question, evidence: Evidence[Any]) -> bool:
     """Whether the wealth within a batch is that of bets on one row after the other, wherever the batch ends.
 
-    Stakes on several groups depend on how many rows of the batch each group has, and tickets and causal models draw
+    Stakes on several groups depend on how many rows of the batch each group has, and folds and causal models draw
     for a batch as a whole. With one channel, and rows as they are, stakes depend on earlier batches alone.
     """
-    alone = len(evidence.channels) == 1 and evidence.channels[0].ticket is None
+    alone = len(evidence.channels) == 1 and evidence.channels[0].fold is None
     return isinstance(evidence, BetEvidence) and alone and set(question.asked) == {None} and not check.random_model
 
 
@@ -366,10 +366,10 @@ class RatesSampling(Generic[S]):
         """The counts of the people of a batch."""
         tallies = {channel: np.zeros(channel.grid.size) for channel in self._channels}
         asked: dict[int, int] = {}
-        tickets: dict[tuple[int, int], np.random.Generator] = {}
+        folds: dict[tuple[int, int], np.random.Generator] = {}
         for stream, found in drawn:
             before = asked.setdefault(stream, 0)
-            for channel, counts in self._count(found, (plan.index, stream, before), tickets, asker).items():
+            for channel, counts in self._count(found, (plan.index, stream, before), folds, asker).items():
                 tallies[channel] += counts
             asked[stream] += found[None].rows
         return BatchCounts(sum(asked.values()), tallies)
@@ -567,7 +567,7 @@ class RatesSampling(Generic[S]):
     ) -> dict[Channel, NDArray[np.float64]]:
         """The counts of some of one stream's people, in every channel that reads from it.
 
-        ``where`` is the batch, the stream, and how many people of the batch came before these; ``rngs`` draw tickets.
+        ``where`` is the batch, the stream, and how many people of the batch came before these; ``rngs`` draw folds.
         """
         table = drawn[None]
         index, stream, before = where
@@ -577,13 +577,13 @@ class RatesSampling(Generic[S]):
         )
         self._promises.refuse(reader, table, stream)
         served = [channel for channel in self._channels if channel.stream == stream]
-        tickets = {}
-        for of in {channel.ticket.of for channel in served if channel.ticket is not None}:
+        folds = {}
+        for of in {channel.fold.of for channel in served if channel.fold is not None}:
             if (stream, of) not in rngs:
-                rngs[stream, of] = ticket_rng(self.seed, index, stream, of)
-            tickets[of] = rngs[stream, of].integers(0, of, size=table.rows)
+                rngs[stream, of] = fold_rng(self.seed, index, stream, of)
+            folds[of] = rngs[stream, of].integers(0, of, size=table.rows)
         return {
-            channel: reader.tally(channel, None if channel.ticket is None else tickets[channel.ticket.of])
+            channel: reader.tally(channel, None if channel.fold is None else folds[channel.fold.of])
             for channel in served
         }
 

@@ -1,4 +1,4 @@
-"""Groups that overlap need tickets: with them the risk is kept, without them it is not.
+"""Groups that overlap need folds: with them the risk is kept, without them it is not.
 
 Two overlapping halves of the population, women and Black people. Half of the people are in one group only, half in
 both, and the event's rate differs: whoever is in both groups has it rarely. The claim's boundary is ``a - b = 0`` or
@@ -33,8 +33,8 @@ def shared(rng: np.random.Generator, size: int, repetitions: int) -> Floats:
     return np.stack([n - s, s], axis=-1)
 
 
-def ticketed(rng: np.random.Generator, size: int, repetitions: int) -> Floats:
-    """A ticket drawn beforehand says which of the two leaves a draw may inform."""
+def in_folds(rng: np.random.Generator, size: int, repetitions: int) -> Floats:
+    """A fold drawn beforehand says which of the two leaves a draw may inform."""
     first = rng.binomial(size, 0.5, size=repetitions)
     counts = np.zeros((repetitions, 2, 2))
     for g, n in enumerate((first, size - first)):
@@ -50,11 +50,11 @@ def sum_game():
     return yes_no_process([[1.0, 1.0]], [2.0 * MEAN])
 
 
-def test_with_tickets_overlapping_groups_keep_the_risk():
-    assert_calibrated(peaks([sum_game()], ticketed, SIZES, np.random.default_rng(401), REPETITIONS)[0])
+def test_with_folds_overlapping_groups_keep_the_risk():
+    assert_calibrated(peaks([sum_game()], in_folds, SIZES, np.random.default_rng(401), REPETITIONS)[0])
 
 
-def test_without_tickets_overlapping_groups_exceed_the_risk():
+def test_without_folds_overlapping_groups_exceed_the_risk():
     peak = peaks([sum_game()], shared, SIZES, np.random.default_rng(402), REPETITIONS)[0]
     assert error_rate(peak, 0.05) > 1.5 * 0.05
     assert error_rate(peak, 0.01) > 2.0 * 0.01
