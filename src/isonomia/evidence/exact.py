@@ -17,46 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
+from isonomia.spec import tree
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import (
-    OPERATIONS,
-    RELATIONS,
-    Arithmetic,
-    Comparison,
-    Constant,
-    Each,
-    Extreme,
-    Formula,
-    Implies,
-    Junction,
-    Leaf,
-    Mean,
-    Negative,
-    Not,
-    Power,
-    Quantity,
-    Rate,
-    leaves_of,
-)
 
 
-def exact_truth(formula: Formula, values: Mapping[Leaf, Fraction]) -> bool | None:
+def exact_truth(formula: tree.Formula, values: Mapping[tree.Leaf, Fraction]) -> bool | None:
     """Evaluate a formula at known leaf values; a constant counts as the decimal number that was written.
 
     Returns ``None`` where the answer depends on a leaf that has no value because its group is empty. A zero
     denominator raises ``DataError``.
     """
     match formula:
-        case Comparison():
+        case tree.Comparison():
             return every_truth([_link(*link, values) for link in formula.links])
-        case Not(operand=operand):
+        case tree.Not(operand=operand):
             return opposite(exact_truth(operand, values))
-        case Junction(connective=connective, operands=operands):
+        case tree.Junction(connective=connective, operands=operands):
             parts = [exact_truth(operand, values) for operand in operands]
             return every_truth(parts) if connective == "and" else some_truth(parts)
-        case Implies(premise=premise, conclusion=conclusion):
-            return exact_truth(Junction("or", (Not(premise), conclusion)), values)
-        case Each():
+        case tree.Implies(premise=premise, conclusion=conclusion):
+            return exact_truth(tree.Junction("or", (tree.Not(premise), conclusion)), values)
+        case tree.Each():
             raise TypeError("a quantifier is expanded before it is evaluated")
 
 
@@ -75,37 +56,39 @@ def opposite(truth: bool | None) -> bool | None:
     return None if truth is None else not truth
 
 
-def _link(left: Quantity, relation: str, right: Quantity, values: Mapping[Leaf, Fraction]) -> bool | None:
-    if any(leaf not in values for side in (left, right) for leaf in leaves_of(side)):
+def _link(
+    left: tree.Quantity, relation: str, right: tree.Quantity, values: Mapping[tree.Leaf, Fraction]
+) -> bool | None:
+    if any(leaf not in values for side in (left, right) for leaf in tree.leaves_of(side)):
         return None
-    return bool(RELATIONS[relation](exact_value(left, values), exact_value(right, values)))
+    return bool(tree.RELATIONS[relation](exact_value(left, values), exact_value(right, values)))
 
 
-def exact_value(quantity: Quantity, values: Mapping[Leaf, Fraction]) -> Fraction:
+def exact_value(quantity: tree.Quantity, values: Mapping[tree.Leaf, Fraction]) -> Fraction:
     """Evaluate a quantity at known leaf values."""
     match quantity:
-        case Rate() | Mean():
+        case tree.Rate() | tree.Mean():
             return values[quantity]
-        case Constant(value=value):
+        case tree.Constant(value=value):
             return Fraction(repr(value))
-        case Negative(operand=operand):
+        case tree.Negative(operand=operand):
             return -exact_value(operand, values)
-        case Arithmetic(sign=sign, left=left, right=right):
+        case tree.Arithmetic(sign=sign, left=left, right=right):
             return _arithmetic(sign, exact_value(left, values), exact_value(right, values), right)
-        case Power(base=base, exponent=exponent):
+        case tree.Power(base=base, exponent=exponent):
             return _power(exact_value(base, values), exponent, base)
-        case Extreme(function=function, arguments=arguments):
+        case tree.Extreme(function=function, arguments=arguments):
             parts = [exact_value(argument, values) for argument in arguments]
             return abs(parts[0]) if function == "abs" else min(parts) if function == "min" else max(parts)
 
 
-def _arithmetic(sign: str, left: Fraction, right: Fraction, divisor: Quantity) -> Fraction:
+def _arithmetic(sign: str, left: Fraction, right: Fraction, divisor: tree.Quantity) -> Fraction:
     if sign == "/" and right == 0:
         raise _zero(divisor)
-    return Fraction(OPERATIONS[sign](left, right))
+    return Fraction(tree.OPERATIONS[sign](left, right))
 
 
-def _power(base: Fraction, exponent: float, quantity: Quantity) -> Fraction:
+def _power(base: Fraction, exponent: float, quantity: tree.Quantity) -> Fraction:
     if exponent < 0 and base == 0:
         raise _zero(quantity)
     if exponent == int(exponent):
@@ -113,7 +96,7 @@ def _power(base: Fraction, exponent: float, quantity: Quantity) -> Fraction:
     return Fraction(float(base) ** exponent)
 
 
-def _zero(quantity: Quantity) -> DataError:
+def _zero(quantity: tree.Quantity) -> DataError:
     return DataError(
         f"expected a denominator that is not zero, but {to_text(quantity)} is 0 in this population: the ratio has no "
         "value. Compare a difference instead, or multiply out: a >= 0.8 * b."
@@ -171,66 +154,66 @@ class KleeneTruth:
     false: Booleans
 
 
-def enclose(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
+def enclose(quantity: tree.Quantity, box: Mapping[tree.Leaf, Interval]) -> Interval:
     """Enclose a quantity over each box.
 
     Guarantee: for every point of the box the quantity, where it is defined, lies within the result.
     """
     match quantity:
-        case Rate() | Mean():
+        case tree.Rate() | tree.Mean():
             return box[quantity]
-        case Constant(value=value):
+        case tree.Constant(value=value):
             exact = np.asarray([value], dtype=float)
             return Interval(exact, exact)
-        case Negative(operand=operand):
+        case tree.Negative(operand=operand):
             inner = enclose(operand, box)
             return Interval(-inner.high, -inner.low)
-        case Arithmetic(sign=sign, left=left, right=right):
+        case tree.Arithmetic(sign=sign, left=left, right=right):
             return _interval_arithmetic(sign, enclose(left, box), enclose(right, box))
-        case Power(base=base, exponent=exponent):
+        case tree.Power(base=base, exponent=exponent):
             return _interval_power(enclose(base, box), exponent)
-        case Extreme(function=function, arguments=arguments):
+        case tree.Extreme(function=function, arguments=arguments):
             return _extreme(function, [enclose(argument, box) for argument in arguments])
 
 
-def single_box(ranges: Mapping[Leaf, tuple[float, float]]) -> dict[Leaf, Interval]:
+def single_box(ranges: Mapping[tree.Leaf, tuple[float, float]]) -> dict[tree.Leaf, Interval]:
     """One box, from the two ends of each leaf."""
     return {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
 
 
-def enclose_over_box(quantity: Quantity, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+def enclose_over_box(quantity: tree.Quantity, ranges: Mapping[tree.Leaf, tuple[float, float]]) -> tuple[float, float]:
     """Enclose a quantity over one box."""
     value = enclose(quantity, single_box(ranges))
     return float(value.low[0]), float(value.high[0])
 
 
-def judge(formula: Formula, box: Mapping[Leaf, Interval]) -> KleeneTruth:
+def judge(formula: tree.Formula, box: Mapping[tree.Leaf, Interval]) -> KleeneTruth:
     """Judge a formula over each box, in Kleene's three values.
 
     A leaf that is not in the box has no known value: no link of a chain that names it is settled.
     """
     match formula:
-        case Comparison():
+        case tree.Comparison():
             return _chain(
                 [(_known(left, box), relation, _known(right, box)) for left, relation, right in formula.links]
             )
-        case Not(operand=operand):
+        case tree.Not(operand=operand):
             inner = judge(operand, box)
             return KleeneTruth(inner.false, inner.true)
-        case Implies(premise=premise, conclusion=conclusion):
+        case tree.Implies(premise=premise, conclusion=conclusion):
             before, after = judge(premise, box), judge(conclusion, box)
             return KleeneTruth(before.false | after.true, before.true & after.false)
-        case Junction(connective=connective, operands=operands):
+        case tree.Junction(connective=connective, operands=operands):
             parts = [judge(operand, box) for operand in operands]
             true, false = [part.true for part in parts], [part.false for part in parts]
             if connective == "and":
                 return KleeneTruth(reduce(np.logical_and, true), reduce(np.logical_or, false))
             return KleeneTruth(reduce(np.logical_or, true), reduce(np.logical_and, false))
-        case Each():
+        case tree.Each():
             raise TypeError("a quantifier is expanded before it is judged")
 
 
-def _known(quantity: Quantity, box: Mapping[Leaf, Interval]) -> Interval:
+def _known(quantity: tree.Quantity, box: Mapping[tree.Leaf, Interval]) -> Interval:
     """The enclosure of a quantity; NaN, which settles no comparison, where it names an absent leaf."""
     try:
         return enclose(quantity, box)

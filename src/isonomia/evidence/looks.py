@@ -43,24 +43,11 @@ from isonomia.evidence.normal_form import (
 )
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 from isonomia.evidence.protocol import Channel, Tallies, independent_classes, leaf_channel
+from isonomia.spec import tree
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import (
-    Comparison,
-    Each,
-    Formula,
-    Implies,
-    Junction,
-    Leaf,
-    Mean,
-    Not,
-    Quantity,
-    Rate,
-    Row,
-    leaves_of,
-)
 
 Floats = NDArray[np.float64]
-Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+Ranges: TypeAlias = Mapping[tree.Leaf, tuple[float, float]]
 Ends: TypeAlias = tuple[float, float]
 
 MAX_RATES = 8
@@ -127,7 +114,7 @@ class NoLookError(Exception):
 class RatesPart:
     """A fraction of the rates of disjoint groups; a constant where there are none."""
 
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[tree.Leaf, ...]
     fraction: RateFraction
 
 
@@ -135,7 +122,7 @@ class RatesPart:
 class MeanPart:
     """``offset + factor * mean``."""
 
-    leaf: Leaf
+    leaf: tree.Leaf
     offset: float
     factor: float
 
@@ -167,7 +154,7 @@ class Findings:
 
     answer: bool | None
     compared: tuple[Ends, ...]
-    leaves: Mapping[Leaf, Ends]
+    leaves: Mapping[tree.Leaf, Ends]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +187,10 @@ class LookEvidence:
         Which looks these are, and what they spend.
     """
 
-    formula: Formula
-    parts: Mapping[Quantity, Part]
+    formula: tree.Formula
+    parts: Mapping[tree.Quantity, Part]
     ranges: Ranges
-    streams: tuple[Row | None, ...]
+    streams: tuple[tree.Row | None, ...]
     delta: float
     after: tuple[int, ...]
     plan: LookPlan = LookPlan()
@@ -216,7 +203,7 @@ class LookEvidence:
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
         """One for each leaf."""
-        return tuple(leaf_channel(leaf, self.streams, self.ranges) for leaf in leaves_of(self.formula))
+        return tuple(leaf_channel(leaf, self.streams, self.ranges) for leaf in tree.leaves_of(self.formula))
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -224,9 +211,9 @@ class LookEvidence:
         return ()
 
     @cached_property
-    def apart(self) -> tuple[tuple[int, tuple[Row | None, ...]], ...]:
+    def apart(self) -> tuple[tuple[int, tuple[tree.Row | None, ...]], ...]:
         """Sets of groups, each with its stream, that nobody may be in two of: then the counts are independent."""
-        result: dict[tuple[int, tuple[Row | None, ...]], None] = {}
+        result: dict[tuple[int, tuple[tree.Row | None, ...]], None] = {}
         for part in _rates_in(self.parts.values()):
             channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]
             for stream in {channel.stream for channel in channels}:
@@ -272,34 +259,36 @@ class LookEvidence:
         ends = () if plan.equal or plan.count == 1 else self.after[: index + 1]
         return self.delta * share, replace(_Draws.of(state), ends=ends, plan=plan, share=share)
 
-    def _judged(self, formula: Formula, true: float, false: float, table: _Draws) -> tuple[bool | None, list[Ends]]:
+    def _judged(
+        self, formula: tree.Formula, true: float, false: float, table: _Draws
+    ) -> tuple[bool | None, list[Ends]]:
         """Whether a formula holds, given the risk of each answer, and the intervals of what it compares."""
         match formula:
-            case Comparison():
+            case tree.Comparison():
                 links = list(compared(formula))
                 pairs = [self._compared(*link, true, false / len(links), table) for link in links]
                 return every_truth([answer for answer, _ in pairs]), [ends for _, ends in pairs]
-            case Not(operand=operand):
+            case tree.Not(operand=operand):
                 answer, ends = self._judged(operand, false, true, table)
                 return opposite(answer), ends
-            case Junction(connective=connective, operands=operands):
+            case tree.Junction(connective=connective, operands=operands):
                 alone, shared = (true, false / len(operands)), (true / len(operands), false)
                 risks = alone if connective == "and" else shared
                 result = [self._judged(operand, *risks, table) for operand in operands]
                 join = every_truth if connective == "and" else some_truth
                 return join([answer for answer, _ in result]), [end for _, ends in result for end in ends]
-            case Implies(premise=premise, conclusion=conclusion):
+            case tree.Implies(premise=premise, conclusion=conclusion):
                 before, premises = self._judged(premise, false, true / 2.0, table)
                 after, conclusions = self._judged(conclusion, true / 2.0, false, table)
                 return some_truth([opposite(before), after]), premises + conclusions
-            case Each():
+            case tree.Each():
                 raise TypeError("a quantifier is expanded before a claim is judged")
 
     def _compared(
-        self, quantity: Quantity, relation: str, threshold: float, true: float, false: float, table: _Draws
+        self, quantity: tree.Quantity, relation: str, threshold: float, true: float, false: float, table: _Draws
     ) -> tuple[bool | None, Ends]:
         part = self.parts[quantity]
-        if not all(table.batches[leaf].any() for leaf in leaves_of(quantity)):
+        if not all(table.batches[leaf].any() for leaf in tree.leaves_of(quantity)):
             # Nothing is decided about a group without draws, although the quantity still has limits.
             return None, (table.low(part, true, threshold), table.high(part, true, threshold))
         upward = relation in {">", ">="}
@@ -308,14 +297,16 @@ class LookEvidence:
         answer = True if _above(low, relation, threshold) else False if _below(high, relation, threshold) else None
         return (answer if upward else opposite(answer)), (low, high)
 
-    def proves(self, part: Part, above: bool, threshold: float, risk: float, batches: Mapping[Leaf, Floats]) -> bool:
+    def proves(
+        self, part: Part, above: bool, threshold: float, risk: float, batches: Mapping[tree.Leaf, Floats]
+    ) -> bool:
         """Whether draws prove, at this risk, that one quantity lies above a threshold, or below it."""
         nodes = {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in self.channels}
         table = _Draws(batches, nodes, quick=True)
         return table.low(part, risk, threshold) > threshold if above else table.high(part, risk, threshold) < threshold
 
     def by_comparison(
-        self, state: LookState, comparisons: Sequence[Comparison], whole: bool | None
+        self, state: LookState, comparisons: Sequence[tree.Comparison], whole: bool | None
     ) -> list[tuple[bool | None, Ends]]:
         """For a claim that is a conjunction of these comparisons: whether each of them holds, and its interval.
 
@@ -343,11 +334,11 @@ class LookEvidence:
         return list(zip(answers, intervals, strict=True))
 
     def _rejected(
-        self, links: Sequence[tuple[Quantity, str, float]], answer: bool, risk: float, table: _Draws
+        self, links: Sequence[tuple[tree.Quantity, str, float]], answer: bool, risk: float, table: _Draws
     ) -> set[int]:
         """Which comparisons are shown to hold, or to be violated, at one risk for all of them together (Holm 1979)."""
         quick = replace(table, quick=True, order=risk / len(links))
-        known = [all(table.batches[leaf].any() for leaf in leaves_of(quantity)) for quantity, _, _ in links]
+        known = [all(table.batches[leaf].any() for leaf in tree.leaves_of(quantity)) for quantity, _, _ in links]
         left, result = {k for k, seen in enumerate(known) if seen}, set[int]()
         while left:
             level = risk / (len(links) - len(result))
@@ -358,7 +349,7 @@ class LookEvidence:
         return result
 
     def _shown(
-        self, quantity: Quantity, relation: str, threshold: float, answer: bool, risk: float, table: _Draws
+        self, quantity: tree.Quantity, relation: str, threshold: float, answer: bool, risk: float, table: _Draws
     ) -> bool:
         part = self.parts[quantity]
         if (relation in {">", ">="}) is answer:
@@ -367,9 +358,9 @@ class LookEvidence:
 
 
 def looks_for(
-    formula: Formula,
+    formula: tree.Formula,
     ranges: Ranges,
-    streams: Sequence[Row | None],
+    streams: Sequence[tree.Row | None],
     delta: float,
     after: Sequence[int],
     plan: LookPlan | None = None,
@@ -404,7 +395,7 @@ def _below(high: float, relation: str, threshold: float) -> bool:
     return high < threshold or (high == threshold and relation in {"<=", ">"})
 
 
-def _part(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None], room: int = MAX_CASES) -> Part:
+def _part(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row | None], room: int = MAX_CASES) -> Part:
     """The structure of a quantity; raises ``NoLookError`` where no limits are known for it."""
     result = find_extreme(quantity, ranges)
     if result is None:
@@ -427,7 +418,7 @@ def _rates_in(parts: Iterable[Part]) -> Iterator[RatesPart]:
                 pass
 
 
-def _linear(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None]) -> Part:
+def _linear(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row | None]) -> Part:
     text, fraction = to_text(quantity), as_fraction(quantity)
     top: Polynomial = fraction.numerator
     bottom: list[Polynomial] = []
@@ -446,9 +437,9 @@ def _linear(quantity: Quantity, ranges: Ranges, streams: Sequence[Row | None]) -
     if not all(map(isfinite, (*bounds_of(top, ranges), *bounds_of(below, ranges)))):
         raise DataError("expected finite numbers in a comparison, but one overflows: rescale the property")
     leaves = tuple(dict.fromkeys(monomial[0] for each in (top, below) for monomial in each if monomial))
-    if len(leaves) == 1 and isinstance(leaves[0], Mean) and not bottom:
+    if len(leaves) == 1 and isinstance(leaves[0], tree.Mean) and not bottom:
         return MeanPart(leaves[0], top.get((), 0.0), top.get((leaves[0],), 0.0))
-    if not all(isinstance(leaf, Rate) for leaf in leaves):
+    if not all(isinstance(leaf, tree.Rate) for leaf in leaves):
         raise NoLookError(f"{text} compares means of numbers with something else")
     if len(independent_classes(leaves, streams)) > 1:
         raise NoLookError(f"the groups of {text} overlap")
@@ -474,8 +465,8 @@ class _Draws:
     the risk that this look has, by which every ``risk`` here was multiplied.
     """
 
-    batches: Mapping[Leaf, Floats]
-    nodes: Mapping[Leaf, Floats]
+    batches: Mapping[tree.Leaf, Floats]
+    nodes: Mapping[tree.Leaf, Floats]
     quick: bool = False
     order: float | None = None
     ends: tuple[int, ...] = ()
@@ -513,16 +504,16 @@ class _Draws:
                 limits = [self._limit(one, each, threshold, upper=upper) for one in parts]
                 return max(limits) if largest else min(limits)
 
-    def leaf_ends(self, leaf: Leaf, risk: float) -> Ends:
+    def leaf_ends(self, leaf: tree.Leaf, risk: float) -> Ends:
         """Both limits of one leaf, each wrong with probability at most the risk, like those of a compared quantity."""
-        if isinstance(leaf, Mean):
+        if isinstance(leaf, tree.Mean):
             return mean_ends(self.nodes[leaf], self.batches[leaf], risk)
         if self.ends:
             return self._planned(leaf, risk, upper=False), self._planned(leaf, risk, upper=True)
         no, yes = self.batches[leaf].sum(axis=0)
         return float(lower_limit(yes, no + yes, risk)), float(upper_limit(yes, no + yes, risk))
 
-    def _planned(self, leaf: Leaf, risk: float, *, upper: bool) -> float:
+    def _planned(self, leaf: tree.Leaf, risk: float, *, upper: bool) -> float:
         """The limit of a rate by the exact boundaries of all looks so far."""
         counts = self.batches[leaf].cumsum(axis=0)
         sizes = [round(counts[end - 1].sum()) for end in self.ends]
@@ -531,7 +522,7 @@ class _Draws:
         return limit(float(counts[-1, 1]), sizes, risks, self.plan.count)
 
     def _of_rates(
-        self, leaves: tuple[Leaf, ...], fraction: RateFraction, risk: float, threshold: float, *, upper: bool
+        self, leaves: tuple[tree.Leaf, ...], fraction: RateFraction, risk: float, threshold: float, *, upper: bool
     ) -> float:
         planned = len(leaves) == 1 and bool(self.ends)
         counts = [self.batches[leaf].sum(axis=0) for leaf in leaves]

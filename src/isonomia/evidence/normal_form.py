@@ -14,32 +14,9 @@ from typing import TypeAlias
 
 from isonomia.errors import SpecError
 from isonomia.evidence.exact import enclose_over_box, exact_value
-from isonomia.spec.tree import (
-    FLIPPED,
-    OPERATIONS,
-    Arithmetic,
-    Comparison,
-    Constant,
-    Each,
-    Extreme,
-    Formula,
-    Implies,
-    Junction,
-    Leaf,
-    Mean,
-    Negative,
-    Not,
-    Power,
-    Quantity,
-    Rate,
-    Relation,
-    constant_value,
-    leaves_of,
-    links_of,
-    nodes,
-)
+from isonomia.spec import tree
 
-Monomial: TypeAlias = tuple[Leaf, ...]
+Monomial: TypeAlias = tuple[tree.Leaf, ...]
 """Leaves multiplied together, sorted by appearance; the empty tuple is the constant term."""
 
 Polynomial: TypeAlias = Mapping[Monomial, float]
@@ -74,25 +51,25 @@ class Fraction:
         return product
 
 
-def as_fraction(quantity: Quantity) -> Fraction:
+def as_fraction(quantity: tree.Quantity) -> Fraction:
     """Write a quantity without ``abs``, ``min`` and ``max`` as one fraction."""
     match quantity:
-        case Constant(value=value):
+        case tree.Constant(value=value):
             return Fraction(_tidy({(): value}))
-        case Rate() | Mean():
+        case tree.Rate() | tree.Mean():
             return Fraction({(quantity,): 1.0})
-        case Negative(operand=operand):
+        case tree.Negative(operand=operand):
             inner = as_fraction(operand)
             return Fraction(scaled(inner.numerator, -1.0), inner.factors, inner.divisors)
-        case Arithmetic(sign=sign, left=left, right=right):
+        case tree.Arithmetic(sign=sign, left=left, right=right):
             return _combined(sign, as_fraction(left), as_fraction(right), quantity)
-        case Power(base=base, exponent=exponent):
+        case tree.Power(base=base, exponent=exponent):
             return _power(as_fraction(base), exponent, quantity)
-        case Extreme():
+        case tree.Extreme():
             raise TypeError("abs, min and max are resolved before fractions are made")
 
 
-def bounds_of(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
+def bounds_of(polynomial: Polynomial, ranges: Mapping[tree.Leaf, tuple[float, float]]) -> tuple[float, float]:
     """Enclose the values of a polynomial over the box of the leaves' ranges."""
     low = high = 0.0
     for monomial, coefficient in polynomial.items():
@@ -106,7 +83,7 @@ def bounds_of(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]
 
 
 def exact_bounds_of(
-    polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]
+    polynomial: Polynomial, ranges: Mapping[tree.Leaf, tuple[float, float]]
 ) -> tuple[Rational, Rational] | None:
     """The same bounds without rounding, with every number taken as written; ``None`` where one is not finite."""
     low = high = Rational(0)
@@ -131,7 +108,7 @@ def scaled(polynomial: Polynomial, factor: float) -> Polynomial:
     return _tidy({monomial: coefficient * factor for monomial, coefficient in polynomial.items()})
 
 
-def _combined(sign: str, left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
+def _combined(sign: str, left: Fraction, right: Fraction, node: tree.Arithmetic) -> Fraction:
     divisors = left.divisors + right.divisors
     first, second = _constant(left), _constant(right)
     if first is not None and second is not None and (sign != "/" or second):
@@ -154,14 +131,14 @@ def _constant(fraction: Fraction) -> float | None:
 
 def _as_written(sign: str, left: float, right: float) -> float:
     """Compute with decimals as written: 0.1 + 0.2 is exactly 0.3."""
-    operation = OPERATIONS[sign]
+    operation = tree.OPERATIONS[sign]
     rough = float(operation(left, right))
     if not (isfinite(rough) and isfinite(left) and isfinite(right)):
         return rough
     return float(operation(Rational(repr(left)), Rational(repr(right))))
 
 
-def _divided(left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
+def _divided(left: Fraction, right: Fraction, node: tree.Arithmetic) -> Fraction:
     if not right.numerator:
         raise SpecError("the denominator is always 0: nothing can be divided by it", node.place)
     numerator = _multiplied(left.numerator, right.factors)
@@ -171,7 +148,7 @@ def _divided(left: Fraction, right: Fraction, node: Arithmetic) -> Fraction:
     return _reduced(Fraction(numerator, (*left.factors, right.numerator), (*divisors, right.numerator)))
 
 
-def _power(base: Fraction, exponent: float, node: Power) -> Fraction:
+def _power(base: Fraction, exponent: float, node: tree.Power) -> Fraction:
     if set(base.numerator) <= {()} and not base.factors:
         value = base.numerator.get((), 0.0)
         try:
@@ -259,12 +236,12 @@ def _tidy(terms: dict[Monomial, float]) -> Polynomial:
     return {monomial: coefficient for monomial, coefficient in terms.items() if coefficient != 0.0}
 
 
-def value_at(polynomial: Polynomial, means: Mapping[Leaf, float]) -> float:
+def value_at(polynomial: Polynomial, means: Mapping[tree.Leaf, float]) -> float:
     """The value of a polynomial at some values of its leaves."""
     return sum(factor * prod(means[leaf] for leaf in monomial) for monomial, factor in polynomial.items())
 
 
-Ranges: TypeAlias = Mapping[Leaf, tuple[float, float]]
+Ranges: TypeAlias = Mapping[tree.Leaf, tuple[float, float]]
 
 MAX_CASES = 100_000
 """How many cases the ``abs``, ``min`` and ``max`` of one comparison may make. A comparison with more is rejected, so
@@ -279,7 +256,7 @@ class Atom:
     ``>=`` from ``>``, so hypotheses are closed sets. It matters where arithmetic decides.
     """
 
-    quantity: Quantity
+    quantity: tree.Quantity
     closed: bool = True
 
 
@@ -300,44 +277,44 @@ class Some:
 Normal: TypeAlias = Atom | Every | Some
 
 
-def normal_form(formula: Formula, ranges: Ranges, *, positive: bool = True) -> Normal:
+def normal_form(formula: tree.Formula, ranges: Ranges, *, positive: bool = True) -> Normal:
     """Write a formula, or with ``positive=False`` its negation, as a combination of atoms without negations.
 
     Each side is closed: the formula's form and its negation's form share their boundary. A comparison of constants
     does not become an atom: it is decided exactly, ties included, with decimals taken as written.
     """
     match formula:
-        case Comparison():
+        case tree.Comparison():
             return _chain(formula, ranges, positive)
-        case Not(operand=operand):
+        case tree.Not(operand=operand):
             return normal_form(operand, ranges, positive=not positive)
-        case Implies(premise=premise, conclusion=conclusion):
+        case tree.Implies(premise=premise, conclusion=conclusion):
             parts: tuple[Normal, ...] = (
                 normal_form(premise, ranges, positive=not positive),
                 normal_form(conclusion, ranges, positive=positive),
             )
             return Some(parts) if positive else Every(parts)
-        case Junction(connective=connective, operands=operands):
+        case tree.Junction(connective=connective, operands=operands):
             parts = tuple(normal_form(operand, ranges, positive=positive) for operand in operands)
             return Every(parts) if (connective == "and") is positive else Some(parts)
-        case Each():
+        case tree.Each():
             raise TypeError("a quantifier is expanded before it is brought to normal form")
 
 
-def _chain(chain: Comparison, ranges: Ranges, positive: bool) -> Normal:
+def _chain(chain: tree.Comparison, ranges: Ranges, positive: bool) -> Normal:
     _refuse_many_cases(chain)
     links: list[Normal] = []
     for left, relation, right in chain.links:
         large, small = (right, left) if relation in {"<", "<="} else (left, right)
-        difference = Arithmetic("-", large, small) if positive else Arithmetic("-", small, large)
+        difference = tree.Arithmetic("-", large, small) if positive else tree.Arithmetic("-", small, large)
         links.append(_resolved(difference, ranges, closed=(relation in {"<=", ">="}) is positive))
     if len(links) == 1:
         return links[0]
     return Every(tuple(links)) if positive else Some(tuple(links))
 
 
-def _refuse_many_cases(comparison: Comparison) -> None:
-    extremes = [node for node in nodes(comparison) if isinstance(node, Extreme)]
+def _refuse_many_cases(comparison: tree.Comparison) -> None:
+    extremes = [node for node in tree.nodes(comparison) if isinstance(node, tree.Extreme)]
     if prod(max(2, len(extreme.arguments)) for extreme in extremes) > MAX_CASES:
         raise SpecError(
             f"expected abs, min and max that make at most {MAX_CASES:,} cases together, but the {len(extremes)} in "
@@ -354,16 +331,16 @@ class Occurrence:
     the quantity with something else in its place.
     """
 
-    extreme: Extreme
+    extreme: tree.Extreme
     direction: int
-    put: Callable[[Quantity], Quantity]
+    put: Callable[[tree.Quantity], tree.Quantity]
 
 
-def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
+def _resolved(quantity: tree.Quantity, ranges: Ranges, *, closed: bool = True) -> Normal:
     """``quantity >= 0``; ``closed`` says whether 0 itself counts."""
     occurrence = find_extreme(quantity, ranges)
     if occurrence is None:
-        return Atom(quantity, closed) if leaves_of(quantity) else _known(quantity, closed)
+        return Atom(quantity, closed) if tree.leaves_of(quantity) else _known(quantity, closed)
     function, arguments = as_chosen(occurrence.extreme)
     cases = tuple(_resolved(occurrence.put(argument), ranges, closed=closed) for argument in arguments)
     if occurrence.direction:
@@ -376,48 +353,48 @@ def _resolved(quantity: Quantity, ranges: Ranges, *, closed: bool = True) -> Nor
     return Some(tuple(options))
 
 
-def as_chosen(extreme: Extreme) -> tuple[str, tuple[Quantity, ...]]:
+def as_chosen(extreme: tree.Extreme) -> tuple[str, tuple[tree.Quantity, ...]]:
     """Whether the largest or smallest is taken, and of what; ``abs`` takes the larger of a quantity and minus it."""
     match extreme:
-        case Extreme(function="abs", arguments=(inside,)):
-            return "max", (inside, Negative(inside))
+        case tree.Extreme(function="abs", arguments=(inside,)):
+            return "max", (inside, tree.Negative(inside))
         case _:
             return extreme.function, extreme.arguments
 
 
-def _known(constant: Quantity, closed: bool) -> Normal:
+def _known(constant: tree.Quantity, closed: bool) -> Normal:
     value = exact_value(constant, {})
     return Every(()) if value > 0 or (closed and value == 0) else Some(())
 
 
-def _wins(function: str, chosen: Quantity, other: Quantity) -> Quantity:
-    return Arithmetic("-", chosen, other) if function == "max" else Arithmetic("-", other, chosen)
+def _wins(function: str, chosen: tree.Quantity, other: tree.Quantity) -> tree.Quantity:
+    return tree.Arithmetic("-", chosen, other) if function == "max" else tree.Arithmetic("-", other, chosen)
 
 
-def find_extreme(quantity: Quantity, ranges: Ranges) -> Occurrence | None:
+def find_extreme(quantity: tree.Quantity, ranges: Ranges) -> Occurrence | None:
     """Find the first outermost extreme."""
     match quantity:
-        case Extreme():
+        case tree.Extreme():
             return Occurrence(quantity, 1, lambda new: new)
-        case Rate() | Mean() | Constant():
+        case tree.Rate() | tree.Mean() | tree.Constant():
             return None
-        case Negative(operand=operand):
-            return _through(find_extreme(operand, ranges), -1, Negative)
-        case Power(base=base, exponent=exponent):
+        case tree.Negative(operand=operand):
+            return _through(find_extreme(operand, ranges), -1, tree.Negative)
+        case tree.Power(base=base, exponent=exponent):
             in_base = find_extreme(base, ranges)
             rises = 1 if in_base is not None and exponent > 0 and _sign_of_cases(in_base, ranges) > 0 else 0
-            return _through(in_base, rises, lambda new: Power(new, exponent))
-        case Arithmetic(sign=sign, left=left, right=right):
+            return _through(in_base, rises, lambda new: tree.Power(new, exponent))
+        case tree.Arithmetic(sign=sign, left=left, right=right):
             in_left = find_extreme(left, ranges)
             if in_left is not None:
                 rises = _sign(right, ranges) if sign in {"*", "/"} else 1
-                return _through(in_left, rises, lambda new: Arithmetic(sign, new, right))
+                return _through(in_left, rises, lambda new: tree.Arithmetic(sign, new, right))
             in_right = find_extreme(right, ranges)
             rises = 0 if in_right is None else _right_direction(quantity, in_right, ranges)
-            return _through(in_right, rises, lambda new: Arithmetic(sign, left, new))
+            return _through(in_right, rises, lambda new: tree.Arithmetic(sign, left, new))
 
 
-def _right_direction(quantity: Arithmetic, in_right: Occurrence, ranges: Ranges) -> int:
+def _right_direction(quantity: tree.Arithmetic, in_right: Occurrence, ranges: Ranges) -> int:
     match quantity.sign:
         case "+":
             return 1
@@ -429,7 +406,9 @@ def _right_direction(quantity: Arithmetic, in_right: Occurrence, ranges: Ranges)
             return -_sign(quantity.left, ranges) * abs(_sign_of_cases(in_right, ranges))
 
 
-def _through(occurrence: Occurrence | None, direction: int, wrap: Callable[[Quantity], Quantity]) -> Occurrence | None:
+def _through(
+    occurrence: Occurrence | None, direction: int, wrap: Callable[[tree.Quantity], tree.Quantity]
+) -> Occurrence | None:
     """The same occurrence within an enclosing quantity."""
     if occurrence is None:
         return None
@@ -447,9 +426,9 @@ def _sign_of_cases(occurrence: Occurrence, ranges: Ranges) -> int:
     return signs.pop() if len(signs) == 1 else 0
 
 
-def _sign(quantity: Quantity, ranges: Ranges) -> int:
+def _sign(quantity: tree.Quantity, ranges: Ranges) -> int:
     """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
-    low, high = enclose_over_box(quantity, {leaf: ranges[leaf] for leaf in leaves_of(quantity)})
+    low, high = enclose_over_box(quantity, {leaf: ranges[leaf] for leaf in tree.leaves_of(quantity)})
     # Enclosures are one rounding wider than the truth, so 0 becomes the smallest float; that must not hide a sign.
     slack = 1e-300
     if low >= -slack:
@@ -457,32 +436,32 @@ def _sign(quantity: Quantity, ranges: Ranges) -> int:
     return -1 if high <= slack else 0
 
 
-def compared(formula: Formula) -> Iterator[tuple[Quantity, str, float]]:
+def compared(formula: tree.Formula) -> Iterator[tuple[tree.Quantity, str, float]]:
     """Every compared quantity with its relation and threshold, in the order of the formula.
 
     Where both sides vary, it is their difference with threshold 0, or the ratio of two rates where one is compared with
     a share of the other.
     """
-    return (_link(*link) for link in links_of(formula))
+    return (_link(*link) for link in tree.links_of(formula))
 
 
-def _link(left: Quantity, relation: Relation, right: Quantity) -> tuple[Quantity, str, float]:
-    threshold = constant_value(right)
+def _link(left: tree.Quantity, relation: tree.Relation, right: tree.Quantity) -> tuple[tree.Quantity, str, float]:
+    threshold = tree.constant_value(right)
     if threshold is not None:
         return left, relation, threshold
-    threshold = constant_value(left)
+    threshold = tree.constant_value(left)
     if threshold is not None:
-        return right, FLIPPED[relation], threshold
-    ratio = _as_ratio(left, relation, right) or _as_ratio(right, FLIPPED[relation], left)
-    return ratio or (Arithmetic("-", left, right), relation, 0.0)
+        return right, tree.FLIPPED[relation], threshold
+    ratio = _as_ratio(left, relation, right) or _as_ratio(right, tree.FLIPPED[relation], left)
+    return ratio or (tree.Arithmetic("-", left, right), relation, 0.0)
 
 
-def _as_ratio(left: Quantity, relation: str, right: Quantity) -> tuple[Quantity, str, float] | None:
+def _as_ratio(left: tree.Quantity, relation: str, right: tree.Quantity) -> tuple[tree.Quantity, str, float] | None:
     """A rate compared with a share of another one, ``a >= 0.8 * b``, as the ratio that people use, ``a / b``."""
     match left, right:
-        case Rate(), Arithmetic("*", Constant(value=share), Rate() as rate) if share > 0:
-            return Arithmetic("/", left, rate), relation, share
-        case Rate(), Arithmetic("*", Rate() as rate, Constant(value=share)) if share > 0:
-            return Arithmetic("/", left, rate), relation, share
+        case tree.Rate(), tree.Arithmetic("*", tree.Constant(value=share), tree.Rate() as rate) if share > 0:
+            return tree.Arithmetic("/", left, rate), relation, share
+        case tree.Rate(), tree.Arithmetic("*", tree.Rate() as rate, tree.Constant(value=share)) if share > 0:
+            return tree.Arithmetic("/", left, rate), relation, share
         case _:
             return None

@@ -18,25 +18,7 @@ from numpy.typing import NDArray
 from isonomia.errors import SpecError
 from isonomia.evidence.exact import opposite
 from isonomia.evidence.protocol import Channel, Tallies, leaf_channel
-from isonomia.spec.tree import (
-    Arithmetic,
-    Comparison,
-    Constant,
-    Each,
-    Extreme,
-    Formula,
-    Implies,
-    Junction,
-    Leaf,
-    Mean,
-    Negative,
-    Not,
-    Power,
-    Quantity,
-    Rate,
-    Row,
-    links_of,
-)
+from isonomia.spec import tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,53 +41,53 @@ def adaptive_error(delta: float, n: float) -> float:
     return float(((iterated + 5.0 / 9.0 * log(24.0 / delta)) / n) ** 0.5)
 
 
-def count_leaves(formula: Formula) -> int:
+def count_leaves(formula: tree.Formula) -> int:
     """The paper's Figure 4: how many leaves the syntax tree has, with every occurrence counted."""
     # A chain of links mentions its inner sides twice.
-    return sum(_count(left) + _count(right) for left, _, right in links_of(formula))
+    return sum(_count(left) + _count(right) for left, _, right in tree.links_of(formula))
 
 
-def judge_formula(formula: Formula, lemmas: Mapping[Leaf, Lemma]) -> tuple[bool | None, float]:
+def judge_formula(formula: tree.Formula, lemmas: Mapping[tree.Leaf, Lemma]) -> tuple[bool | None, float]:
     """Infer the formula's truth, ``None`` where no rule applies, and the probability that this is wrong."""
     match formula:
-        case Comparison():
+        case tree.Comparison():
             return _every([_link(*link, lemmas) for link in formula.links])
-        case Not(operand=operand):
+        case tree.Not(operand=operand):
             truth, risk = judge_formula(operand, lemmas)
             return opposite(truth), risk
-        case Junction(connective=connective, operands=operands):
+        case tree.Junction(connective=connective, operands=operands):
             parts = [judge_formula(operand, lemmas) for operand in operands]
             return _every(parts) if connective == "and" else _some(parts)
-        case Implies(premise=premise, conclusion=conclusion):
-            return _some([judge_formula(Not(premise), lemmas), judge_formula(conclusion, lemmas)])
-        case Each():
+        case tree.Implies(premise=premise, conclusion=conclusion):
+            return _some([judge_formula(tree.Not(premise), lemmas), judge_formula(conclusion, lemmas)])
+        case tree.Each():
             raise TypeError("a quantifier is expanded before it is judged")
 
 
-def infer(quantity: Quantity, lemmas: Mapping[Leaf, Lemma]) -> Lemma:
+def infer(quantity: tree.Quantity, lemmas: Mapping[tree.Leaf, Lemma]) -> Lemma:
     """Apply the rules for expressions; an error of infinity where the inverse rule's premise fails."""
     match quantity:
-        case Rate() | Mean():
+        case tree.Rate() | tree.Mean():
             return lemmas[quantity]
-        case Constant(value=value):
+        case tree.Constant(value=value):
             return Lemma(value, 0.0, 0.0)
-        case Negative(operand=operand):
+        case tree.Negative(operand=operand):
             inner = infer(operand, lemmas)
             return Lemma(-inner.estimate, inner.error, inner.risk)
-        case Arithmetic(sign="+", left=left, right=right):
+        case tree.Arithmetic(sign="+", left=left, right=right):
             return _sum(infer(left, lemmas), infer(right, lemmas))
-        case Arithmetic(sign="-", left=left, right=right):
-            return _sum(infer(left, lemmas), infer(Negative(right), lemmas))
-        case Arithmetic(sign="*", left=left, right=right):
+        case tree.Arithmetic(sign="-", left=left, right=right):
+            return _sum(infer(left, lemmas), infer(tree.Negative(right), lemmas))
+        case tree.Arithmetic(sign="*", left=left, right=right):
             return _product(infer(left, lemmas), infer(right, lemmas))
-        case Arithmetic(left=left, right=right):
+        case tree.Arithmetic(left=left, right=right):
             return _product(infer(left, lemmas), _inverse(infer(right, lemmas)))
-        case Power(base=base, exponent=exponent):
+        case tree.Power(base=base, exponent=exponent):
             return _power(infer(base, lemmas), exponent)
-        case Extreme(function="abs", arguments=(argument,)):
+        case tree.Extreme(function="abs", arguments=(argument,)):
             inner = infer(argument, lemmas)
             return Lemma(abs(inner.estimate), inner.error, inner.risk)
-        case Extreme(function=function, arguments=arguments):
+        case tree.Extreme(function=function, arguments=arguments):
             # min and max move by no more than the largest move of an argument.
             parts = [infer(argument, lemmas) for argument in arguments]
             choose = min if function == "min" else max
@@ -116,9 +98,11 @@ def infer(quantity: Quantity, lemmas: Mapping[Leaf, Lemma]) -> Lemma:
             )
 
 
-def _link(left: Quantity, relation: str, right: Quantity, lemmas: Mapping[Leaf, Lemma]) -> tuple[bool | None, float]:
+def _link(
+    left: tree.Quantity, relation: str, right: tree.Quantity, lemmas: Mapping[tree.Leaf, Lemma]
+) -> tuple[bool | None, float]:
     large, small = (right, left) if relation in {"<", "<="} else (left, right)
-    lemma = _sum(infer(large, lemmas), infer(Negative(small), lemmas))
+    lemma = _sum(infer(large, lemmas), infer(tree.Negative(small), lemmas))
     if lemma.estimate - lemma.error >= 0:
         return True, lemma.risk
     return (False if lemma.estimate + lemma.error < 0 else None), lemma.risk
@@ -166,19 +150,19 @@ def _power(lemma: Lemma, exponent: float) -> Lemma:
     return result
 
 
-def _count(quantity: Quantity) -> int:
+def _count(quantity: tree.Quantity) -> int:
     match quantity:
-        case Rate() | Mean():
+        case tree.Rate() | tree.Mean():
             return 1
-        case Constant():
+        case tree.Constant():
             return 0
-        case Negative(operand=operand):
+        case tree.Negative(operand=operand):
             return _count(operand)
-        case Arithmetic(left=left, right=right):
+        case tree.Arithmetic(left=left, right=right):
             return _count(left) + _count(right)
-        case Power(base=base, exponent=exponent):
+        case tree.Power(base=base, exponent=exponent):
             return _count(base) * max(1, abs(int(exponent)))
-        case Extreme(arguments=arguments):
+        case tree.Extreme(arguments=arguments):
             return sum(_count(argument) for argument in arguments)
 
 
@@ -190,7 +174,7 @@ class VerifairEvidence:
     leaves needs no independence between them, so draws may be shared.
     """
 
-    formula: Formula
+    formula: tree.Formula
     delta: float
     channels: tuple[Channel, ...]
 
@@ -219,10 +203,10 @@ class VerifairEvidence:
         # verdict, and raises the risk by a factor of 1 + 1e-12 at most.
         return truth if wrong <= self.delta * (1.0 + 1e-12) else None
 
-    def lemmas(self, state: dict[Channel, NDArray[np.float64]]) -> dict[Leaf, Lemma]:
+    def lemmas(self, state: dict[Channel, NDArray[np.float64]]) -> dict[tree.Leaf, Lemma]:
         """The lemma of each leaf; the probability that any of them is ever wrong is at most ``delta``."""
         risk = self.delta / max(count_leaves(self.formula), 1)
-        lemmas: dict[Leaf, Lemma] = {}
+        lemmas: dict[tree.Leaf, Lemma] = {}
         for channel, counts in state.items():
             nodes = np.asarray(channel.grid.nodes[0])
             n = float(counts.sum())
@@ -237,10 +221,10 @@ class VerifairEvidence:
 
 
 def verifair_for(
-    formula: Formula,
-    leaves: Sequence[Leaf],
-    ranges: Mapping[Leaf, tuple[float, float]],
-    streams: Sequence[Row | None],
+    formula: tree.Formula,
+    leaves: Sequence[tree.Leaf],
+    ranges: Mapping[tree.Leaf, tuple[float, float]],
+    streams: Sequence[tree.Row | None],
     delta: float,
 ) -> VerifairEvidence:
     """Prepare the paper's rule for any formula."""

@@ -20,51 +20,23 @@ from typing import TypeAlias
 
 import numpy as np
 
+from isonomia.spec import tree
 from isonomia.spec.columns import moment
-from isonomia.spec.tree import (
-    FLIPPED,
-    OPERATIONS,
-    ArithmeticSign,
-    Call,
-    Column,
-    Compare,
-    Comparison,
-    Do,
-    Formula,
-    Leaf,
-    Literal,
-    Member,
-    Missing,
-    Output,
-    PairCall,
-    Row,
-    RowArithmetic,
-    RowJunction,
-    RowNegative,
-    RowNot,
-    RowRelation,
-    Setting,
-    Value,
-    Variable,
-    Version,
-    leaves_of,
-    nodes,
-)
 
 _MAX_CASES = 512
 """How many cases a conjunction is split into before the search gives up: this bounds its cost."""
 
 
-def conjuncts(row: Row | None) -> tuple[Row, ...]:
+def conjuncts(row: tree.Row | None) -> tuple[tree.Row, ...]:
     """The conditions that a condition is the conjunction of; none for ``None``, which is everybody."""
     if row is None:
         return ()
-    if isinstance(row, RowJunction) and row.connective == "and":
+    if isinstance(row, tree.RowJunction) and row.connective == "and":
         return tuple(part for operand in row.operands for part in conjuncts(operand))
     return (row,)
 
 
-def outcome_candidates(formula: Formula) -> tuple[str, ...]:
+def outcome_candidates(formula: tree.Formula) -> tuple[str, ...]:
     """The columns that may hold the outcome, as ``paid`` in ``P[prediction == 1 | paid == 1]``, in order of appearance.
 
     In a rate or mean of the model's answers, such a column is compared with fixed values. It does not tell apart the
@@ -72,10 +44,14 @@ def outcome_candidates(formula: Formula) -> tuple[str, ...]:
     model's answer is compared with. Syntax does not tell whether it is an outcome or a feature.
     """
     found: dict[str, None] = {}
-    for comparison in nodes(formula):
-        if not isinstance(comparison, Comparison):
+    for comparison in tree.nodes(formula):
+        if not isinstance(comparison, tree.Comparison):
             continue
-        tests = [_tests(leaf) for leaf in leaves_of(comparison) if any(isinstance(n, Output) for n in nodes(leaf))]
+        tests = [
+            _tests(leaf)
+            for leaf in tree.leaves_of(comparison)
+            if any(isinstance(n, tree.Output) for n in tree.nodes(leaf))
+        ]
         answers = {value for each in tests for value in each.get(None, ())}
         for name in dict.fromkeys(name for each in tests for name in each if name is not None):
             alike = len({each.get(name, frozenset()) for each in tests}) == 1
@@ -84,25 +60,25 @@ def outcome_candidates(formula: Formula) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _tests(leaf: Leaf) -> dict[str | None, frozenset[tuple[str, Value]]]:
+def _tests(leaf: tree.Leaf) -> dict[str | None, frozenset[tuple[str, tree.Value]]]:
     """The relations and fixed values that a leaf compares each column with; those of the answers are under ``None``."""
-    found: dict[str | None, set[tuple[str, Value]]] = {}
-    for node in nodes(leaf):
+    found: dict[str | None, set[tuple[str, tree.Value]]] = {}
+    for node in tree.nodes(leaf):
         match node:
-            case Compare(relation, Column() | Output() as subject, Literal(value)):
-                values: Iterable[Value] = (value,)
-            case Compare(relation, Literal(value), Column() | Output() as subject):
-                relation, values = FLIPPED[relation], (value,)
-            case Member(Column() | Output() as subject, members):
-                relation, values = "==", [each.value for each in members if isinstance(each, Literal)]
+            case tree.Compare(relation, tree.Column() | tree.Output() as subject, tree.Literal(value)):
+                values: Iterable[tree.Value] = (value,)
+            case tree.Compare(relation, tree.Literal(value), tree.Column() | tree.Output() as subject):
+                relation, values = tree.FLIPPED[relation], (value,)
+            case tree.Member(tree.Column() | tree.Output() as subject, members):
+                relation, values = "==", [each.value for each in members if isinstance(each, tree.Literal)]
             case _:
                 continue
-        name = subject.name if isinstance(subject, Column) else None
+        name = subject.name if isinstance(subject, tree.Column) else None
         found.setdefault(name, set()).update((relation, value) for value in values)
     return {name: frozenset(values) for name, values in found.items()}
 
 
-def disjoint(a: Row | None, b: Row | None) -> bool:
+def disjoint(a: tree.Row | None, b: tree.Row | None) -> bool:
     """Whether it is certain that no row satisfies both conditions; ``None`` is everybody.
 
     True only where the syntax proves it, for every table and with missing values as in :mod:`isonomia.spec.evaluate`.
@@ -118,11 +94,11 @@ class Conditions:
     Two conjunctions of comparisons that fix one term to different values are disjoint, as :func:`disjoint` also finds.
     """
 
-    _all: list[tuple[Row | None, dict[_Subject, Value]]] = field(default_factory=list)
-    _by_value: dict[tuple[_Subject, Value], list[Row | None]] = field(default_factory=dict)
+    _all: list[tuple[tree.Row | None, dict[_Subject, tree.Value]]] = field(default_factory=list)
+    _by_value: dict[tuple[_Subject, tree.Value], list[tree.Row | None]] = field(default_factory=dict)
     _fixing: Counter[_Subject] = field(default_factory=Counter)  # how many conditions fix a term
 
-    def add(self, row: Row | None) -> None:
+    def add(self, row: tree.Row | None) -> None:
         """Add one more condition."""
         fixed = _fixed(row)
         self._all.append((row, fixed))
@@ -130,7 +106,7 @@ class Conditions:
         for each in fixed.items():
             self._by_value.setdefault(each, []).append(row)
 
-    def overlapping(self, row: Row | None) -> Iterator[Row | None]:
+    def overlapping(self, row: tree.Row | None) -> Iterator[tree.Row | None]:
         """The conditions that are not certainly disjoint from this one, in any order."""
         fixed = _fixed(row)
         subject = min(
@@ -142,30 +118,30 @@ class Conditions:
         return (other for other in near if not disjoint(other, row))
 
 
-_Subject: TypeAlias = tuple[Row, bool]
+_Subject: TypeAlias = tuple[tree.Row, bool]
 """A term, and whether it is compared with text: text and numbers are not certainly different."""
 
 
-def _fixed(row: Row | None) -> dict[_Subject, Value]:
+def _fixed(row: tree.Row | None) -> dict[_Subject, tree.Value]:
     """The terms that a conjunction of comparisons fixes to a value, rounded so that different ones stay different."""
     parts = conjuncts(row)
-    if not all(isinstance(part, Compare) for part in parts):
+    if not all(isinstance(part, tree.Compare) for part in parts):
         return {}
-    fixed: dict[_Subject, Value] = {}
+    fixed: dict[_Subject, tree.Value] = {}
     for part in parts:
         match part:
-            case Compare("==", term, Literal(str() as value)) if moment(value) is None:
+            case tree.Compare("==", term, tree.Literal(str() as value)) if moment(value) is None:
                 fixed[term, True] = value
-            case Compare("==", term, Literal(value)) if _is_modest(value):
+            case tree.Compare("==", term, tree.Literal(value)) if _is_modest(value):
                 fixed[term, False] = _single(value)
             case _:
                 pass
     return fixed
 
 
-def implies(a: Row | None, b: Row | None) -> bool:
+def implies(a: tree.Row | None, b: tree.Row | None) -> bool:
     """Whether it is certain that every row which satisfies ``a`` satisfies ``b``; ``None`` is everybody."""
-    return all(_impossible((*conjuncts(a), RowNot(condition))) for condition in conjuncts(b))
+    return all(_impossible((*conjuncts(a), tree.RowNot(condition))) for condition in conjuncts(b))
 
 
 # ---------------------------------------------------------------------------- cases
@@ -175,14 +151,14 @@ def implies(a: Row | None, b: Row | None) -> bool:
 class _Test:
     """A test that must come out true, or one that must come out false."""
 
-    row: Row
+    row: tree.Row
     wanted: bool
 
 
 _Case: TypeAlias = tuple[_Test, ...]
 
 
-def _impossible(conditions: Iterable[Row]) -> bool:
+def _impossible(conditions: Iterable[tree.Row]) -> bool:
     cases: list[_Case] = [()]
     for condition in conditions:
         cases = [(*case, *more) for case in cases for more in _cases(condition, True)]
@@ -191,22 +167,22 @@ def _impossible(conditions: Iterable[Row]) -> bool:
     return all(_is_contradiction(case) for case in cases)
 
 
-def _cases(row: Row, wanted: bool) -> list[_Case]:
+def _cases(row: tree.Row, wanted: bool) -> list[_Case]:
     """The ways in which a condition can come out as wanted, each a conjunction of tests."""
     match row:
-        case RowNot():
+        case tree.RowNot():
             return _cases(row.operand, not wanted)
-        case Literal(bool() as value):
+        case tree.Literal(bool() as value):
             return [()] if value == wanted else []
-        case RowJunction() if (row.connective == "and") == wanted:
+        case tree.RowJunction() if (row.connective == "and") == wanted:
             cases: list[_Case] = [()]
             for operand in row.operands:
                 cases = [(*case, *more) for case in cases for more in _cases(operand, wanted)][: _MAX_CASES + 1]
             return cases
-        case RowJunction():
+        case tree.RowJunction():
             return [case for operand in row.operands for case in _cases(operand, wanted)]
-        case Column() | Output() | Variable():
-            return [(_Test(Compare("==", row, Literal(True)), wanted),)]
+        case tree.Column() | tree.Output() | tree.Variable():
+            return [(_Test(tree.Compare("==", row, tree.Literal(True)), wanted),)]
         case _:
             return [(_Test(row, wanted),)]
 
@@ -221,7 +197,7 @@ class _Statement:
     ``about`` is one term, or a pair of terms that are compared. ``fact`` is ``None`` for ``is missing``.
     """
 
-    about: tuple[Row, ...]
+    about: tuple[tree.Row, ...]
     fact: _Fact | None
     wanted: bool
 
@@ -237,21 +213,21 @@ def _is_contradiction(case: _Case) -> bool:
 
 def _statements(test: _Test) -> Iterator[_Statement]:
     match test.row:
-        case Missing(operand):
+        case tree.Missing(operand):
             yield _Statement((operand,), None, test.wanted)
-        case Member(operand, values):
-            known = tuple(value.value for value in values if isinstance(value, Literal))
+        case tree.Member(operand, values):
+            known = tuple(value.value for value in values if isinstance(value, tree.Literal))
             if len(known) == len(values):
                 yield _Statement((operand,), _Fact("==", known), test.wanted)
-        case Compare(_, Literal(), Literal()):
+        case tree.Compare(_, tree.Literal(), tree.Literal()):
             pass
-        case Compare(relation, left, Literal(value)):
+        case tree.Compare(relation, left, tree.Literal(value)):
             yield _Statement((left,), _Fact(relation, (value,)), test.wanted)
-        case Compare(relation, Literal(value), right):
-            yield _Statement((right,), _Fact(FLIPPED[relation], (value,)), test.wanted)
-        case Compare(relation, left, right):
+        case tree.Compare(relation, tree.Literal(value), right):
+            yield _Statement((right,), _Fact(tree.FLIPPED[relation], (value,)), test.wanted)
+        case tree.Compare(relation, left, right):
             yield _Statement((left, right), _Fact(relation, ()), test.wanted)
-            yield _Statement((right, left), _Fact(FLIPPED[relation], ()), test.wanted)
+            yield _Statement((right, left), _Fact(tree.FLIPPED[relation], ()), test.wanted)
         case _:
             pass
 
@@ -283,10 +259,17 @@ def _facts(statement: _Statement, there: bool) -> list[_Fact]:
 
 # ---------------------------------------------------------------------------- facts about one term
 
-_OPPOSITE: dict[RowRelation, RowRelation] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_OPPOSITE: dict[tree.RowRelation, tree.RowRelation] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+}
 """The relation between two values, neither missing, for which a relation is false."""
 
-_OUTCOMES: dict[RowRelation, frozenset[int]] = {
+_OUTCOMES: dict[tree.RowRelation, frozenset[int]] = {
     "==": frozenset({0}),
     "!=": frozenset({-1, 1}),
     "<": frozenset({-1}),
@@ -303,21 +286,21 @@ _LARGEST = 2.0**53
 class _Fact:
     """A term stands in a relation to one of some values; only ``==`` has more than one."""
 
-    relation: RowRelation
-    values: tuple[Value, ...]
+    relation: tree.RowRelation
+    values: tuple[tree.Value, ...]
 
 
 def _no_value_satisfies(facts: Sequence[_Fact]) -> bool:
     """Whether no value, other than a missing one, can satisfy all the facts. False where that is not certain."""
     if _clash_at_one_bound(facts):
         return True
-    roundings: tuple[Callable[[Value], Value], ...] = (_exact, _single)
+    roundings: tuple[Callable[[tree.Value], tree.Value], ...] = (_exact, _single)
     return all(_no_rounded_value_satisfies([_rounded(fact, rounding) for fact in facts]) for rounding in roundings)
 
 
 def _clash_at_one_bound(facts: Sequence[_Fact]) -> bool:
     """Whether the relations to one and the same literal exclude each other, as ``<`` and ``>=`` do."""
-    possible: dict[tuple[type, Value], frozenset[int]] = {}
+    possible: dict[tuple[type, tree.Value], frozenset[int]] = {}
     for fact in facts:
         if len(fact.values) == 1:
             key = (type(fact.values[0]), fact.values[0])
@@ -337,25 +320,25 @@ def _no_rounded_value_satisfies(facts: Sequence[_Fact]) -> bool:
     )
 
 
-def _rounded(fact: _Fact, rounding: Callable[[Value], Value]) -> _Fact:
+def _rounded(fact: _Fact, rounding: Callable[[tree.Value], tree.Value]) -> _Fact:
     return _Fact(fact.relation, tuple(rounding(value) for value in fact.values))
 
 
-def _exact(value: Value) -> Value:
+def _exact(value: tree.Value) -> tree.Value:
     return int(value) if isinstance(value, bool) else value
 
 
-def _single(value: Value) -> Value:
+def _single(value: tree.Value) -> tree.Value:
     if isinstance(value, str) or not _is_modest(value):
         return value
     return float(np.float32(value))
 
 
-def _is_modest(value: Value) -> bool:
+def _is_modest(value: tree.Value) -> bool:
     return not isinstance(value, str) and abs(value) < _LARGEST
 
 
-def _may_be_equal(a: Value, b: Value) -> bool:
+def _may_be_equal(a: tree.Value, b: tree.Value) -> bool:
     if isinstance(a, str) and isinstance(b, str):
         # Two spellings of one moment are equal in a column of times.
         first, second = moment(a), moment(b)
@@ -363,7 +346,7 @@ def _may_be_equal(a: Value, b: Value) -> bool:
     return a == b or not (_is_modest(a) and _is_modest(b))
 
 
-def _may_satisfy(value: Value, fact: _Fact) -> bool:
+def _may_satisfy(value: tree.Value, fact: _Fact) -> bool:
     bound = fact.values[0]
     if fact.relation == "!=":
         return value != bound or not (type(value) is type(bound) or (_is_modest(value) and _is_modest(bound)))
@@ -392,7 +375,7 @@ def _no_number_between(facts: Iterable[_Fact]) -> bool:
 Range: TypeAlias = tuple[float, float]
 
 
-def range_of(row: Row, declared: Mapping[str, Range], score: Range | None = None) -> Range | None:
+def range_of(row: tree.Row, declared: Mapping[str, Range], score: Range | None = None) -> Range | None:
     """A range that holds every value of a term whose columns stay in their ranges; ``None`` if none is known.
 
     ``declared`` has the range of each column that has one, and under ``"prediction"`` that of the model's prediction.
@@ -404,23 +387,23 @@ def range_of(row: Row, declared: Mapping[str, Range], score: Range | None = None
     return ends if ends is not None and all(map(math.isfinite, ends)) else None
 
 
-def _range(row: Row, declared: Mapping[str, Range], score: Range | None) -> Range | None:
+def _range(row: tree.Row, declared: Mapping[str, Range], score: Range | None) -> Range | None:
     match row:
-        case Column() | Output("prediction"):
+        case tree.Column() | tree.Output("prediction"):
             return _widened(declared.get(row.name), row.name, row.version)
-        case Output("score"):
+        case tree.Output("score"):
             return score if score is not None else _widened(declared.get("score"), "score", row.version)
-        case Literal():
+        case tree.Literal():
             return None if isinstance(row.value, str) else (float(row.value), float(row.value))
-        case Variable() | PairCall():
+        case tree.Variable() | tree.PairCall():
             return None
-        case RowNegative():
+        case tree.RowNegative():
             inner = _range(row.operand, declared, score)
             return None if inner is None else (-inner[1], -inner[0])
-        case RowArithmetic():
+        case tree.RowArithmetic():
             left, right = _range(row.left, declared, score), _range(row.right, declared, score)
             return None if left is None or right is None else _arithmetic(row.sign, left, right)
-        case Call():
+        case tree.Call():
             arguments = [_range(argument, declared, score) for argument in row.arguments]
             known = [argument for argument in arguments if argument is not None]
             return _call(row.function, known) if len(known) == len(arguments) else None
@@ -428,23 +411,23 @@ def _range(row: Row, declared: Mapping[str, Range], score: Range | None) -> Rang
             return (0.0, 1.0)
 
 
-def _widened(ends: Range | None, name: str, version: Version | None) -> Range | None:
+def _widened(ends: Range | None, name: str, version: tree.Version | None) -> Range | None:
     """A declared range that also holds the value to which a version sets the column, which need not lie in it."""
-    if ends is None or not isinstance(version, Do):
+    if ends is None or not isinstance(version, tree.Do):
         return ends
     for item in version.items:
-        if isinstance(item, Setting) and item.name == name:
-            if not isinstance(item.value, Literal) or isinstance(item.value.value, str):
+        if isinstance(item, tree.Setting) and item.name == name:
+            if not isinstance(item.value, tree.Literal) or isinstance(item.value.value, str):
                 return None
             number = float(item.value.value)
             return min(ends[0], number), max(ends[1], number)
     return ends
 
 
-def _arithmetic(sign: ArithmeticSign, left: Range, right: Range) -> Range | None:
+def _arithmetic(sign: tree.ArithmeticSign, left: Range, right: Range) -> Range | None:
     if sign == "/" and right[0] <= 0 <= right[1]:
         return None
-    corners = [OPERATIONS[sign](a, b) for a, b in product(left, right)]
+    corners = [tree.OPERATIONS[sign](a, b) for a, b in product(left, right)]
     return min(corners), max(corners)
 
 

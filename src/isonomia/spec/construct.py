@@ -7,34 +7,12 @@ is folded: ``0.9 ** 2`` stays a power.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal as OneOf
+from typing import Literal
 
 from isonomia.errors import Place, SpecError
-from isonomia.spec.tree import (
-    Arithmetic,
-    ArithmeticSign,
-    AsIf,
-    Call,
-    Change,
-    Column,
-    Constant,
-    Do,
-    Extreme,
-    Literal,
-    Mean,
-    Negative,
-    Power,
-    Quantity,
-    Rate,
-    Row,
-    RowArithmetic,
-    RowNegative,
-    Setting,
-    constant_value,
-    place_of,
-)
+from isonomia.spec import tree
 
-Function = OneOf["abs", "min", "max"]
+Function = Literal["abs", "min", "max"]
 
 LARGEST_POWER = 1_000
 """The largest power of a constant, powers of powers multiplied: exact arithmetic writes out every digit."""
@@ -43,70 +21,72 @@ LARGEST_DEGREE = 100
 """The largest power of a quantity, counted in the same way: its terms have that many factors."""
 
 
-def _degree(quantity: Quantity) -> float:
+def _degree(quantity: tree.Quantity) -> float:
     """How many numbers of a quantity are multiplied together when it is written out."""
     match quantity:
-        case Constant() | Rate() | Mean():
+        case tree.Constant() | tree.Rate() | tree.Mean():
             return 1.0
-        case Negative():
+        case tree.Negative():
             return _degree(quantity.operand)
-        case Power():
+        case tree.Power():
             return _degree(quantity.base) * max(1.0, abs(quantity.exponent))
-        case Arithmetic():
+        case tree.Arithmetic():
             return _degree(quantity.left) + _degree(quantity.right)
-        case Extreme():
+        case tree.Extreme():
             return max(map(_degree, quantity.arguments))
 
 
-def negative(operand: Quantity, place: Place | None = None) -> Quantity:
+def negative(operand: tree.Quantity, place: Place | None = None) -> tree.Quantity:
     """``- operand``."""
-    if isinstance(operand, Constant):
-        return Constant(-operand.value, place=place or operand.place)
-    return Negative(operand)
+    if isinstance(operand, tree.Constant):
+        return tree.Constant(-operand.value, place=place or operand.place)
+    return tree.Negative(operand)
 
 
-def arithmetic(sign: ArithmeticSign, left: Quantity, right: Quantity, place: Place | None = None) -> Arithmetic:
+def arithmetic(
+    sign: tree.ArithmeticSign, left: tree.Quantity, right: tree.Quantity, place: Place | None = None
+) -> tree.Arithmetic:
     """``left sign right``; a divisor that is the constant zero is refused."""
-    if sign == "/" and constant_value(right) == 0:
-        raise SpecError("this divides by zero", place_of(right))
-    node = Arithmetic(sign, left, right, place=place)
-    constant_value(node)  # refuses a number too large to work with
+    if sign == "/" and tree.constant_value(right) == 0:
+        raise SpecError("this divides by zero", tree.place_of(right))
+    node = tree.Arithmetic(sign, left, right, place=place)
+    tree.constant_value(node)  # refuses a number too large to work with
     return node
 
 
-def power(base: Quantity, exponent: Quantity, place: Place | None = None) -> Power:
+def power(base: tree.Quantity, exponent: tree.Quantity, place: Place | None = None) -> tree.Power:
     """``base ** exponent``; the exponent is constant, and whole unless the base is constant too."""
-    value = constant_value(exponent)
-    where = place_of(exponent) or place
+    value = tree.constant_value(exponent)
+    where = tree.place_of(exponent) or place
     if value is None:
         raise SpecError("an exponent must be a constant number, such as 2", where)
-    known = constant_value(base)
+    known = tree.constant_value(base)
     if known is None and value != int(value):
         raise SpecError(
             f"the exponent {value:g} is not whole; a quantity can only be raised to a whole number such as 2", where
         )
     if known is not None and ((known < 0 and value != int(value)) or (known == 0 and value < 0)):
         raise SpecError(f"{known:g} to the power {value:g} is not a real number", place or where)
-    node = Power(base, value, place=place)
+    node = tree.Power(base, value, place=place)
     largest = LARGEST_DEGREE if known is None else LARGEST_POWER
     if _degree(node) > largest:
         what = "a quantity" if known is None else "a constant"
         message = f"expected {what} to the power of at most {largest:,}, powers of powers multiplied, but got"
         raise SpecError(f"{message} {_degree(node):g}", place or where)
-    constant_value(node)  # refuses a number too large to work with
+    tree.constant_value(node)  # refuses a number too large to work with
     return node
 
 
-def extreme(function: Function, arguments: tuple[Quantity, ...], place: Place | None = None) -> Extreme:
+def extreme(function: Function, arguments: tuple[tree.Quantity, ...], place: Place | None = None) -> tree.Extreme:
     """``abs(x)``, ``min(x, y, ...)`` or ``max(x, y, ...)`` of quantities."""
     _check_count(function, len(arguments), place)
-    return Extreme(function, arguments, place=place)
+    return tree.Extreme(function, arguments, place=place)
 
 
-def call(function: Function, arguments: tuple[Row, ...], place: Place | None = None) -> Call:
+def call(function: Function, arguments: tuple[tree.Row, ...], place: Place | None = None) -> tree.Call:
     """``abs(x)``, ``min(x, y, ...)`` or ``max(x, y, ...)``, row by row."""
     _check_count(function, len(arguments), place)
-    return Call(function, arguments, place=place)
+    return tree.Call(function, arguments, place=place)
 
 
 def _check_count(function: Function, count: int, place: Place | None) -> None:
@@ -116,44 +96,48 @@ def _check_count(function: Function, count: int, place: Place | None) -> None:
         raise SpecError(f"{function} takes two arguments or more; here is {count}", place)
 
 
-def row_negative(operand: Row, place: Place | None = None) -> Row:
+def row_negative(operand: tree.Row, place: Place | None = None) -> tree.Row:
     """``- operand``, row by row."""
-    if isinstance(operand, Literal) and isinstance(operand.value, int | float) and not isinstance(operand.value, bool):
-        return Literal(-operand.value, place=place or operand.place)
-    return RowNegative(operand)
+    if (
+        isinstance(operand, tree.Literal)
+        and isinstance(operand.value, int | float)
+        and not isinstance(operand.value, bool)
+    ):
+        return tree.Literal(-operand.value, place=place or operand.place)
+    return tree.RowNegative(operand)
 
 
-def row_arithmetic(sign: ArithmeticSign, left: Row, right: Row) -> RowArithmetic:
+def row_arithmetic(sign: tree.ArithmeticSign, left: tree.Row, right: tree.Row) -> tree.RowArithmetic:
     """``left sign right``, row by row; a divisor that is the literal zero is refused."""
-    if sign == "/" and isinstance(right, Literal) and not isinstance(right.value, str) and right.value == 0:
+    if sign == "/" and isinstance(right, tree.Literal) and not isinstance(right.value, str) and right.value == 0:
         raise SpecError("this divides by zero", right.place)
-    return RowArithmetic(sign, left, right)
+    return tree.RowArithmetic(sign, left, right)
 
 
 def mean(
-    term: Row,
-    given: Row | None = None,
+    term: tree.Row,
+    given: tree.Row | None = None,
     low: float | None = None,
     high: float | None = None,
     place: Place | None = None,
-) -> Mean:
+) -> tree.Mean:
     """``E[term from low to high | given]``; a declared range must go up."""
     if low is not None and high is not None and not low < high:
         raise SpecError(
             f"a range goes from the smaller to the larger number; here it goes from {low:g} to {high:g}", place
         )
-    return Mean(term, given, low, high, place=place)
+    return tree.Mean(term, given, low, high, place=place)
 
 
-def do(items: tuple[Change, ...], place: Place | None = None) -> Do:
+def do(items: tuple[tree.Change, ...], place: Place | None = None) -> tree.Do:
     """``do(sex = 'M', education as if sex = 'F')``; something must change, and nothing twice."""
     if not items:
         raise SpecError(f"do(...) changes nothing: {_HOW_TO_CHANGE}", place)
     _check_once(items, "do(...)", place)
-    return Do(items, place=place)
+    return tree.Do(items, place=place)
 
 
-def as_if(name: str, settings: tuple[Setting, ...], place: Place | None = None) -> AsIf:
+def as_if(name: str, settings: tuple[tree.Setting, ...], place: Place | None = None) -> tree.AsIf:
     """``education as if sex = 'M'``; something must be set, nothing twice, and not the variable itself."""
     if not settings:
         raise SpecError(f"`{name} as if` sets nothing: {_HOW_TO_CHANGE}", place)
@@ -161,13 +145,13 @@ def as_if(name: str, settings: tuple[Setting, ...], place: Place | None = None) 
     for setting in settings:
         if setting.name == name:
             raise SpecError(f"`{name}` as if it had been set is just that: write `{name} = ...`", setting.place)
-    return AsIf(name, settings, place=place)
+    return tree.AsIf(name, settings, place=place)
 
 
 _HOW_TO_CHANGE = "say what is set, as in `do(sex = 'M').prediction` or `do(education as if sex = 'M').prediction`"
 
 
-def _check_once(items: Sequence[Change], where: str, place: Place | None) -> None:
+def _check_once(items: Sequence[tree.Change], where: str, place: Place | None) -> None:
     names: set[str] = set()
     for item in items:
         if item.name in names:
@@ -175,7 +159,7 @@ def _check_once(items: Sequence[Change], where: str, place: Place | None) -> Non
         names.add(item.name)
 
 
-def source(column: Column) -> Column:
+def source(column: tree.Column) -> tree.Column:
     """The column that a ``for`` runs over; it must be one of the people as they are."""
     if column.version is not None:
         raise SpecError(

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError
+from isonomia.spec import tree
 from isonomia.spec.columns import (
     as_floats,
     compare,
@@ -40,27 +41,6 @@ from isonomia.spec.columns import (
     together,
 )
 from isonomia.spec.text import to_text, value_text
-from isonomia.spec.tree import (
-    OPERATIONS,
-    Call,
-    Column,
-    Compare,
-    Literal,
-    Member,
-    Missing,
-    Other,
-    Output,
-    PairCall,
-    Row,
-    RowArithmetic,
-    RowJunction,
-    RowNegative,
-    RowNot,
-    Value,
-    Variable,
-    Version,
-    place_of,
-)
 
 Array: TypeAlias = NDArray[Any]
 Truth: TypeAlias = NDArray[np.bool_]
@@ -92,8 +72,8 @@ class Batch:
     columns: Mapping[str, NDArray[Any]]
     prediction: NDArray[Any] | None = None
     score: NDArray[np.float64] | None = None
-    classes: tuple[Value, ...] = field(default=())
-    versions: Mapping[Version, Batch] = field(default_factory=dict)
+    classes: tuple[tree.Value, ...] = field(default=())
+    versions: Mapping[tree.Version, Batch] = field(default_factory=dict)
     _plain: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str) -> NDArray[Any]:
@@ -103,7 +83,7 @@ class Batch:
         return self._plain[name]
 
 
-def evaluate(row: Row, batch: Batch) -> Array:
+def evaluate(row: tree.Row, batch: Batch) -> Array:
     """The value of a row expression for each person of a batch; no variable of a ``for`` may be left in it.
 
     Treat the result as read-only: it may be a column of the batch itself.
@@ -112,40 +92,40 @@ def evaluate(row: Row, batch: Batch) -> Array:
     return values if values.ndim else np.full(batch.rows, values)
 
 
-def truth(row: Row, batch: Batch) -> Truth:
+def truth(row: tree.Row, batch: Batch) -> Truth:
     """Whether a condition is true, for each person of a batch."""
     values = _truth(row, batch)
     return values if values.ndim else np.full(batch.rows, values)
 
 
-def numbers(row: Row, batch: Batch) -> NDArray[np.float64]:
+def numbers(row: tree.Row, batch: Batch) -> NDArray[np.float64]:
     """The number that a term is, for each person of a batch; truth values count as 0 and 1."""
     values = _number(row, batch)
     return values if values.ndim else np.full(batch.rows, values)
 
 
-def _values(row: Row, batch: Batch) -> Array:
+def _values(row: tree.Row, batch: Batch) -> Array:
     match row:
-        case Column():
+        case tree.Column():
             return _column(row, batch)
-        case Output():
+        case tree.Output():
             return _output_values(row, batch)
-        case PairCall():
+        case tree.PairCall():
             return _pair_values(row, batch)
-        case Literal():
+        case tree.Literal():
             return np.asarray(row.value, dtype=object if isinstance(row.value, str) else None)
-        case Variable():
+        case tree.Variable():
             raise SpecError(
                 f"`{row.name}` is a variable that stands for no value yet: expand the formula", row.place, name=row.name
             )
-        case RowNegative() | RowArithmetic() | Call():
+        case tree.RowNegative() | tree.RowArithmetic() | tree.Call():
             with np.errstate(all="ignore"):
                 return _arithmetic(row, batch)
         case _:
             return _truth(row, batch)
 
 
-def _column(row: Column, batch: Batch) -> Array:
+def _column(row: tree.Column, batch: Batch) -> Array:
     people = _as_version(row, row.version, batch)
     if row.name not in people.columns:
         whose = "" if row.version is None else f" of `{to_text(row.version)}`"
@@ -153,14 +133,14 @@ def _column(row: Column, batch: Batch) -> Array:
     return people.column(row.name)
 
 
-def _arithmetic(row: RowNegative | RowArithmetic | Call, batch: Batch) -> NDArray[np.float64]:
+def _arithmetic(row: tree.RowNegative | tree.RowArithmetic | tree.Call, batch: Batch) -> NDArray[np.float64]:
     match row:
-        case RowNegative():
+        case tree.RowNegative():
             return -_number(row.operand, batch)
-        case RowArithmetic():
+        case tree.RowArithmetic():
             left, right = together([_number(row.left, batch), _number(row.right, batch)])
-            return _array(OPERATIONS[row.sign](left, right))
-        case Call():
+            return _array(tree.OPERATIONS[row.sign](left, right))
+        case tree.Call():
             arguments = [_number(argument, batch) for argument in row.arguments]
             if row.function == "abs":
                 return _array(abs(arguments[0]))
@@ -183,39 +163,39 @@ def _of_both(name: str, left: Any, right: Any) -> Any:
     return getattr(xp, name)(*sides)
 
 
-def _number(row: Row, batch: Batch) -> NDArray[np.float64]:
+def _number(row: tree.Row, batch: Batch) -> NDArray[np.float64]:
     values = _values(row, batch)
-    if isinstance(row, Literal):
+    if isinstance(row, tree.Literal):
         if isinstance(row.value, str):
             raise SpecError(f"{to_text(row)} is text; expected a number", row.place)
         return np.asarray(row.value, np.float64)
     if kind_of(values) not in {"number", "truth"}:
-        raise SpecError(f"`{to_text(row)}` is {kind_of(values)}; expected a number", place_of(row))
+        raise SpecError(f"`{to_text(row)}` is {kind_of(values)}; expected a number", tree.place_of(row))
     return as_floats(values) if is_tensor(values) else values.astype(np.float64, copy=False)
 
 
-def _truth(row: Row, batch: Batch) -> Truth:
+def _truth(row: tree.Row, batch: Batch) -> Truth:
     match row:
-        case Compare():
+        case tree.Compare():
             return compare(row, _values(row.left, batch), _values(row.right, batch))
-        case Member():
+        case tree.Member():
             return equal_any(row, _values(row.operand, batch))
-        case Missing():
+        case tree.Missing():
             return missing(_values(row.operand, batch))
-        case RowNot():
+        case tree.RowNot():
             return ~_truth(row.operand, batch)
-        case RowJunction():
+        case tree.RowJunction():
             join = operator.and_ if row.connective == "and" else operator.or_
             return _array(reduce(join, together([_truth(operand, batch) for operand in row.operands])))
-        case Literal(bool() as value):
+        case tree.Literal(bool() as value):
             return np.asarray(value)
-        case Column() | Output():
+        case tree.Column() | tree.Output():
             return _as_condition(row, _values(row, batch))
         case _:
-            raise SpecError(f"`{to_text(row)}` is not a condition: compare it with something", place_of(row))
+            raise SpecError(f"`{to_text(row)}` is not a condition: compare it with something", tree.place_of(row))
 
 
-def _as_condition(row: Column | Output, values: Array) -> Truth:
+def _as_condition(row: tree.Column | tree.Output, values: Array) -> Truth:
     kind = kind_of(values)
     if kind == "truth":
         return values
@@ -236,7 +216,7 @@ def _as_condition(row: Column | Output, values: Array) -> Truth:
 # ---------------------------------------------------------------------------- versions of a person
 
 
-def _as_version(node: Column | Output | PairCall, version: Version | None, batch: Batch) -> Batch:
+def _as_version(node: tree.Column | tree.Output | tree.PairCall, version: tree.Version | None, batch: Batch) -> Batch:
     """The people of a batch in the version that a part of an expression is about; ``None`` is as they are."""
     if version is None:
         return batch
@@ -251,8 +231,8 @@ def _as_version(node: Column | Output | PairCall, version: Version | None, batch
     return changed
 
 
-def _absent(node: Column | Output | PairCall, version: Version) -> str:
-    if isinstance(version, Other):
+def _absent(node: tree.Column | tree.Output | tree.PairCall, version: tree.Version) -> str:
+    if isinstance(version, tree.Other):
         return f"`{to_text(node)}` speaks of a second person, but people are not drawn in pairs here"
     return (
         f"`{to_text(node)}` speaks of the same person had things been otherwise, but `{to_text(version)}` cannot be "
@@ -263,7 +243,7 @@ def _absent(node: Column | Output | PairCall, version: Version) -> str:
 # ---------------------------------------------------------------------------- the model's answers
 
 
-def _output_values(row: Output, batch: Batch) -> NDArray[Any]:
+def _output_values(row: tree.Output, batch: Batch) -> NDArray[Any]:
     """The model's answer for each person, in the version meant; without one, the column of that name."""
     batch = _as_version(row, row.version, batch)
     answered = batch.prediction if row.name == "prediction" else batch.score
@@ -276,14 +256,14 @@ def _output_values(row: Output, batch: Batch) -> NDArray[Any]:
     return plain(answered, row.name)
 
 
-def _from_column(row: Output, batch: Batch) -> NDArray[Any]:
+def _from_column(row: tree.Output, batch: Batch) -> NDArray[Any]:
     if row.name in batch.columns and row.label is None:
         return plain(batch.columns[row.name], row.name)
     message = f"there is no `{to_text(row)}`: the model gives no {row.name}, and there is no column of that name"
     raise SpecError(message, row.place)
 
 
-def _index(row: Output, batch: Batch, count: int) -> int:
+def _index(row: tree.Output, batch: Batch, count: int) -> int:
     classes = batch.classes or tuple(range(count))
     listed = ", ".join(value_text(value) for value in classes)
     if row.label is None:
@@ -302,12 +282,12 @@ def _index(row: Output, batch: Batch, count: int) -> int:
 # ---------------------------------------------------------------------------- functions of two people
 
 
-def _pair_values(node: PairCall, batch: Batch) -> NDArray[np.float64]:
+def _pair_values(node: tree.PairCall, batch: Batch) -> NDArray[np.float64]:
     """The number that a Python function computes for every pair of people, checked before it is used.
 
     The function sees read-only columns in the form that row expressions see them, so it cannot change what is audited.
     """
-    second = _as_version(node, Other(), batch)
+    second = _as_version(node, tree.Other(), batch)
     people = [_columns_for(node, person) for person in (batch, second)]
     try:
         returned = node.function(*people)
@@ -319,7 +299,7 @@ def _pair_values(node: PairCall, batch: Batch) -> NDArray[np.float64]:
     return _checked_numbers(node, returned, batch.rows)
 
 
-def _columns_for(node: PairCall, person: Batch) -> dict[str, NDArray[Any]]:
+def _columns_for(node: tree.PairCall, person: Batch) -> dict[str, NDArray[Any]]:
     absent = [name for name in node.columns if name not in person.columns]
     if absent:
         raise SpecError(f"there is no column `{absent[0]}`, which the function `{node.name}` needs", node.place)
@@ -329,7 +309,7 @@ def _columns_for(node: PairCall, person: Batch) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _checked_numbers(node: PairCall, returned: Any, rows: int) -> NDArray[np.float64]:
+def _checked_numbers(node: tree.PairCall, returned: Any, rows: int) -> NDArray[np.float64]:
     expected = f"expected the function `{node.name}` of two people to return {rows:,} finite numbers, one for each pair"
     try:
         array = np.asarray(returned)

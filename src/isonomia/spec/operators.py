@@ -22,7 +22,7 @@ from itertools import chain, count
 from typing import Any, overload
 
 from isonomia.errors import UsageError
-from isonomia.spec import construct
+from isonomia.spec import construct, tree
 from isonomia.spec.property import (
     Measure,
     MeasureLike,
@@ -35,30 +35,11 @@ from isonomia.spec.property import (
     value_of,
 )
 from isonomia.spec.text import is_plain_name, to_text
-from isonomia.spec.tree import (
-    Change,
-    Column,
-    Each,
-    Formula,
-    Literal,
-    Other,
-    Output,
-    PairCall,
-    PairFunction,
-    Rate,
-    Row,
-    Setting,
-    Value,
-    Variable,
-    Version,
-    constant_value,
-    nodes,
-)
 
-prediction = Term(Output("prediction"))
+prediction = Term(tree.Output("prediction"))
 """The model's prediction for a person."""
 
-score = Term(Output("score"))
+score = Term(tree.Output("score"))
 """The model's score for a person; ``score["good"]`` is that of one class."""
 
 
@@ -77,7 +58,7 @@ def col(name: str) -> Term:
     """
     if not isinstance(name, str) or not name:
         raise UsageError(f"name must be the name of a column, but it is {name!r} of type {type(name).__name__}")
-    return Term(Column(name))
+    return Term(tree.Column(name))
 
 
 def P(event: Term | bool, given: Term | None = None) -> Measure:  # noqa: N802  (as it is written everywhere)
@@ -95,7 +76,7 @@ def P(event: Term | bool, given: Term | None = None) -> Measure:  # noqa: N802  
     >>> P(prediction == 1, given=col("sex") == "F") / P(prediction == 1, given=col("sex") == "M") >= 0.8
     Property("P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8")
     """
-    return Measure(Rate(_condition("event", event), _group(given)))
+    return Measure(tree.Rate(_condition("event", event), _group(given)))
 
 
 def E(  # noqa: N802  (as it is written everywhere)
@@ -119,12 +100,15 @@ def E(  # noqa: N802  (as it is written everywhere)
     """
     if (low is None) != (high is None):
         raise UsageError(f"low and high go together, but low is {low!r} and high is {high!r}")
-    ends = [None if end is None else constant_value(quantity_of(end)) for end in (low, high)]
+    ends = [None if end is None else tree.constant_value(quantity_of(end)) for end in (low, high)]
     return Measure(construct.mean(_condition("term", term), _group(given), ends[0], ends[1]))
 
 
 def each(
-    values: str | Term | Iterable[Value], claim: Callable[[Term], Property], *, excluding: Iterable[Value | Term] = ()
+    values: str | Term | Iterable[tree.Value],
+    claim: Callable[[Term], Property],
+    *,
+    excluding: Iterable[tree.Value | Term] = (),
 ) -> Property:
     """The property that a claim holds for every value of a column.
 
@@ -147,21 +131,21 @@ def each(
     if isinstance(excluding, str | Term):
         raise UsageError(f"excluding must be a list of values, but it is {excluding!r}; write excluding=[...]")
     excluded = tuple(item_of(value, "excluding can only hold") for value in excluding)
-    used = {node.name for node in excluded if isinstance(node, Variable)}
+    used = {node.name for node in excluded if isinstance(node, tree.Variable)}
     tried = ((variable, _body(claim, variable)) for variable in _variables(claim))
     variable, body = next((name, body) for name, body in tried if name not in _bound(body) | used)
-    return Property(Each(variable, source, excluded, body))
+    return Property(tree.Each(variable, source, excluded, body))
 
 
-def _body(claim: Callable[[Term], Property], variable: str) -> Formula:
-    body = claim(Term(Variable(variable)))
+def _body(claim: Callable[[Term], Property], variable: str) -> tree.Formula:
+    body = claim(Term(tree.Variable(variable)))
     if not isinstance(body, Property):
         raise UsageError(f"claim must return a property, but it returned {body!r} of type {type(body).__name__}")
     return body.formula
 
 
-def _bound(formula: Formula) -> set[str]:
-    return {node.variable for node in nodes(formula) if isinstance(node, Each)}
+def _bound(formula: tree.Formula) -> set[str]:
+    return {node.variable for node in tree.nodes(formula) if isinstance(node, tree.Each)}
 
 
 @overload
@@ -210,7 +194,7 @@ def _extreme(function: construct.Function, values: tuple[Any, ...]) -> Measure |
     return Measure(construct.extreme(function, tuple(map(quantity_of, values))))
 
 
-def _condition(name: str, value: Any) -> Row:
+def _condition(name: str, value: Any) -> tree.Row:
     if not isinstance(value, Term | bool):
         raise UsageError(
             f"{name} must be a term such as col('age') < 25, but it is {value!r} of type {type(value).__name__}"
@@ -218,15 +202,15 @@ def _condition(name: str, value: Any) -> Row:
     return row_of(value)
 
 
-def _group(given: Any) -> Row | None:
+def _group(given: Any) -> tree.Row | None:
     return None if given is None else _condition("given", given)
 
 
-def _source(values: Any) -> Column | tuple[Literal, ...]:
+def _source(values: Any) -> tree.Column | tuple[tree.Literal, ...]:
     if isinstance(values, str):
         values = col(values)
     if isinstance(values, Term):
-        if not isinstance(values.node, Column):
+        if not isinstance(values.node, tree.Column):
             raise UsageError(
                 f"values must be a column or a list of values, but it is the term `{to_text(values.node)}`"
             )
@@ -235,7 +219,7 @@ def _source(values: Any) -> Column | tuple[Literal, ...]:
         raise UsageError(
             f"values must be a column or a list of values, but it is {values!r} of type {type(values).__name__}"
         )
-    listed = tuple(Literal(value_of(value)) for value in values)
+    listed = tuple(tree.Literal(value_of(value)) for value in values)
     if not listed:
         raise UsageError("values is empty, so the claim would be about nothing")
     return listed
@@ -259,7 +243,7 @@ class PersonVersion:
     Call it with a column's name, a column, ``prediction`` or ``score`` to get that of this version.
     """
 
-    version: Version
+    version: tree.Version
 
     def __repr__(self) -> str:
         return f"PersonVersion({to_text(self.version)})"
@@ -267,7 +251,7 @@ class PersonVersion:
     def __call__(self, what: str | Term) -> Term:
         """The value of a column for this version of the person, or what the model answers about it."""
         node = (what if isinstance(what, Term) else col(what)).node
-        if not isinstance(node, Column | Output) or node.version is not None:
+        if not isinstance(node, tree.Column | tree.Output) or node.version is not None:
             raise UsageError(
                 f"what must be a column, prediction or score, but it is the term `{to_text(node)}`: take the version "
                 f"of each column by itself, as in {to_text(self.version)}.x + {to_text(self.version)}.y"
@@ -279,10 +263,10 @@ class PersonVersion:
 class Mediated:
     """What :func:`as_if` gives: the settings under which a variable takes the value that it would have had."""
 
-    settings: tuple[Setting, ...]
+    settings: tuple[tree.Setting, ...]
 
 
-other = PersonVersion(Other())
+other = PersonVersion(tree.Other())
 """A second person, drawn independently from the same population: ``other("age")``, ``other(prediction)``."""
 
 
@@ -330,7 +314,7 @@ def as_if(settings: Mapping[str, Any] | None = None, /, **named: Any) -> Mediate
     return Mediated(tuple(_setting(name, value) for name, value in _pairs(settings, named)))
 
 
-def pair_function(function: PairFunction, columns: Iterable[str], name: str | None = None) -> Term:
+def pair_function(function: tree.PairFunction, columns: Iterable[str], name: str | None = None) -> Term:
     """A number about two people that a Python function computes, such as how different they are.
 
     Parameters
@@ -352,7 +336,7 @@ def pair_function(function: PairFunction, columns: Iterable[str], name: str | No
     """
     if not callable(function) or not isinstance(function, Hashable):
         raise UsageError(f"function must be a function, but it is {function!r} of type {type(function).__name__}")
-    return Term(PairCall(_function_name(function, name), function, _columns(columns)))
+    return Term(tree.PairCall(_function_name(function, name), function, _columns(columns)))
 
 
 def _columns(columns: Any) -> tuple[str, ...]:
@@ -394,11 +378,11 @@ def _pairs(first: Any, named: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _change(name: str, value: Any) -> Change:
+def _change(name: str, value: Any) -> tree.Change:
     return construct.as_if(name, value.settings) if isinstance(value, Mediated) else _setting(name, value)
 
 
-def _setting(name: str, value: Any) -> Setting:
+def _setting(name: str, value: Any) -> tree.Setting:
     if isinstance(value, Mediated):
         raise UsageError(f"as_if(...) cannot stand inside as_if(...): set {name!r} to a value")
-    return Setting(name, item_of(value, "a variable can only be set to"))
+    return tree.Setting(name, item_of(value, "a variable can only be set to"))

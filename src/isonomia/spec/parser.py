@@ -15,41 +15,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from isonomia.errors import Place, SpecError, UsageError
-from isonomia.spec import construct
+from isonomia.spec import construct, tree
 from isonomia.spec.syntax_errors import FORMULAS, Wording, grammar_error
 from isonomia.spec.text import unquote
-from isonomia.spec.tree import (
-    DEEPEST,
-    MOST_COMPARISONS,
-    ArithmeticSign,
-    Change,
-    Column,
-    Compare,
-    Comparison,
-    Constant,
-    Each,
-    Formula,
-    Implies,
-    Junction,
-    Literal,
-    Mean,
-    Member,
-    Missing,
-    Not,
-    Other,
-    Output,
-    Quantity,
-    Rate,
-    Relation,
-    Row,
-    RowJunction,
-    RowNot,
-    RowRelation,
-    Setting,
-    Value,
-    Variable,
-    Version,
-)
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -57,7 +25,7 @@ if TYPE_CHECKING:
 Branch: TypeAlias = "Tree[Token]"
 
 
-def parse_formula(text: str) -> Formula:
+def parse_formula(text: str) -> tree.Formula:
     """Read a formula.
 
     Parameters
@@ -84,12 +52,12 @@ def parse_formula(text: str) -> Formula:
 
 
 @lru_cache(maxsize=256)
-def _parsed(text: str) -> Formula:
+def _parsed(text: str) -> tree.Formula:
     """Cached: the same text is read again to check, explain and draw it, and a tree never changes."""
     return _formula(_read(text, "start"), _Scope(text))
 
 
-def parse_condition(text: str) -> Row:
+def parse_condition(text: str) -> tree.Row:
     """Read a condition by itself, such as ``sex == 'F' and age < 25``.
 
     Examples
@@ -110,10 +78,10 @@ def _read(text: str, start: str) -> Branch:
     check_length(text)
     if start == "start":
         _check_comparisons(text)
-    tree = parse_tree(load_grammar(__package__, "start", "condition"), text, FORMULAS, start=start)
-    advice = f"this is nested more than {DEEPEST} levels deep: split the property into several"
-    check_depth(tree, text, DEEPEST + 5, advice)  # the concrete tree has a few levels more than the syntax tree
-    return branches(tree)[0]
+    concrete = parse_tree(load_grammar(__package__, "start", "condition"), text, FORMULAS, start=start)
+    advice = f"this is nested more than {tree.DEEPEST} levels deep: split the property into several"
+    check_depth(concrete, text, tree.DEEPEST + 5, advice)  # it has a few levels more than the syntax tree
+    return branches(concrete)[0]
 
 
 _COUNTED = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\#[^\n]*|[\[\]]|==>|[=!<>]=|[<>]""")
@@ -121,7 +89,7 @@ _COUNTED = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\#[^\n]*|[\[\]
 
 def _check_comparisons(text: str) -> None:
     """Refuse a text of too many comparisons before parsing it, which would take seconds."""
-    if len(text) <= 3 * MOST_COMPARISONS:
+    if len(text) <= 3 * tree.MOST_COMPARISONS:
         return
     depth = counted = 0
     for result in _COUNTED.finditer(text):
@@ -130,10 +98,10 @@ def _check_comparisons(text: str) -> None:
             depth += 1 if sign == "[" else -1
         elif depth == 0 and sign[0] in "=!<>" and sign != "==>":
             counted += 1
-    if counted > MOST_COMPARISONS:
+    if counted > tree.MOST_COMPARISONS:
         raise SpecError(
-            f"expected a property of at most {MOST_COMPARISONS:,} comparisons, but this one has {counted:,}: state "
-            "several properties"
+            f"expected a property of at most {tree.MOST_COMPARISONS:,} comparisons, but this one has {counted:,}: "
+            "state several properties"
         )
 
 
@@ -177,9 +145,9 @@ def parse_tree(parser: Lark, text: str, wording: Wording, *, shown: str | None =
         raise grammar_error(error, shown or text, parser, wording) from None
 
 
-def check_depth(tree: Branch, text: str, levels: int, message: str) -> None:
+def check_depth(concrete: Branch, text: str, levels: int, message: str) -> None:
     """Refuse a concrete tree with more levels: the syntax tree is walked by recursion."""
-    level = [tree]
+    level = [concrete]
     for _ in range(levels):
         level = [child for branch in level for child in branches(branch)]
         if not level:
@@ -223,28 +191,28 @@ def place_in(text: str, branch: Branch | Token) -> Place:
 # ---------------------------------------------------------------------------- formulas and quantities
 
 
-_SIGNS: dict[str, ArithmeticSign] = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+_SIGNS: dict[str, tree.ArithmeticSign] = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
-def _formula(branch: Branch, scope: _Scope) -> Formula:
+def _formula(branch: Branch, scope: _Scope) -> tree.Formula:
     match branch.data:
         case "implication":
             premise, conclusion = branches(branch)
-            return Implies(_formula(premise, scope), _formula(conclusion, scope))
+            return tree.Implies(_formula(premise, scope), _formula(conclusion, scope))
         case "disjunction" | "conjunction":
             operands = tuple(_formula(child, scope) for child in branches(branch))
-            return Junction("or" if branch.data == "disjunction" else "and", operands)
+            return tree.Junction("or" if branch.data == "disjunction" else "and", operands)
         case "negation":
-            return Not(_formula(branches(branch)[0], scope))
+            return tree.Not(_formula(branches(branch)[0], scope))
         case "each":
             return _each(branch, scope)
         case _:
             return _comparison(branch, scope)
 
 
-def _comparison(branch: Branch, scope: _Scope) -> Comparison:
+def _comparison(branch: Branch, scope: _Scope) -> tree.Comparison:
     first, *rest = (_quantity(child, scope) for child in branches(branch))
-    links: list[tuple[Relation, Quantity]] = []
+    links: list[tuple[tree.Relation, tree.Quantity]] = []
     for token, quantity in zip(branch.children[1::2], rest, strict=True):
         if token in {"==", "!="}:
             message = (
@@ -252,11 +220,11 @@ def _comparison(branch: Branch, scope: _Scope) -> Comparison:
                 "equal to another; write abs(x - y) <= tolerance, such as `abs(P[...] - 0.5) <= 0.01`"
             )
             raise SpecError(message, scope.place(token))
-        links.append((cast(Relation, str(token)), quantity))
-    return Comparison(first, tuple(links))
+        links.append((cast(tree.Relation, str(token)), quantity))
+    return tree.Comparison(first, tuple(links))
 
 
-def _each(branch: Branch, scope: _Scope) -> Each:
+def _each(branch: Branch, scope: _Scope) -> tree.Each:
     name, source, excluded, body = branch.children
     variable = str(name)
     values = _source(cast("Branch", source), scope)
@@ -270,27 +238,27 @@ def _each(branch: Branch, scope: _Scope) -> Each:
     items = branches(excluded) if is_branch(excluded) else []
     left_out = tuple(_item(item, scope) for item in items)
     inside = _formula(cast("Branch", body), scope.binding(variable))
-    return Each(variable, values, left_out, inside, place=scope.place(branch))
+    return tree.Each(variable, values, left_out, inside, place=scope.place(branch))
 
 
-def _source(branch: Branch, scope: _Scope) -> Column | tuple[Literal, ...]:
+def _source(branch: Branch, scope: _Scope) -> tree.Column | tuple[tree.Literal, ...]:
     if branch.data == "value_set":
-        return tuple(Literal(_value(x, scope), place=scope.place(x)) for x in branches(branch))
+        return tuple(tree.Literal(_value(x, scope), place=scope.place(x)) for x in branches(branch))
     node = _row(branch, scope)
-    if not isinstance(node, Column):
+    if not isinstance(node, tree.Column):
         message = "a `for` runs over a column or over values in braces, but this is the variable of an enclosing `for`"
         raise SpecError(message, scope.place(branch))
     return node
 
 
-def _quantity(branch: Branch, scope: _Scope) -> Quantity:
+def _quantity(branch: Branch, scope: _Scope) -> tree.Quantity:
     place = scope.place(branch)
     match branch.data:
         case "number" | "percent":
             return _constant(branch, scope)
         case "rate":
             event, given = branch.children
-            return Rate(_row(cast("Branch", event), scope), _given(given, scope), place=place)
+            return tree.Rate(_row(cast("Branch", event), scope), _given(given, scope), place=place)
         case "mean":
             return _mean(branch, scope)
         case "extreme":
@@ -306,17 +274,17 @@ def _quantity(branch: Branch, scope: _Scope) -> Quantity:
             return construct.arithmetic(_SIGNS[branch.data], left, right, place)
 
 
-def _constant(branch: Branch, scope: _Scope) -> Constant:
+def _constant(branch: Branch, scope: _Scope) -> tree.Constant:
     token = cast("Token", branch.children[0])
     value = _float(token, token.rstrip("%"), scope)
     if branch.data == "percent" and value != 0:
         # Shifting the decimal point gives the float nearest to what is written, which dividing by 100 may not.
         mantissa, _, exponent = token[:-1].lower().partition("e")
         value = float(f"{mantissa}e{int(exponent or 0) - 2}")
-    return Constant(value, place=scope.place(branch))
+    return tree.Constant(value, place=scope.place(branch))
 
 
-def _mean(branch: Branch, scope: _Scope) -> Mean:
+def _mean(branch: Branch, scope: _Scope) -> tree.Mean:
     term, declared, given = branch.children
     low, high = None, None
     if is_branch(declared):
@@ -325,34 +293,34 @@ def _mean(branch: Branch, scope: _Scope) -> Mean:
     return construct.mean(_row(cast("Branch", term), scope), condition, low, high, scope.place(branch))
 
 
-def _given(child: Branch | Token, scope: _Scope) -> Row | None:
+def _given(child: Branch | Token, scope: _Scope) -> tree.Row | None:
     return _row(child, scope) if is_branch(child) else None
 
 
 # ---------------------------------------------------------------------------- row expressions
 
 
-def _row(branch: Branch, scope: _Scope) -> Row:
+def _row(branch: Branch, scope: _Scope) -> tree.Row:
     """A row expression from its concrete tree."""
     match branch.data:
         case "row_or" | "row_and":
             operands = tuple(_row(child, scope) for child in branches(branch))
-            return RowJunction("or" if branch.data == "row_or" else "and", operands)
+            return tree.RowJunction("or" if branch.data == "row_or" else "and", operands)
         case "row_not":
-            return RowNot(_row(_only(branch), scope))
+            return tree.RowNot(_row(_only(branch), scope))
         case "compare":
             return _row_comparison(branch, scope)
         case "member" | "not_member":
             return _member(branch, scope)
         case "missing":
-            return Missing(_row(_only(branch), scope))
+            return tree.Missing(_row(_only(branch), scope))
         case "not_missing":
-            return RowNot(Missing(_row(_only(branch), scope)))
+            return tree.RowNot(tree.Missing(_row(_only(branch), scope)))
         case _:
             return _term(branch, scope)
 
 
-def _term(branch: Branch, scope: _Scope) -> Row:
+def _term(branch: Branch, scope: _Scope) -> tree.Row:
     place = scope.place(branch)
     match branch.data:
         case "row_minus":
@@ -371,41 +339,41 @@ def _term(branch: Branch, scope: _Scope) -> Row:
             return _atom(branch, scope)
 
 
-def _output(branch: Branch, scope: _Scope) -> Output:
+def _output(branch: Branch, scope: _Scope) -> tree.Output:
     place = scope.place(branch)
     if branch.data == "prediction":
-        return Output("prediction", place=place)
+        return tree.Output("prediction", place=place)
     label = branch.children[0]
-    return Output("score", _value(label, scope) if is_branch(label) else None, place=place)
+    return tree.Output("score", _value(label, scope) if is_branch(label) else None, place=place)
 
 
-def _of_version(branch: Branch, scope: _Scope) -> Column | Output:
+def _of_version(branch: Branch, scope: _Scope) -> tree.Column | tree.Output:
     who, what = branches(branch)
     version = _version(who, scope)
     # After the dot there is always a column or an answer, even where a variable has the same name.
-    feature = cast(Column | Output, _term(what, replace(scope, bound=frozenset())))
+    feature = cast(tree.Column | tree.Output, _term(what, replace(scope, bound=frozenset())))
     return replace(feature, version=version, place=scope.place(branch))
 
 
-def _row_comparison(branch: Branch, scope: _Scope) -> Row:
+def _row_comparison(branch: Branch, scope: _Scope) -> tree.Row:
     terms = [_row(child, scope) for child in branch.children[::2] if is_branch(child)]
-    relations = [cast(RowRelation, str(token)) for token in branch.children[1::2]]
+    relations = [cast(tree.RowRelation, str(token)) for token in branch.children[1::2]]
     places = [
         Place(scope.text, scope.place(left).start, scope.place(right).end)
         for left, right in zip(branch.children[::2], branch.children[2::2], strict=False)
     ]
     links = tuple(
-        Compare(relation, left, right, place=place)
+        tree.Compare(relation, left, right, place=place)
         for relation, left, right, place in zip(relations, terms, terms[1:], places, strict=False)
     )
-    return links[0] if len(links) == 1 else RowJunction("and", links)
+    return links[0] if len(links) == 1 else tree.RowJunction("and", links)
 
 
-def _member(branch: Branch, scope: _Scope) -> Row:
+def _member(branch: Branch, scope: _Scope) -> tree.Row:
     operand, values = branches(branch)
     items = tuple(_item(item, scope) for item in branches(values))
-    node = Member(_row(operand, scope), items, place=scope.place(branch))
-    return RowNot(node) if branch.data == "not_member" else node
+    node = tree.Member(_row(operand, scope), items, place=scope.place(branch))
+    return tree.RowNot(node) if branch.data == "not_member" else node
 
 
 def _only(branch: Branch) -> Branch:
@@ -415,44 +383,44 @@ def _only(branch: Branch) -> Branch:
 # ---------------------------------------------------------------------------- versions
 
 
-def _version(branch: Branch, scope: _Scope) -> Version:
+def _version(branch: Branch, scope: _Scope) -> tree.Version:
     """A version of a person: ``other``, or ``do(...)`` with its changes."""
     place = scope.place(branch)
     if branch.data == "other":
-        return Other(place=place)
+        return tree.Other(place=place)
     return construct.do(tuple(_change(child, scope) for child in branches(branch)), place)
 
 
-def _change(branch: Branch, scope: _Scope) -> Change:
+def _change(branch: Branch, scope: _Scope) -> tree.Change:
     if branch.data == "setting":
         return _setting(branch, scope)
     name, *settings = branches(branch)
     return construct.as_if(_name(name, scope), tuple(_setting(x, scope) for x in settings), scope.place(branch))
 
 
-def _setting(branch: Branch, scope: _Scope) -> Setting:
+def _setting(branch: Branch, scope: _Scope) -> tree.Setting:
     # Before the `=` there is always a column, even where a variable has the same name.
     name, value = branches(branch)
-    return Setting(_name(name, scope), _item(value, scope), place=scope.place(branch))
+    return tree.Setting(_name(name, scope), _item(value, scope), place=scope.place(branch))
 
 
 # ---------------------------------------------------------------------------- names and values
 
 
-def _atom(branch: Branch, scope: _Scope) -> Column | Variable | Literal:
+def _atom(branch: Branch, scope: _Scope) -> tree.Column | tree.Variable | tree.Literal:
     """A name or a value; a name in backticks is always a column."""
     place = scope.place(branch)
     if branch.data in {"name", "column_in_backticks"}:
         name = _name(branch, scope)
         bound = branch.data == "name" and name in scope.bound
-        return Variable(name, place=place) if bound else Column(name, place=place)
-    return Literal(_value(branch, scope), place=place)
+        return tree.Variable(name, place=place) if bound else tree.Column(name, place=place)
+    return tree.Literal(_value(branch, scope), place=place)
 
 
-def _item(branch: Branch, scope: _Scope) -> Literal | Variable:
+def _item(branch: Branch, scope: _Scope) -> tree.Literal | tree.Variable:
     """One member of a set, one excluded value, or what something is set to: a value, or a variable of a ``for``."""
     atom = _atom(branch, scope)
-    if isinstance(atom, Column):
+    if isinstance(atom, tree.Column):
         message = (
             f"`{atom.name}` is neither a value nor a variable of an enclosing `for`; text needs quotes: '{atom.name}'"
         )
@@ -460,7 +428,7 @@ def _item(branch: Branch, scope: _Scope) -> Literal | Variable:
     return atom
 
 
-def _value(branch: Branch, scope: _Scope) -> Value:
+def _value(branch: Branch, scope: _Scope) -> tree.Value:
     """A literal value: text, a truth value, or a number, whole where it is written without point and exponent."""
     match branch.data:
         case "true" | "false":

@@ -17,44 +17,11 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, cast
 import numpy as np
 
 from isonomia.errors import SpecError, UsageError, nearest
-from isonomia.spec import construct
+from isonomia.spec import construct, tree
 from isonomia.spec.columns import moment
 from isonomia.spec.english import explain
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text, value_text
-from isonomia.spec.tree import (
-    DEEPEST,
-    MOST_COMPARISONS,
-    ArithmeticSign,
-    Column,
-    Compare,
-    Comparison,
-    Connective,
-    Constant,
-    Each,
-    Formula,
-    Implies,
-    Junction,
-    Literal,
-    Mean,
-    Member,
-    Missing,
-    Node,
-    Not,
-    Output,
-    Quantity,
-    Relation,
-    Row,
-    RowJunction,
-    RowNot,
-    RowRelation,
-    Value,
-    Variable,
-    children,
-    depth_of,
-    nodes,
-    rebuilt,
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,14 +44,14 @@ class Property:
         where one is missing or outside, which conditions such as ``score < 0.5`` would leave out unnoticed.
     """
 
-    formula: Formula
+    formula: tree.Formula
     name: str | None = field(default=None, compare=False)
     outcomes: tuple[str, ...] = field(default=(), compare=False)
-    within: tuple[Mean, ...] = field(default=(), compare=False)
+    within: tuple[tree.Mean, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        if depth_of(self.formula) > DEEPEST + 5:
-            raise SpecError(f"this is nested more than {DEEPEST} levels deep: split the property into several")
+        if tree.depth_of(self.formula) > tree.DEEPEST + 5:
+            raise SpecError(f"this is nested more than {tree.DEEPEST} levels deep: split the property into several")
 
     def __str__(self) -> str:
         return to_text(self.formula)
@@ -105,7 +72,7 @@ class Property:
 
     def implies(self, other: Property) -> Property:
         """The property that holds where this one does not, or where the other one does."""
-        return Property(Implies(self.formula, _formula(other)), None, *_stated(self, other))
+        return Property(tree.Implies(self.formula, _formula(other)), None, *_stated(self, other))
 
     def __and__(self, other: Property) -> Property:
         return Property(_joined("and", self.formula, _formula(other)), None, *_stated(self, other))
@@ -120,7 +87,7 @@ class Property:
         return Property(_joined("or", _formula(other), self.formula))
 
     def __invert__(self) -> Property:
-        return Property(Not(self.formula), None, self.outcomes, self.within)
+        return Property(tree.Not(self.formula), None, self.outcomes, self.within)
 
     def __bool__(self) -> NoReturn:
         raise UsageError(
@@ -150,25 +117,25 @@ def parse(text: str) -> Property:
     return Property(parse_formula(text))
 
 
-def _formula(other: Any) -> Formula:
+def _formula(other: Any) -> tree.Formula:
     if not isinstance(other, Property):
         hint = ": read it first, parse(...)" if isinstance(other, str) else ""
         raise UsageError(f"expected a property, but got {other!r} of type {type(other).__name__}{hint}")
     return other.formula
 
 
-def _stated(first: Property, second: Property) -> tuple[tuple[str, ...], tuple[Mean, ...]]:
+def _stated(first: Property, second: Property) -> tuple[tuple[str, ...], tuple[tree.Mean, ...]]:
     """The outcomes and ranges that two properties state together."""
     outcomes = tuple(dict.fromkeys((*first.outcomes, *second.outcomes)))
     return outcomes, tuple(dict.fromkeys((*first.within, *second.within)))
 
 
-def _joined(connective: Connective, left: Formula, right: Formula) -> Junction:
-    return Junction(connective, (*_operands(connective, left), *_operands(connective, right)))
+def _joined(connective: tree.Connective, left: tree.Formula, right: tree.Formula) -> tree.Junction:
+    return tree.Junction(connective, (*_operands(connective, left), *_operands(connective, right)))
 
 
-def _operands(connective: Connective, formula: Formula) -> tuple[Formula, ...]:
-    if isinstance(formula, Junction) and formula.connective == connective:
+def _operands(connective: tree.Connective, formula: tree.Formula) -> tuple[tree.Formula, ...]:
+    if isinstance(formula, tree.Junction) and formula.connective == connective:
         return formula.operands
     return (formula,)
 
@@ -181,7 +148,7 @@ class Term:
     not say whether two terms are the same; compare their ``node`` for that.
     """
 
-    node: Row
+    node: tree.Row
 
     # NumPy's scalars must leave the operators to this class, and a term must not look like a sequence.
     __array_ufunc__: ClassVar[None] = None
@@ -258,35 +225,35 @@ class Term:
         return _join("or", other, self)
 
     def __invert__(self) -> Term:
-        return Term(RowNot(self.node))
+        return Term(tree.RowNot(self.node))
 
-    def __getitem__(self, label: Value) -> Term:
+    def __getitem__(self, label: tree.Value) -> Term:
         """The score of one class: ``score["good"]``."""
         match self.node:
-            case Output("score", None):
+            case tree.Output("score", None):
                 return Term(replace(self.node, label=value_of(label)))
             case _:
                 written = f"`{to_text(self.node)}`[{label!r}]"
                 raise UsageError(f"only `score` has classes to choose from, but this is {written}")
 
-    def isin(self, values: Iterable[Value | Term]) -> Term:
+    def isin(self, values: Iterable[tree.Value | Term]) -> Term:
         """Whether the term is one of some values."""
         if isinstance(values, str | Term) or not isinstance(values, Iterable):
             raise UsageError(f"values must be a list of values, but it is {values!r} of type {type(values).__name__}")
         members = tuple(item_of(value, "a set can only hold") for value in values)
         if not members:
             raise UsageError(f"values is empty, so nothing could be in it: `{to_text(self.node)}`.isin([])")
-        return Term(Member(self.node, members))
+        return Term(tree.Member(self.node, members))
 
     def is_missing(self) -> Term:
         """Whether there is no value."""
-        return Term(Missing(self.node))
+        return Term(tree.Missing(self.node))
 
 
 TermLike: TypeAlias = Term | str | bool | int | float | date | np.generic
 
 
-def value_of(value: Any) -> Value:
+def value_of(value: Any) -> tree.Value:
     """A plain value from one of Python or NumPy, or from a date; what a property cannot hold is refused."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, date):
@@ -301,34 +268,34 @@ def value_of(value: Any) -> Value:
     )
 
 
-def row_of(value: Any) -> Row:
+def row_of(value: Any) -> tree.Row:
     """The row expression that a term holds, or a literal of a plain value."""
-    return value.node if isinstance(value, Term) else Literal(value_of(value))
+    return value.node if isinstance(value, Term) else tree.Literal(value_of(value))
 
 
-def item_of(value: Any, where: str) -> Literal | Variable:
+def item_of(value: Any, where: str) -> tree.Literal | tree.Variable:
     """A plain value, or the variable of an enclosing ``each``; ``where`` begins the error message for anything else."""
     node = row_of(value)
-    if not isinstance(node, Literal | Variable):
+    if not isinstance(node, tree.Literal | tree.Variable):
         raise UsageError(f"{where} values, but here is the term `{to_text(node)}`")
     return node
 
 
-def _compare(relation: RowRelation, left: Term, right: Any) -> Term:
-    return Term(Compare(relation, left.node, row_of(right)))
+def _compare(relation: tree.RowRelation, left: Term, right: Any) -> Term:
+    return Term(tree.Compare(relation, left.node, row_of(right)))
 
 
-def _arithmetic(sign: ArithmeticSign, left: Any, right: Any) -> Term:
+def _arithmetic(sign: tree.ArithmeticSign, left: Any, right: Any) -> Term:
     return Term(construct.row_arithmetic(sign, row_of(left), row_of(right)))
 
 
-def _join(connective: Connective, left: Any, right: Any) -> Term:
-    return Term(RowJunction(connective, (*_row_operands(connective, left), *_row_operands(connective, right))))
+def _join(connective: tree.Connective, left: Any, right: Any) -> Term:
+    return Term(tree.RowJunction(connective, (*_row_operands(connective, left), *_row_operands(connective, right))))
 
 
-def _row_operands(connective: Connective, value: Any) -> tuple[Row, ...]:
+def _row_operands(connective: tree.Connective, value: Any) -> tuple[tree.Row, ...]:
     node = row_of(value)
-    return node.operands if isinstance(node, RowJunction) and node.connective == connective else (node,)
+    return node.operands if isinstance(node, tree.RowJunction) and node.connective == connective else (node,)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -338,7 +305,7 @@ class Measure:
     The operators ``+ - * / **`` and ``abs`` build larger measures; ``< <= > >=`` and :meth:`between` give a property.
     """
 
-    node: Quantity
+    node: tree.Quantity
 
     # NumPy's scalars must leave the operators to this class.
     __array_ufunc__: ClassVar[None] = None
@@ -372,7 +339,7 @@ class Measure:
 
     def between(self, low: MeasureLike, high: MeasureLike) -> Property:
         """The property that the measure is at least ``low`` and at most ``high``."""
-        return Property(Comparison(quantity_of(low), (("<=", self.node), ("<=", quantity_of(high)))))
+        return Property(tree.Comparison(quantity_of(low), (("<=", self.node), ("<=", quantity_of(high)))))
 
     def __add__(self, other: MeasureLike) -> Measure:
         return _arithmetic_measures("+", self, other)
@@ -411,7 +378,7 @@ class Measure:
 MeasureLike: TypeAlias = Measure | int | float | np.number[Any]
 
 
-def quantity_of(value: Any) -> Quantity:
+def quantity_of(value: Any) -> tree.Quantity:
     """The quantity that a measure holds, or a constant of a plain number."""
     if isinstance(value, Measure):
         return value.node
@@ -421,7 +388,7 @@ def quantity_of(value: Any) -> Quantity:
             f"expected P(...), E(...), an expression over them or a finite number, but got {value!r} of type "
             f"{type(value).__name__}"
         )
-    return Constant(float(plain))
+    return tree.Constant(float(plain))
 
 
 def _is_finite(value: float) -> bool:
@@ -431,18 +398,18 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _compare_measures(left: Measure, relation: Relation, right: Any) -> Property:
-    return Property(Comparison(left.node, ((relation, quantity_of(right)),)))
+def _compare_measures(left: Measure, relation: tree.Relation, right: Any) -> Property:
+    return Property(tree.Comparison(left.node, ((relation, quantity_of(right)),)))
 
 
-def _arithmetic_measures(sign: ArithmeticSign, left: Any, right: Any) -> Measure:
+def _arithmetic_measures(sign: tree.ArithmeticSign, left: Any, right: Any) -> Measure:
     return Measure(construct.arithmetic(sign, quantity_of(left), quantity_of(right)))
 
 
-_Values: TypeAlias = Callable[[Column], tuple[Value, ...]]
+_Values: TypeAlias = Callable[[tree.Column], tuple[tree.Value, ...]]
 
 
-def expand(formula: Formula, values: _Values) -> Formula:
+def expand(formula: tree.Formula, values: _Values) -> tree.Formula:
     """The same claim with no ``for`` and no variable left.
 
     ``values`` lists the values that occur in a column, in the order that the parts should have. A ``for`` over one
@@ -453,30 +420,32 @@ def expand(formula: Formula, values: _Values) -> Formula:
     return _expand(formula, values, {})
 
 
-def _check_size(formula: Formula, values: _Values) -> None:
+def _check_size(formula: tree.Formula, values: _Values) -> None:
     """Refuse a property of too many comparisons before writing them out; counting stops at the limit."""
-    some = islice(_comparisons(formula, values, {}), MOST_COMPARISONS + 1)
+    some = islice(_comparisons(formula, values, {}), tree.MOST_COMPARISONS + 1)
     counted = sum(len(comparison.rest) for comparison in some)  # `0.1 <= a <= b` is two
-    if counted <= MOST_COMPARISONS:
+    if counted <= tree.MOST_COMPARISONS:
         return
-    loops = [node for node in nodes(formula) if isinstance(node, Each)]
+    loops = [node for node in tree.nodes(formula) if isinstance(node, tree.Each)]
     what = f"each `for` written out, {len(loops)} of them" if loops else "in total"
     raise SpecError(
-        f"expected a property of at most {MOST_COMPARISONS:,} comparisons, {what}, but this one has more: state "
+        f"expected a property of at most {tree.MOST_COMPARISONS:,} comparisons, {what}, but this one has more: state "
         "several properties, or let a `for` run over fewer values, `for g in {'a', 'b'}`",
         loops[0].place if loops else None,
     )
 
 
-def _comparisons(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Iterator[Comparison]:
+def _comparisons(
+    formula: tree.Formula, values: _Values, known: Mapping[str, tree.Literal]
+) -> Iterator[tree.Comparison]:
     match formula:
-        case Comparison():
+        case tree.Comparison():
             yield formula
-        case Each():
+        case tree.Each():
             for value in _values_of(formula, values, known):
                 yield from _comparisons(formula.body, values, {**known, formula.variable: value})
         case _:
-            for part in children(formula):
+            for part in tree.children(formula):
                 yield from _comparisons(part, values, known)
 
 
@@ -485,71 +454,73 @@ class Binding:
     """A value that a ``for`` gives its variable, and the column whose value it is; ``None`` where that is unknown."""
 
     variable: str
-    column: Column | None
-    value: Literal
+    column: tree.Column | None
+    value: tree.Literal
 
 
-def expand_parts(formula: Formula, values: _Values) -> tuple[tuple[tuple[Binding, ...], Formula], ...]:
+def expand_parts(formula: tree.Formula, values: _Values) -> tuple[tuple[tuple[Binding, ...], tree.Formula], ...]:
     """The parts of a claim for every group, each with the values that it is about; their conjunction is the claim.
 
     From the top down, each ``for``, the outermost ``and`` and each ``and`` with a ``for`` among its operands is split;
     anything else stays whole. A part outside every ``for`` has no values.
     """
     _check_size(formula, values)
-    if isinstance(formula, Junction) and formula.connective == "and":
+    if isinstance(formula, tree.Junction) and formula.connective == "and":
         return tuple(part for operand in formula.operands for part in _parts(operand, values, ()))
     return tuple(_parts(formula, values, ()))
 
 
 def _parts(
-    formula: Formula, values: _Values, bound: tuple[Binding, ...]
-) -> Iterator[tuple[tuple[Binding, ...], Formula]]:
+    formula: tree.Formula, values: _Values, bound: tuple[Binding, ...]
+) -> Iterator[tuple[tuple[Binding, ...], tree.Formula]]:
     known = {item.variable: item.value for item in bound}
     match formula:
-        case Each():
-            column = formula.source if isinstance(formula.source, Column) else _column_of(formula)
+        case tree.Each():
+            column = formula.source if isinstance(formula.source, tree.Column) else _column_of(formula)
             for value in _values_of(formula, values, known):
                 yield from _parts(formula.body, values, (*bound, Binding(formula.variable, column, value)))
-        case Junction("and", operands) if any(isinstance(operand, Each) for operand in operands):
+        case tree.Junction("and", operands) if any(isinstance(operand, tree.Each) for operand in operands):
             for operand in operands:
                 yield from _parts(operand, values, bound)
         case _:
             yield bound, _expand(formula, values, known)
 
 
-def _column_of(each: Each) -> Column | None:
+def _column_of(each: tree.Each) -> tree.Column | None:
     """The column that the body compares the variable with; ``None`` where it compares none, or several."""
     result = {
         side
-        for node in nodes(each.body)
-        if isinstance(node, Compare) and node.relation == "==" and Variable(each.variable) in (node.left, node.right)
+        for node in tree.nodes(each.body)
+        if isinstance(node, tree.Compare)
+        and node.relation == "=="
+        and tree.Variable(each.variable) in (node.left, node.right)
         for side in (node.left, node.right)
-        if isinstance(side, Column)
+        if isinstance(side, tree.Column)
     }
     return result.pop() if len(result) == 1 else None
 
 
-def _expand(formula: Formula, values: _Values, known: Mapping[str, Literal]) -> Formula:
+def _expand(formula: tree.Formula, values: _Values, known: Mapping[str, tree.Literal]) -> tree.Formula:
     match formula:
-        case Comparison():
-            return rebuilt(formula, lambda quantity: put_values(quantity, known))
-        case Each():
+        case tree.Comparison():
+            return tree.rebuilt(formula, lambda quantity: put_values(quantity, known))
+        case tree.Each():
             left = _values_of(formula, values, known)
             parts = tuple(_expand(formula.body, values, {**known, formula.variable: value}) for value in left)
-            return parts[0] if len(parts) == 1 else Junction("and", parts)
+            return parts[0] if len(parts) == 1 else tree.Junction("and", parts)
         case _:
-            return rebuilt(formula, lambda part: _expand(part, values, known))
+            return tree.rebuilt(formula, lambda part: _expand(part, values, known))
 
 
-_Expression = TypeVar("_Expression", bound=Row | Quantity)
+_Expression = TypeVar("_Expression", bound=tree.Row | tree.Quantity)
 
 
-def put_values(expression: _Expression, known: Mapping[str, Literal]) -> _Expression:
+def put_values(expression: _Expression, known: Mapping[str, tree.Literal]) -> _Expression:
     """The same row expression or quantity with every variable replaced by its value."""
 
-    def put(node: Node) -> Node:
-        if not isinstance(node, Variable):
-            return rebuilt(node, put)
+    def put(node: tree.Node) -> tree.Node:
+        if not isinstance(node, tree.Variable):
+            return tree.rebuilt(node, put)
         if node.name not in known:
             raise SpecError(f"`{node.name}` is bound by no enclosing `for`", node.place, name=node.name)
         return replace(known[node.name], place=node.place)
@@ -557,9 +528,9 @@ def put_values(expression: _Expression, known: Mapping[str, Literal]) -> _Expres
     return cast(_Expression, put(expression))
 
 
-def _values_of(node: Each, values: _Values, known: Mapping[str, Literal]) -> list[Literal]:
-    if isinstance(node.source, Column):
-        occurring = [Literal(value_of(value), place=node.source.place) for value in values(node.source)]
+def _values_of(node: tree.Each, values: _Values, known: Mapping[str, tree.Literal]) -> list[tree.Literal]:
+    if isinstance(node.source, tree.Column):
+        occurring = [tree.Literal(value_of(value), place=node.source.place) for value in values(node.source)]
     else:
         occurring = list(dict.fromkeys(node.source))
     excluded = [_resolved(item, known) for item in node.excluded]
@@ -572,19 +543,23 @@ def _values_of(node: Each, values: _Values, known: Mapping[str, Literal]) -> lis
     return left
 
 
-def _nothing_left(node: Each, excluded: list[Literal]) -> str:
-    where = f"column {node.source.name!r}" if isinstance(node.source, Column) else "the list"
+def _nothing_left(node: tree.Each, excluded: list[tree.Literal]) -> str:
+    where = f"column {node.source.name!r}" if isinstance(node.source, tree.Column) else "the list"
     if not excluded:
         return f"there is no value for `{node.variable}` to run over: every value of {where} is missing"
     named = ", ".join(value_text(item.value) for item in excluded)
     return f"there is no value for `{node.variable}` to run over: {where} has none but {named}, so nothing is compared"
 
 
-def _resolved(item: Literal | Variable, known: Mapping[str, Literal]) -> Literal:
-    return item if isinstance(item, Literal) else replace(cast(Literal, put_values(item, known)), place=item.place)
+def _resolved(item: tree.Literal | tree.Variable, known: Mapping[str, tree.Literal]) -> tree.Literal:
+    return (
+        item
+        if isinstance(item, tree.Literal)
+        else replace(cast(tree.Literal, put_values(item, known)), place=item.place)
+    )
 
 
-def _not_there(item: Literal, occurring: list[Literal]) -> str:
+def _not_there(item: tree.Literal, occurring: list[tree.Literal]) -> str:
     written = [value_text(value.value) for value in occurring]
     listed = ", ".join(written[:12]) + (", ..." if len(written) > 12 else "")
     hint = nearest(str(item.value), [str(value.value) for value in occurring])

@@ -14,43 +14,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from isonomia.errors import Place, SpecError
-from isonomia.spec.tree import (
-    Arithmetic,
-    AsIf,
-    Call,
-    Column,
-    Compare,
-    Comparison,
-    Constant,
-    Do,
-    Each,
-    Extreme,
-    Formula,
-    Implies,
-    Junction,
-    Literal,
-    Mean,
-    Member,
-    Missing,
-    Negative,
-    Node,
-    Not,
-    Other,
-    Output,
-    PairCall,
-    Power,
-    Quantity,
-    Rate,
-    Row,
-    RowArithmetic,
-    RowJunction,
-    RowNegative,
-    RowNot,
-    Setting,
-    Value,
-    Variable,
-    Version,
-)
+from isonomia.spec import tree
 
 # How tightly a piece of text holds together; a looser piece inside a tighter one needs parentheses.
 _IMPLIES, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(10)
@@ -59,7 +23,7 @@ _Piece: TypeAlias = tuple[str, int]
 _Bound: TypeAlias = frozenset[str]
 
 
-def to_text(node: Node) -> str:
+def to_text(node: tree.Node) -> str:
     """Write a row expression, a version of a person, a quantity or a formula.
 
     Guarantees ``parse_formula(to_text(formula)) == formula``, except for a formula with a function of two people,
@@ -68,103 +32,113 @@ def to_text(node: Node) -> str:
     return _write(node, frozenset())[0]
 
 
-def chain_of(node: RowJunction) -> tuple[Compare, ...] | None:
+def chain_of(node: tree.RowJunction) -> tuple[tree.Compare, ...] | None:
     """The links of a conjunction that can be written as a chain such as ``0 <= age < 25``; otherwise ``None``."""
-    links = tuple(operand for operand in node.operands if isinstance(operand, Compare))
+    links = tuple(operand for operand in node.operands if isinstance(operand, tree.Compare))
     if node.connective != "and" or len(links) != len(node.operands):
         return None
     return links if all(a.right == b.left for a, b in pairwise(links)) else None
 
 
-def _write(node: Node, bound: _Bound) -> _Piece:
+def _write(node: tree.Node, bound: _Bound) -> _Piece:
     match node:
-        case Rate() | Mean() | Constant() | Negative() | Arithmetic() | Power() | Extreme():
+        case (
+            tree.Rate()
+            | tree.Mean()
+            | tree.Constant()
+            | tree.Negative()
+            | tree.Arithmetic()
+            | tree.Power()
+            | tree.Extreme()
+        ):
             return _quantity(node, bound)
-        case Comparison() | Not() | Junction() | Implies() | Each():
+        case tree.Comparison() | tree.Not() | tree.Junction() | tree.Implies() | tree.Each():
             return _formula(node, bound)
-        case Do() | Other() | Setting() | AsIf():
+        case tree.Do() | tree.Other() | tree.Setting() | tree.AsIf():
             return _version(node, bound), _ATOM
         case _:
             return _row(node, bound)
 
 
-def _inside(node: Node, bound: _Bound, tightness: int) -> str:
+def _inside(node: tree.Node, bound: _Bound, tightness: int) -> str:
     text, own = _write(node, bound)
     return text if own >= tightness else f"({text})"
 
 
-def _list(nodes: tuple[Node, ...], bound: _Bound) -> str:
+def _list(nodes: tuple[tree.Node, ...], bound: _Bound) -> str:
     return ", ".join(_write(node, bound)[0] for node in nodes)
 
 
 # ---------------------------------------------------------------------------- row expressions
 
 
-def _row(node: Row, bound: _Bound) -> _Piece:
+def _row(node: tree.Row, bound: _Bound) -> _Piece:
     match node:
-        case Column():
+        case tree.Column():
             return _prefix(node.version, bound) + name_text(node.name, bound), _ATOM
-        case Variable():
+        case tree.Variable():
             return node.name, _ATOM
-        case Output():
+        case tree.Output():
             label = "" if node.label is None else f"[{value_text(node.label)}]"
             return f"{_prefix(node.version, bound)}{node.name}{label}", _ATOM
-        case Literal():
+        case tree.Literal():
             text = value_text(node.value)
             return text, _UNARY if text.startswith("-") else _ATOM
-        case RowNegative():
+        case tree.RowNegative():
             return f"-{_inside(node.operand, bound, _POWER)}", _UNARY
-        case RowArithmetic():
+        case tree.RowArithmetic():
             return _binary(node, bound)
-        case Call():
+        case tree.Call():
             return f"{node.function}({_list(node.arguments, bound)})", _ATOM
-        case PairCall():
+        case tree.PairCall():
             return f"{node.name}(person, other)", _ATOM
         case _:
             return _condition(node, bound)
 
 
-def _prefix(version: Version | None, bound: _Bound) -> str:
+def _prefix(version: tree.Version | None, bound: _Bound) -> str:
     return "" if version is None else f"{_version(version, bound)}."
 
 
-def _version(node: Version | Setting | AsIf, bound: _Bound) -> str:
+def _version(node: tree.Version | tree.Setting | tree.AsIf, bound: _Bound) -> str:
     match node:
-        case Other():
+        case tree.Other():
             return "other"
-        case Do():
+        case tree.Do():
             return f"do({_list(node.items, bound)})"
-        case Setting():
+        case tree.Setting():
             return f"{name_text(node.name, bound)} = {_write(node.value, bound)[0]}"
-        case AsIf():
+        case tree.AsIf():
             settings = _list(node.settings, bound)
             return f"{name_text(node.name, bound)} as if {settings if len(node.settings) == 1 else f'({settings})'}"
 
 
-def _condition(node: Compare | Member | Missing | RowNot | RowJunction, bound: _Bound) -> _Piece:
+def _condition(
+    node: tree.Compare | tree.Member | tree.Missing | tree.RowNot | tree.RowJunction, bound: _Bound
+) -> _Piece:
     match node:
-        case Compare():
+        case tree.Compare():
             return _chain((node,), bound), _COMPARE
-        case Member():
+        case tree.Member():
             return _membership(node, "in", bound), _COMPARE
-        case Missing():
+        case tree.Missing():
             return f"{_inside(node.operand, bound, _SUM)} is missing", _COMPARE
-        case RowNot(Member() as member):
+        case tree.RowNot(tree.Member() as member):
             return _membership(member, "not in", bound), _COMPARE
-        case RowNot(Missing(operand)):
+        case tree.RowNot(tree.Missing(operand)):
             return f"{_inside(operand, bound, _SUM)} is not missing", _COMPARE
-        case RowNot():
+        case tree.RowNot():
             return f"not {_inside(node.operand, bound, _NOT)}", _NOT
-        case RowJunction():
+        case tree.RowJunction():
             links = chain_of(node)
             return (_chain(links, bound), _COMPARE) if links else _junction(node, bound)
 
 
-def _membership(node: Member, word: str, bound: _Bound) -> str:
+def _membership(node: tree.Member, word: str, bound: _Bound) -> str:
     return f"{_inside(node.operand, bound, _SUM)} {word} {{{_list(node.values, bound)}}}"
 
 
-def _chain(links: tuple[Compare, ...], bound: _Bound) -> str:
+def _chain(links: tuple[tree.Compare, ...], bound: _Bound) -> str:
     first = _inside(links[0].left, bound, _SUM)
     return " ".join([first, *(f"{link.relation} {_inside(link.right, bound, _SUM)}" for link in links)])
 
@@ -172,12 +146,12 @@ def _chain(links: tuple[Compare, ...], bound: _Bound) -> str:
 # ---------------------------------------------------------------------------- both levels
 
 
-def _binary(node: RowArithmetic | Arithmetic, bound: _Bound) -> _Piece:
+def _binary(node: tree.RowArithmetic | tree.Arithmetic, bound: _Bound) -> _Piece:
     own = _SUM if node.sign in "+-" else _PRODUCT
     return f"{_inside(node.left, bound, own)} {node.sign} {_inside(node.right, bound, own + 1)}", own
 
 
-def _junction(node: RowJunction | Junction, bound: _Bound) -> _Piece:
+def _junction(node: tree.RowJunction | tree.Junction, bound: _Bound) -> _Piece:
     own = _OR if node.connective == "or" else _AND
     return f" {node.connective} ".join(_inside(operand, bound, own + 1) for operand in node.operands), own
 
@@ -185,53 +159,53 @@ def _junction(node: RowJunction | Junction, bound: _Bound) -> _Piece:
 # ---------------------------------------------------------------------------- quantities
 
 
-def _quantity(node: Quantity, bound: _Bound) -> _Piece:
+def _quantity(node: tree.Quantity, bound: _Bound) -> _Piece:
     match node:
-        case Constant():
+        case tree.Constant():
             text = number_text(node.value)
             return text, _UNARY if text.startswith("-") else _ATOM
-        case Rate():
+        case tree.Rate():
             return f"P[{_write(node.event, bound)[0]}{_given(node.given, bound)}]", _ATOM
-        case Mean():
+        case tree.Mean():
             declared = ""
             if node.low is not None and node.high is not None:
                 declared = f" from {number_text(node.low)} to {number_text(node.high)}"
             return f"E[{_write(node.term, bound)[0]}{declared}{_given(node.given, bound)}]", _ATOM
-        case Negative():
+        case tree.Negative():
             return f"-{_inside(node.operand, bound, _POWER)}", _UNARY
-        case Arithmetic():
+        case tree.Arithmetic():
             return _binary(node, bound)
-        case Power():
+        case tree.Power():
             return f"{_inside(node.base, bound, _ATOM)} ** {number_text(node.exponent)}", _POWER
-        case Extreme():
+        case tree.Extreme():
             return f"{node.function}({_list(node.arguments, bound)})", _ATOM
 
 
-def _given(condition: Row | None, bound: _Bound) -> str:
+def _given(condition: tree.Row | None, bound: _Bound) -> str:
     return "" if condition is None else f" | {_write(condition, bound)[0]}"
 
 
 # ---------------------------------------------------------------------------- formulas
 
 
-def _formula(node: Formula, bound: _Bound) -> _Piece:
+def _formula(node: tree.Formula, bound: _Bound) -> _Piece:
     match node:
-        case Comparison():
+        case tree.Comparison():
             links = (f"{relation} {_inside(quantity, bound, _SUM)}" for relation, quantity in node.rest)
             return " ".join([_inside(node.first, bound, _SUM), *links]), _COMPARE
-        case Not():
+        case tree.Not():
             return f"not {_inside(node.operand, bound, _NOT)}", _NOT
-        case Junction():
+        case tree.Junction():
             return _junction(node, bound)
-        case Implies():
+        case tree.Implies():
             return f"{_inside(node.premise, bound, _OR)} ==> {_inside(node.conclusion, bound, _IMPLIES)}", _IMPLIES
-        case Each():
+        case tree.Each():
             return _each(node, bound), _IMPLIES
 
 
-def _each(node: Each, bound: _Bound) -> str:
+def _each(node: tree.Each, bound: _Bound) -> str:
     inside = bound | {node.variable}
-    if isinstance(node.source, Column):
+    if isinstance(node.source, tree.Column):
         source = name_text(node.source.name, inside)
     else:
         source = f"{{{_list(node.source, bound)}}}"
@@ -299,7 +273,7 @@ def number_text(value: float) -> str:
     return text.removesuffix(".0") if text != "-0.0" else text
 
 
-def value_text(value: Value) -> str:
+def value_text(value: tree.Value) -> str:
     """Spell a literal of a row expression; ``1`` and ``1.0`` stay different."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -18,24 +18,11 @@ from typing import Any, ParamSpec, TypeAlias
 import numpy as np
 
 from isonomia.errors import UsageError
+from isonomia.spec import tree
 from isonomia.spec.operators import PersonVersion, col, prediction
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.property import Measure, Property, Term, value_of
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import (
-    Column,
-    Each,
-    Formula,
-    Junction,
-    Literal,
-    Output,
-    PairCall,
-    Row,
-    Value,
-    Variable,
-    columns_of,
-    rebuilt,
-)
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -81,7 +68,7 @@ def states_outcome(make: Callable[_Arguments, Property]) -> Callable[_Arguments,
     @wraps(make)
     def made(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> Property:
         prop = make(*arguments, **options)
-        return replace(prop, outcomes=columns_of(term_of("outcome", options["outcome"]).node))
+        return replace(prop, outcomes=tree.columns_of(term_of("outcome", options["outcome"]).node))
 
     return made
 
@@ -131,7 +118,7 @@ class Group:
     """The people with certain values of the attributes; inside a ``for``, a value is its variable."""
 
     attributes: tuple[str, ...]
-    values: tuple[Value | Term, ...]
+    values: tuple[tree.Value | Term, ...]
 
     @property
     def condition(self) -> Term:
@@ -139,7 +126,7 @@ class Group:
         return reduce(and_, (col(name) == value for name, value in self.settings.items()))
 
     @property
-    def settings(self) -> dict[str, Value | Term]:
+    def settings(self) -> dict[str, tree.Value | Term]:
         """The value of each attribute."""
         return dict(zip(self.attributes, self.values, strict=True))
 
@@ -168,7 +155,7 @@ class Mutual:
     groups: tuple[Group, ...] | None
 
 
-GroupLike: TypeAlias = Value | Sequence[Value]
+GroupLike: TypeAlias = tree.Value | Sequence[tree.Value]
 """A group as people write it: a value, or one value for each of several attributes."""
 
 Who: TypeAlias = Pair | Against | Mutual
@@ -229,7 +216,7 @@ def claim_for(who: Who, claim: Claim) -> Property:
         case Pair(minority, majority):
             return claim(minority, majority)
         case Against(groups, majority):
-            excluded = () if groups else (Literal(value_of(majority.values[0])),)
+            excluded = () if groups else (tree.Literal(value_of(majority.values[0])),)
             return _for_groups("g", majority.attributes, groups, lambda group: claim(group, majority), *excluded)
         case Mutual(attributes, groups):
             return _mutual(attributes, groups, claim)
@@ -240,7 +227,7 @@ def _mutual(attributes: tuple[str, ...], groups: tuple[Group, ...] | None, claim
         return _every(claim(group, other) for group, other in permutations(groups, 2))
 
     def with_others(group: Group) -> Property:
-        return _for_groups("h", attributes, groups, lambda other: claim(group, other), Variable("g"))
+        return _for_groups("h", attributes, groups, lambda other: claim(group, other), tree.Variable("g"))
 
     return _for_groups("g", attributes, groups, with_others)
 
@@ -250,7 +237,7 @@ def _for_groups(
     attributes: tuple[str, ...],
     groups: tuple[Group, ...] | None,
     claim: Callable[[Group], Property],
-    *excluded: Literal | Variable,
+    *excluded: tree.Literal | tree.Variable,
 ) -> Property:
     """The property that a claim holds for every listed group, or without a list for all groups that occur.
 
@@ -260,8 +247,8 @@ def _for_groups(
         return _every(claim(group) for group in groups)
     if len(attributes) > 1:
         return for_values(letter, attributes, claim)
-    body = claim(Group(attributes, (Term(Variable(letter)),))).formula
-    return Property(Each(letter, _source(attributes[0], groups), excluded, body))
+    body = claim(Group(attributes, (Term(tree.Variable(letter)),))).formula
+    return Property(tree.Each(letter, _source(attributes[0], groups), excluded, body))
 
 
 def for_each_group(name: str, attribute: Any, groups: Any, claim: Callable[[Group], Property]) -> Property:
@@ -276,27 +263,27 @@ def for_each_group(name: str, attribute: Any, groups: Any, claim: Callable[[Grou
 def for_values(letter: str, columns: tuple[str, ...], claim: Callable[[Group], Property]) -> Property:
     """The property that a claim holds for every combination of the values of some columns."""
     variables = _variables(letter, columns)
-    body: Formula = claim(Group(columns, tuple(map(Term, variables)))).formula
+    body: tree.Formula = claim(Group(columns, tuple(map(Term, variables)))).formula
     for name, variable in reversed(list(zip(columns, variables, strict=True))):
-        body = Each(variable.name, Column(name), (), body)
+        body = tree.Each(variable.name, tree.Column(name), (), body)
     return Property(body)
 
 
-def _variables(letter: str, columns: tuple[str, ...]) -> tuple[Variable, ...]:
+def _variables(letter: str, columns: tuple[str, ...]) -> tuple[tree.Variable, ...]:
     if len(columns) == 1:
-        return (Variable(letter),)
-    return tuple(Variable(f"{letter}{number}") for number in range(1, len(columns) + 1))
+        return (tree.Variable(letter),)
+    return tuple(tree.Variable(f"{letter}{number}") for number in range(1, len(columns) + 1))
 
 
-def _source(column: str, groups: tuple[Group, ...] | None) -> Column | tuple[Literal, ...]:
+def _source(column: str, groups: tuple[Group, ...] | None) -> tree.Column | tuple[tree.Literal, ...]:
     if groups is None:
-        return Column(column)
-    return tuple(Literal(value_of(group.values[0])) for group in groups)
+        return tree.Column(column)
+    return tuple(tree.Literal(value_of(group.values[0])) for group in groups)
 
 
 def _every(properties: Iterator[Property]) -> Property:
     formulas = tuple(part.formula for part in properties)
-    return Property(formulas[0] if len(formulas) == 1 else Junction("and", formulas))
+    return Property(formulas[0] if len(formulas) == 1 else tree.Junction("and", formulas))
 
 
 # ---------------------------------------------------------------------------- how far apart they may be
@@ -419,16 +406,16 @@ def under(person: PersonVersion, term: Term) -> Term:
     A term that already refers to other versions is refused: a version of a version has no meaning here.
     """
 
-    def moved(row: Row) -> Row:
+    def moved(row: tree.Row) -> tree.Row:
         match row:
-            case Column(version=None) | Output(version=None):
+            case tree.Column(version=None) | tree.Output(version=None):
                 return person(Term(row)).node
-            case Column() | Output() | PairCall():
+            case tree.Column() | tree.Output() | tree.PairCall():
                 raise UsageError(
                     f"expected a term about one person as they are, but `{to_text(row)}` speaks of another version: "
                     "the property itself says which versions are compared"
                 )
             case _:
-                return rebuilt(row, moved)
+                return tree.rebuilt(row, moved)
 
     return Term(moved(term.node))

@@ -15,25 +15,8 @@ from typing import Literal as OneOf
 from typing import TypeAlias, cast
 
 from isonomia.errors import Place, SpecError, nearest
+from isonomia.spec.fairsquare import tree
 from isonomia.spec.fairsquare.python_source import COMPARISONS, SIGNS, SourceText, no_comparison, no_expression, no_sign
-from isonomia.spec.fairsquare.tree import (
-    MARKS,
-    BinaryOperation,
-    Boolean,
-    BooleanOperation,
-    Chain,
-    Choice,
-    Draw,
-    Expression,
-    Gaussian,
-    LogicalNot,
-    Number,
-    Reference,
-    Site,
-    StepDensity,
-    Text,
-    UnaryMinus,
-)
 from isonomia.spec.syntax_errors import TOO_DEEP
 from isonomia.spec.tree import OPERATIONS, children
 
@@ -68,7 +51,7 @@ class Sites:
             way = way._before
         return 0
 
-    def next(self, variable: str) -> Site:
+    def next(self, variable: str) -> tree.Site:
         """Make one more draw for a variable."""
         site = variable, self.made(variable)
         self._made[variable] = site[1] + 1
@@ -98,7 +81,7 @@ class Context:
     equation: bool = False
 
 
-def read_value(node: ast.expr, context: Context) -> Expression:
+def read_value(node: ast.expr, context: Context) -> tree.Expression:
     """A whole expression, with its constants checked; its names and kinds are not.
 
     The tree has at most ``_LEVELS`` levels.
@@ -108,14 +91,14 @@ def read_value(node: ast.expr, context: Context) -> Expression:
     return expression
 
 
-def _read(node: ast.expr, context: Context, levels: int) -> Expression:
+def _read(node: ast.expr, context: Context, levels: int) -> tree.Expression:
     if levels < 0:
         raise SpecError(TOO_DEEP, context.source.place(node))
     match node:
         case ast.Constant():
             return _constant(node, context)
         case ast.Name():
-            return Reference(node.id, place=context.source.place(node))
+            return tree.Reference(node.id, place=context.source.place(node))
         case ast.UnaryOp():
             return _unary(node, context, levels - 1)
         case ast.BinOp():
@@ -132,15 +115,15 @@ def _read(node: ast.expr, context: Context, levels: int) -> Expression:
             raise no_expression(node, context.source)
 
 
-def _constant(node: ast.Constant, context: Context) -> Expression:
+def _constant(node: ast.Constant, context: Context) -> tree.Expression:
     place = context.source.place(node)
     match node.value:
         case bool(value):
-            return Boolean(value, place=place)
+            return tree.Boolean(value, place=place)
         case int() | float():
-            return Number(_finite(node, context), place=place)
+            return tree.Number(_finite(node, context), place=place)
         case str(text) if context.equation and "\n" not in place.text[place.start : place.end]:
-            return Text(text, place=place)
+            return tree.Text(text, place=place)
         case str() if context.equation:
             message = "a text must begin and end on one line: its quotation mark is never closed"
         case str() | bytes():
@@ -163,33 +146,33 @@ def _finite(node: ast.Constant, context: Context) -> float:
     return value
 
 
-def _unary(node: ast.UnaryOp, context: Context, levels: int) -> Expression:
+def _unary(node: ast.UnaryOp, context: Context, levels: int) -> tree.Expression:
     place = context.source.place(node)
     if isinstance(node.op, ast.Invert):
         raise no_sign(node, context.source)
     operand = _read(node.operand, context, levels)
     match node.op:
         case ast.Not():
-            return LogicalNot(operand, place=place)
+            return tree.LogicalNot(operand, place=place)
         case ast.USub():
-            return UnaryMinus(operand, place=place)
-        case _ if isinstance(operand, Number):
-            return Number(operand.value, place=place)
+            return tree.UnaryMinus(operand, place=place)
+        case _ if isinstance(operand, tree.Number):
+            return tree.Number(operand.value, place=place)
         case _:
             # Exactly the same value, and an operand that is not a number is still detected.
-            return UnaryMinus(UnaryMinus(operand, place=place), place=place)
+            return tree.UnaryMinus(tree.UnaryMinus(operand, place=place), place=place)
 
 
-def _arithmetic(node: ast.BinOp, context: Context, levels: int) -> Expression:
+def _arithmetic(node: ast.BinOp, context: Context, levels: int) -> tree.Expression:
     sign = SIGNS.get(type(node.op))
     if sign is None:
         raise no_sign(node, context.source)
     left = _read(node.left, context, levels)
     right = _read(node.right, context, levels)
-    return BinaryOperation(cast(OneOf["+", "-", "*", "/"], sign), left, right, place=context.source.place(node))
+    return tree.BinaryOperation(cast(OneOf["+", "-", "*", "/"], sign), left, right, place=context.source.place(node))
 
 
-def _chain(node: ast.Compare, context: Context, levels: int) -> Expression:
+def _chain(node: ast.Compare, context: Context, levels: int) -> tree.Expression:
     first = _read(node.left, context, levels)
     rest = []
     for operator, operand in zip(node.ops, node.comparators, strict=True):
@@ -197,22 +180,22 @@ def _chain(node: ast.Compare, context: Context, levels: int) -> Expression:
         if sign is None:
             raise no_comparison(operator, node, context.source)
         rest.append((cast(OneOf["<", "<=", ">", ">=", "==", "!="], sign), _read(operand, context, levels)))
-    return Chain(first, tuple(rest), place=context.source.place(node))
+    return tree.Chain(first, tuple(rest), place=context.source.place(node))
 
 
-def _junction(node: ast.BoolOp, context: Context, levels: int) -> Expression:
+def _junction(node: ast.BoolOp, context: Context, levels: int) -> tree.Expression:
     connective: OneOf["and", "or"] = "and" if isinstance(node.op, ast.And) else "or"
     operands = tuple([_read(operand, context, levels) for operand in node.values])
-    return BooleanOperation(connective, operands, place=context.source.place(node))
+    return tree.BooleanOperation(connective, operands, place=context.source.place(node))
 
 
-def _choice(node: ast.IfExp, context: Context, levels: int) -> Expression:
+def _choice(node: ast.IfExp, context: Context, levels: int) -> tree.Expression:
     condition = _read(node.test, context, levels)
     ways = context.sites.fork(), context.sites.fork()
     then = _read(node.body, replace(context, sites=ways[0]), levels)
     otherwise = _read(node.orelse, replace(context, sites=ways[1]), levels)
     context.sites.join(ways)
-    return Choice(condition, then, otherwise, place=context.source.place(node))
+    return tree.Choice(condition, then, otherwise, place=context.source.place(node))
 
 
 # ---------------------------------------------------------------------------- draws
@@ -220,10 +203,10 @@ def _choice(node: ast.IfExp, context: Context, levels: int) -> Expression:
 _BY_IF = {"max", "min", "abs", "relu", "round", "int", "bool"}
 _CELLS = "`step([(low, high, p), ...])` takes one list of cells"
 
-Read: TypeAlias = Callable[[ast.expr], Expression]
+Read: TypeAlias = Callable[[ast.expr], tree.Expression]
 
 
-def _draw(node: ast.Call, context: Context, read: Read) -> Draw:
+def _draw(node: ast.Call, context: Context, read: Read) -> tree.Draw:
     """A call within an expression; draws in its arguments come first."""
     source = context.source
     name = _called(node, source)
@@ -231,10 +214,10 @@ def _draw(node: ast.Call, context: Context, read: Read) -> Draw:
     if name == "gaussian":
         _check_count(node, source, 2, "`gaussian(mean, variance)` takes two values")
         mean, variance = read(node.args[0]), read(node.args[1])
-        return Gaussian(mean, variance, context.sites.next(context.variable), place=source.place(node))
+        return tree.Gaussian(mean, variance, context.sites.next(context.variable), place=source.place(node))
     _check_count(node, source, 1, _CELLS)
     cells = _cells(node.args[0], source, read)
-    return StepDensity(
+    return tree.StepDensity(
         _checked_cells(cells, source.place(node)), context.sites.next(context.variable), place=source.place(node)
     )
 
@@ -245,7 +228,7 @@ def _called(node: ast.Call, source: SourceText) -> str:
     name = node.func.id
     if name in DRAWS:
         return name
-    if name in MARKS:
+    if name in tree.MARKS:
         message = f"`{name}(...)` has no value: it is a mark, and stands in a line of its own"
     elif name in _BY_IF:
         message = f"there is no function `{name}`, only `gaussian` and `step`: write it out with an `if`"
@@ -346,21 +329,21 @@ def _check_apart(before: _StepCell, after: _StepCell) -> None:
 # ---------------------------------------------------------------------------- constants
 
 
-def _constant_value(expression: Expression) -> float | None:
+def _constant_value(expression: tree.Expression) -> float | None:
     """The value of an expression made of numbers only; ``None`` where it depends on anything else.
 
     Refused are a division by a constant zero, a constant value that is too large to be a number, and a draw whose
     variance is a negative constant, in any part. What depends on variables is not examined.
     """
     match expression:
-        case Number(value):
+        case tree.Number(value):
             return value
-        case UnaryMinus(operand):
+        case tree.UnaryMinus(operand):
             value_within = _constant_value(operand)
             return None if value_within is None else -value_within
-        case BinaryOperation(_, left, right):
+        case tree.BinaryOperation(_, left, right):
             return _result(expression, _constant_value(left), _constant_value(right))
-        case Gaussian(mean, variance):
+        case tree.Gaussian(mean, variance):
             _constant_value(mean)
             _check_variance(variance, _constant_value(variance))
             return None
@@ -370,7 +353,7 @@ def _constant_value(expression: Expression) -> float | None:
             return None
 
 
-def _result(whole: BinaryOperation, left: float | None, right: float | None) -> float | None:
+def _result(whole: tree.BinaryOperation, left: float | None, right: float | None) -> float | None:
     if whole.sign == "/" and right == 0:
         raise SpecError("this divides by zero: the divisor must be a number other than 0", whole.right.place)
     if left is None or right is None:
@@ -381,7 +364,7 @@ def _result(whole: BinaryOperation, left: float | None, right: float | None) -> 
     return value
 
 
-def _check_variance(expression: Expression, value: float | None) -> None:
+def _check_variance(expression: tree.Expression, value: float | None) -> None:
     if value is not None and value < 0:
         message = f"a variance cannot be negative, but this is {value:g}: write `gaussian(mean, variance)`"
         raise SpecError(message, expression.place)

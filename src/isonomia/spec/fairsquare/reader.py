@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isonomia.errors import Place, SpecError, nearest
+from isonomia.spec.fairsquare import tree
 from isonomia.spec.fairsquare.expressions import DRAWS, IF, Context, Sites, check_plain_arguments, read_value
 from isonomia.spec.fairsquare.python_source import (
     SourceText,
@@ -21,22 +22,6 @@ from isonomia.spec.fairsquare.python_source import (
     parse_module,
     program_source,
 )
-from isonomia.spec.fairsquare.tree import (
-    MARKS,
-    Assign,
-    Expression,
-    FairSquareProgram,
-    If,
-    Kind,
-    Reference,
-    Statement,
-    Text,
-    Variables,
-    assignments_of,
-    kind_of,
-    outline_of,
-    variables_after,
-)
 from isonomia.spec.syntax_errors import TOO_DEEP
 from isonomia.spec.text import plain_text
 
@@ -45,10 +30,10 @@ _NAMES = ("popModel", "F")
 _LEVELS = 100
 """How deeply an ``if`` may be nested; each ``elif`` counts."""
 
-_TAKEN = frozenset((*DRAWS, *MARKS, "popModel", "F")) - frozenset(MARKS.values())
+_TAKEN = frozenset((*DRAWS, *tree.MARKS, "popModel", "F")) - frozenset(tree.MARKS.values())
 
 
-def read_program(text: str, name: str | None = None) -> FairSquareProgram:
+def read_program(text: str, name: str | None = None) -> tree.FairSquareProgram:
     """Read a program in the language of FairSquare.
 
     The text is parsed, never run. The language is that of Albarghouthi, D'Antoni, Drews and Nori, *FairSquare:
@@ -80,7 +65,7 @@ def read_program(text: str, name: str | None = None) -> FairSquareProgram:
         raise _named(SpecError(TOO_DEEP, Place(plain_text(text), 0, 0)), name) from None
 
 
-def read_equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
+def read_equation(text: str, variable: str, known: Mapping[str, tree.Kind | None]) -> tuple[tree.Expression, tree.Kind]:
     """Read the equation of one variable of a causal model: an expression, which may run over several lines.
 
     In addition to what programs may have, an equation may choose (``a if c else b``), and may have texts: compared by
@@ -114,19 +99,19 @@ def _named(error: SpecError, name: str | None) -> SpecError:
     return error
 
 
-def _equation(text: str, variable: str, known: Mapping[str, Kind | None]) -> tuple[Expression, Kind]:
+def _equation(text: str, variable: str, known: Mapping[str, tree.Kind | None]) -> tuple[tree.Expression, tree.Kind]:
     source = equation_source(text)
     if not source.parsed:
         raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
     node = parse_expression(source)
     expression = read_value(node, Context(source, Sites(), variable, equation=True))
-    if isinstance(expression, Text):
+    if isinstance(expression, tree.Text):
         message = "an equation cannot be a text: write a choice, as in `'a' if x > 0 else 'b'`"
         raise SpecError(message, expression.place)
-    return expression, kind_of(expression, lambda name: _known_kind(name, known)) or "number"
+    return expression, tree.kind_of(expression, lambda name: _known_kind(name, known)) or "number"
 
 
-def _known_kind(name: Reference, known: Mapping[str, Kind | None]) -> Kind | None:
+def _known_kind(name: tree.Reference, known: Mapping[str, tree.Kind | None]) -> tree.Kind | None:
     if name.name in known:
         return known[name.name]
     may = ", ".join(known) or "no variable at all"
@@ -137,30 +122,32 @@ def _known_kind(name: Reference, known: Mapping[str, Kind | None]) -> Kind | Non
 # ---------------------------------------------------------------------------- programs
 
 
-def _program(source: SourceText) -> FairSquareProgram:
+def _program(source: SourceText) -> tree.FairSquareProgram:
     pop_model, decide = _functions(parse_module(source), source)
     sites = Sites()
     # A person is drawn before anything is decided, even where F comes first in the text.
     population = _body(pop_model, source, sites)
     decision = _body(decide, source, sites)
-    return FairSquareProgram(source.text, population.statements, decision.statements, _kinds((population, decision)))
+    return tree.FairSquareProgram(
+        source.text, population.statements, decision.statements, _kinds((population, decision))
+    )
 
 
-def _kinds(bodies: Sequence[_Body]) -> dict[str, Kind]:
+def _kinds(bodies: Sequence[_Body]) -> dict[str, tree.Kind]:
     statements = [statement for body in bodies for statement in body.statements]
     marks = [mark for body in bodies for mark in body.marks]
     _check_marked_once(marks)
     _check_mark_columns(statements, marks)
-    outline = outline_of(statements, marks)
-    variables = Variables(outline)
+    outline = tree.outline_of(statements, marks)
+    variables = tree.Variables(outline)
     for body in bodies:
-        variables = variables_after(body.statements, variables)
+        variables = tree.variables_after(body.statements, variables)
         for result in body.results:
-            kind_of(result, variables.kind)
+            tree.kind_of(result, variables.kind)
     return _columns(variables, marks)
 
 
-def _columns(variables: Variables, marks: Sequence[Assign]) -> dict[str, Kind]:
+def _columns(variables: tree.Variables, marks: Sequence[tree.Assign]) -> dict[str, tree.Kind]:
     sure = {name: state.kind for name, state in variables.states().items() if state.sure}
     columns = {mark.target: sure[mark.target] for mark in marks}
     others = [name for name in variables.outline.first_set if name in sure and name not in columns]
@@ -170,10 +157,10 @@ def _columns(variables: Variables, marks: Sequence[Assign]) -> dict[str, Kind]:
 # ---------------------------------------------------------------------------- the two functions
 
 
-def _functions(tree: ast.Module, source: SourceText) -> tuple[ast.FunctionDef, ast.FunctionDef]:
+def _functions(module: ast.Module, source: SourceText) -> tuple[ast.FunctionDef, ast.FunctionDef]:
     """``popModel`` and ``F``, whichever comes first in the text."""
     functions: dict[str, ast.FunctionDef] = {}
-    for index, node in enumerate(tree.body):
+    for index, node in enumerate(module.body):
         match node:
             case ast.Expr(value=ast.Constant(value=str())) if index == 0:
                 continue
@@ -245,9 +232,9 @@ class _Body:
     What it returns has no effect, but must be valid.
     """
 
-    statements: tuple[Statement, ...]
-    marks: tuple[Assign, ...]
-    results: tuple[Expression, ...]
+    statements: tuple[tree.Statement, ...]
+    marks: tuple[tree.Assign, ...]
+    results: tuple[tree.Expression, ...]
 
 
 def _body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> _Body:
@@ -256,9 +243,9 @@ def _body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> _Body:
     A ``return`` is ignored. Nothing but marks may follow it, because a mark holds wherever it stands, while any other
     statement would never run.
     """
-    statements: list[Statement] = []
-    marks: list[Assign] = []
-    results: list[Expression] = []
+    statements: list[tree.Statement] = []
+    marks: list[tree.Assign] = []
+    results: list[tree.Expression] = []
     returned: ast.Return | None = None
     for node in _without_docstring(function.body):
         mark = _mark_name(node)
@@ -285,14 +272,14 @@ def _without_docstring(nodes: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
             return nodes
 
 
-def _result(node: ast.Return, source: SourceText, sites: Sites) -> list[Expression]:
+def _result(node: ast.Return, source: SourceText, sites: Sites) -> list[tree.Expression]:
     if node.value is None:
         return []
     # A draw in a result is never made, so it must not be counted among those that are.
     return [read_value(node.value, Context(source, sites.fork(), "return"))]
 
 
-def _statements(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -> tuple[Statement, ...]:
+def _statements(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -> tuple[tree.Statement, ...]:
     match node:
         case ast.Assign():
             return (_assign(node, source, sites),)
@@ -309,7 +296,7 @@ def _statements(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -
             raise no_statement(node, source)
 
 
-def _assign(node: ast.Assign, source: SourceText, sites: Sites) -> Assign:
+def _assign(node: ast.Assign, source: SourceText, sites: Sites) -> tree.Assign:
     if len(node.targets) > 1:
         message = "`a = b = ...` sets two variables at once: set each in a line of its own"
         raise SpecError(message, source.place(node))
@@ -322,10 +309,10 @@ def _assign(node: ast.Assign, source: SourceText, sites: Sites) -> Assign:
     if target.id in _TAKEN:
         raise SpecError(f"`{target.id}` is the name of a function: give the variable another", source.place(target))
     value = read_value(node.value, Context(source, sites, target.id))
-    return Assign(target.id, value, place=source.place(node))
+    return tree.Assign(target.id, value, place=source.place(node))
 
 
-def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> If:
+def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> tree.If:
     if levels < 0:
         raise SpecError(TOO_DEEP, source.between(node, node.test))
     condition = read_value(node.test, Context(source, sites, IF))
@@ -333,11 +320,11 @@ def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> If:
     then = _branch(node.body, source, forks[0], levels)
     otherwise = _branch(node.orelse, source, forks[1], levels)
     sites.join(forks)
-    return If(condition, then, otherwise, place=source.between(node, node.test))
+    return tree.If(condition, then, otherwise, place=source.between(node, node.test))
 
 
-def _branch(nodes: Sequence[ast.stmt], source: SourceText, sites: Sites, levels: int) -> tuple[Statement, ...]:
-    statements: list[Statement] = []
+def _branch(nodes: Sequence[ast.stmt], source: SourceText, sites: Sites, levels: int) -> tuple[tree.Statement, ...]:
+    statements: list[tree.Statement] = []
     for node in nodes:
         statements += _statements(node, source, sites, levels)
     return tuple(statements)
@@ -354,8 +341,8 @@ def _useless(node: ast.Expr, source: SourceText) -> SpecError:
         case ast.Constant(value=str()):
             message = "a text can stand only at the beginning of a function: write a comment with `#`"
         case ast.Call(func=ast.Name(id=called)) if called not in DRAWS:
-            known = ", ".join(f"`{name}`" for name in MARKS)
-            message = f"there is no mark `{called}`, only {known}.{nearest(called, MARKS)}"
+            known = ", ".join(f"`{name}`" for name in tree.MARKS)
+            message = f"there is no mark `{called}`, only {known}.{nearest(called, tree.MARKS)}"
         case ast.Call():
             message = "nothing becomes of this draw: write `x = ...`"
         case ast.Constant() | ast.Name() | ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
@@ -371,28 +358,28 @@ def _useless(node: ast.Expr, source: SourceText) -> SpecError:
 def _mark_name(node: ast.stmt) -> str | None:
     """The name of the mark that a statement makes; ``None`` where it makes none."""
     match node:
-        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in MARKS:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in tree.MARKS:
             return name
         case _:
             return None
 
 
-def _mark(node: ast.stmt, name: str, source: SourceText, sites: Sites) -> Assign:
+def _mark(node: ast.stmt, name: str, source: SourceText, sites: Sites) -> tree.Assign:
     """A mark as the assignment of its column; its argument's kind is checked later, with all others."""
     assert isinstance(node, ast.Expr)
     assert isinstance(node.value, ast.Call)
-    call, column = node.value, MARKS[name]
+    call, column = node.value, tree.MARKS[name]
     check_plain_arguments(call, source)
     if len(call.args) != 1:
         message = f"`{name}(...)` takes one condition, but got {len(call.args)}"
         raise SpecError(f"{message}: join conditions by `and`", source.place(call))
     value = read_value(call.args[0], Context(source, sites, column))
-    return Assign(column, value, place=source.place(call))
+    return tree.Assign(column, value, place=source.place(call))
 
 
-def _check_marked_once(marks: Sequence[Assign]) -> None:
+def _check_marked_once(marks: Sequence[tree.Assign]) -> None:
     """Refuse a mark that is made twice."""
-    first: dict[str, Assign] = {}
+    first: dict[str, tree.Assign] = {}
     for mark in marks:
         earlier = first.setdefault(mark.target, mark)
         if earlier is not mark:
@@ -401,7 +388,7 @@ def _check_marked_once(marks: Sequence[Assign]) -> None:
             raise SpecError(message, mark.place)
 
 
-def _check_mark_columns(statements: Sequence[Statement], marks: Sequence[Assign]) -> None:
+def _check_mark_columns(statements: Sequence[tree.Statement], marks: Sequence[tree.Assign]) -> None:
     """Refuse a variable that would be mistaken for the column of a mark.
 
     Guarantees that the last value of a mark's column is the value of the mark. A variable may share its name with the
@@ -409,14 +396,14 @@ def _check_mark_columns(statements: Sequence[Statement], marks: Sequence[Assign]
     """
     by_column = {mark.target: mark for mark in marks}
     passed: set[str] = set()
-    for assignment in assignments_of(statements):
+    for assignment in tree.assignments_of(statements):
         mark = by_column.get(assignment.target)
         if mark is assignment:
             passed.add(mark.target)
-        elif mark is not None and (mark.value != Reference(mark.target) or mark.target in passed):
+        elif mark is not None and (mark.value != tree.Reference(mark.target) or mark.target in passed):
             message = f"`{_name_of(mark)}` sets the column `{mark.target}`, so this variable would be mistaken for it"
             raise SpecError(f"{message}: rename the variable", assignment.place)
 
 
-def _name_of(mark: Assign) -> str:
-    return next(name for name, column in MARKS.items() if column == mark.target)
+def _name_of(mark: tree.Assign) -> str:
+    return next(name for name, column in tree.MARKS.items() if column == mark.target)

@@ -12,30 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from isonomia.errors import Place, SpecError, UsageError, nearest
-from isonomia.spec.nomos.tree import (
-    CONSTANTS,
-    DEEPEST,
-    MODEL_CALLS,
-    MOST_STEPS,
-    Binary,
-    CodeBlock,
-    Ensures,
-    Expression,
-    FeatureRead,
-    FunctionCall,
-    Name,
-    PlainBlock,
-    PythonBlock,
-    Requires,
-    Scalar,
-    ScalarLiteral,
-    Spec,
-    Unary,
-    Update,
-    Var,
-    read_block,
-    walk,
-)
+from isonomia.spec.nomos import tree
 from isonomia.spec.parser import Branch, check_depth, check_length, is_branch, load_grammar, parse_tree, place_in
 from isonomia.spec.syntax_errors import SPECIFICATIONS
 from isonomia.spec.text import plain_text, unquote
@@ -44,7 +21,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 
-def parse_nomos(text: str) -> Spec:
+def parse_nomos(text: str) -> tree.Spec:
     """Read a specification, and check what can be checked without data.
 
     Parameters
@@ -68,9 +45,14 @@ def parse_nomos(text: str) -> Spec:
     text = plain_text(text)
     check_length(text)
     cut = _cut_block(text)
-    tree = parse_tree(load_grammar(__package__, "start"), cut.blanked, SPECIFICATIONS, shown=text)
-    check_depth(tree, text, DEEPEST, f"this is nested more than {DEEPEST} levels deep: set a variable to a part of it")
-    spec = _specification(tree, text, cut)
+    concrete = parse_tree(load_grammar(__package__, "start"), cut.blanked, SPECIFICATIONS, shown=text)
+    check_depth(
+        concrete,
+        text,
+        tree.DEEPEST,
+        f"this is nested more than {tree.DEEPEST} levels deep: set a variable to a part of it",
+    )
+    spec = _specification(concrete, text, cut)
     _check_names(spec)
     return spec
 
@@ -115,7 +97,7 @@ def _cut_block(text: str) -> _BlankedText:
     raise SpecError("this block is never closed: expected `}`", Place(text, start - 1, start))
 
 
-def _block(text: str, cut: _BlankedText) -> PythonBlock:
+def _block(text: str, cut: _BlankedText) -> tree.PythonBlock:
     """The block, without the indentation that its lines share."""
     assert cut.start is not None
     assert cut.end is not None
@@ -132,14 +114,16 @@ def _block(text: str, cut: _BlankedText) -> PythonBlock:
         position += len(line) + 1
     empty = next((number for number, line in enumerate(lines) if line), len(lines))
     source = "\n".join(lines[empty:]).rstrip("\n")
-    return PythonBlock(source, Place(text, cut.start, cut.end), tuple(starts[empty : empty + source.count("\n") + 1]))
+    return tree.PythonBlock(
+        source, Place(text, cut.start, cut.end), tuple(starts[empty : empty + source.count("\n") + 1])
+    )
 
 
 # ---------------------------------------------------------------------------- from Lark's tree
 
 
 _JOINED = {"implies": "==>", "or_": "||", "and_": "&&"}
-_WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+_WORDS: dict[str, tree.Scalar] = {"true": True, "false": False, "null": None}
 
 
 @dataclass(slots=True)
@@ -149,24 +133,26 @@ class _Parts:
     imports: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
-    before: list[Var | Requires] = field(default_factory=list)
-    after: list[Var] = field(default_factory=list)
-    ensures: list[Ensures] = field(default_factory=list)
+    before: list[tree.Var | tree.Requires] = field(default_factory=list)
+    after: list[tree.Var] = field(default_factory=list)
+    ensures: list[tree.Ensures] = field(default_factory=list)
     places: list[tuple[str, Place]] = field(default_factory=list)
-    block: PythonBlock | None = None
+    block: tree.PythonBlock | None = None
 
 
-def _specification(tree: Branch, text: str, cut: _BlankedText) -> Spec:
+def _specification(concrete: Branch, text: str, cut: _BlankedText) -> tree.Spec:
     """The specification that a concrete tree stands for."""
-    if len(tree.children) > MOST_STEPS:
-        message = f"expected a specification of at most {MOST_STEPS:,} statements, but got {len(tree.children):,}"
-        raise SpecError(message, place_in(text, tree.children[MOST_STEPS]))
+    if len(concrete.children) > tree.MOST_STEPS:
+        message = (
+            f"expected a specification of at most {tree.MOST_STEPS:,} statements, but got {len(concrete.children):,}"
+        )
+        raise SpecError(message, place_in(text, concrete.children[tree.MOST_STEPS]))
     parts = _Parts()
-    for statement in tree.children:
+    for statement in concrete.children:
         assert is_branch(statement)
         _take(parts, statement, text, cut)
     assert parts.block is not None
-    return Spec(
+    return tree.Spec(
         imports=tuple(parts.imports),
         inputs=tuple(parts.inputs),
         before=tuple(parts.before),
@@ -186,14 +172,14 @@ def _take(parts: _Parts, node: Branch, text: str, cut: _BlankedText) -> None:
             names = {"import_": parts.imports, "input_": parts.inputs, "output_": parts.outputs}[node.data]
             names.append(str(first))
         case "var_":
-            step = Var(str(first), _expression(node.children[1], text), place)
+            step = tree.Var(str(first), _expression(node.children[1], text), place)
             parts.before.append(step) if parts.block is None else parts.after.append(step)
         case "requires_":
-            parts.before.append(Requires(_expression(first, text), place))
+            parts.before.append(tree.Requires(_expression(first, text), place))
         case "block":
             parts.block = _block(text, cut)
         case _:
-            parts.ensures.append(Ensures(_expression(first, text), *_allowance(node.children[1], text), place))
+            parts.ensures.append(tree.Ensures(_expression(first, text), *_allowance(node.children[1], text), place))
     if isinstance(first, str):
         parts.places.append((str(first), place_in(text, first)))
 
@@ -216,63 +202,63 @@ def _allowance(token: Branch | Token | None, text: str) -> tuple[float | None, f
     return (None, value) if at_random else (value, None)
 
 
-def _expression(node: Branch | Token | None, text: str) -> Expression:
+def _expression(node: Branch | Token | None, text: str) -> tree.Expression:
     assert is_branch(node)
     place, children = place_in(text, node), node.children
     match node.data:
         case "implies" | "or_" | "and_":
             left, right = (_expression(child, text) for child in children)
-            return Binary(_JOINED[node.data], left, right, place)
+            return tree.Binary(_JOINED[node.data], left, right, place)
         case "compare" | "binary":
-            return Binary(str(children[1]), _expression(children[0], text), _expression(children[2], text), place)
+            return tree.Binary(str(children[1]), _expression(children[0], text), _expression(children[2], text), place)
         case "not_":
-            return Unary("!", _expression(children[0], text), place)
+            return tree.Unary("!", _expression(children[0], text), place)
         case "signed":
             return _signed(str(children[0]), _expression(children[1], text), place)
         case "feature":
-            return FeatureRead(_expression(children[0], text), str(children[1]), place)
+            return tree.FeatureRead(_expression(children[0], text), str(children[1]), place)
         case "update":
-            return Update(_expression(children[0], text), str(children[1]), _expression(children[2], text), place)
+            return tree.Update(_expression(children[0], text), str(children[1]), _expression(children[2], text), place)
         case _:
             return _atom(node, text, place)
 
 
-def _atom(node: Branch, text: str, place: Place) -> Expression:
+def _atom(node: Branch, text: str, place: Place) -> tree.Expression:
     children = node.children
     match node.data:
         case "number":
-            return ScalarLiteral(_number(str(children[0]), place), place)
+            return tree.ScalarLiteral(_number(str(children[0]), place), place)
         case "text":
-            return ScalarLiteral(unquote(str(children[0]), place), place)
+            return tree.ScalarLiteral(unquote(str(children[0]), place), place)
         case "name":
-            return Name(str(children[0]), place)
+            return tree.Name(str(children[0]), place)
         case "call":
-            return FunctionCall(str(children[0]), _arguments(children[1:], text), None, place)
+            return tree.FunctionCall(str(children[0]), _arguments(children[1:], text), None, place)
         case "call_of":
-            return FunctionCall(str(children[1]), _arguments(children[2:], text), _owner(children[0], text), place)
+            return tree.FunctionCall(str(children[1]), _arguments(children[2:], text), _owner(children[0], text), place)
         case _:
-            return ScalarLiteral(_WORDS[node.data], place)
+            return tree.ScalarLiteral(_WORDS[node.data], place)
 
 
 def _owner(node: Branch | Token, text: str) -> str:
     owner = _expression(node, text)
-    if not isinstance(owner, Name):
+    if not isinstance(owner, tree.Name):
         raise SpecError("before the dot of a call stands the name of an import, such as `compas`", owner.place)
     return owner.name
 
 
-def _arguments(children: list[Branch | Token], text: str) -> tuple[Expression, ...]:
+def _arguments(children: list[Branch | Token], text: str) -> tuple[tree.Expression, ...]:
     return tuple(_expression(child, text) for child in children if child is not None)
 
 
-def _signed(sign: str, operand: Expression, place: Place) -> Expression:
+def _signed(sign: str, operand: tree.Expression, place: Place) -> tree.Expression:
     if sign == "+":
         return operand
     match operand:
-        case ScalarLiteral(value=int() | float() as number) if not isinstance(number, bool):
-            return ScalarLiteral(-number, place)
+        case tree.ScalarLiteral(value=int() | float() as number) if not isinstance(number, bool):
+            return tree.ScalarLiteral(-number, place)
         case _:
-            return Unary("-", operand, place)
+            return tree.Unary("-", operand, place)
 
 
 def _number(word: str, place: Place) -> int | float:
@@ -285,7 +271,7 @@ def _number(word: str, place: Place) -> int | float:
 # ---------------------------------------------------------------------------- names
 
 
-def _check_names(spec: Spec) -> None:
+def _check_names(spec: tree.Spec) -> None:
     """Refuse a specification that cannot mean anything.
 
     Refused are a name that is not declared, declared twice or used before it has a value, a call of the model outside
@@ -293,11 +279,11 @@ def _check_names(spec: Spec) -> None:
     """
     places = dict(spec.places)
     _check_declarations(spec)
-    known = set(spec.inputs) | set(CONSTANTS)
+    known = set(spec.inputs) | set(tree.CONSTANTS)
     for step in spec.before:
-        expression = step.value if isinstance(step, Var) else step.condition
+        expression = step.value if isinstance(step, tree.Var) else step.condition
         _check_expression(expression, known, spec, "before the block", asks=False)
-        if isinstance(step, Var):
+        if isinstance(step, tree.Var):
             known.add(step.name)
     known |= _set_by_block(spec, known, places)
     for variable in spec.after:
@@ -307,14 +293,14 @@ def _check_names(spec: Spec) -> None:
         _check_expression(ensured.condition, known, spec, "behind the block", asks=False)
 
 
-def _check_declarations(spec: Spec) -> None:
+def _check_declarations(spec: tree.Spec) -> None:
     if not spec.inputs:
         raise SpecError("a specification speaks of at least one input: write `input x1;`", Place(spec.text, 0, 0))
     if not spec.ensures:
         raise SpecError("nothing is ensured: write `ensures d1 <= d2;` behind the block", spec.block.place)
     variables = [*spec.variables, *spec.after]
     declared = [*spec.inputs, *spec.outputs, *(step.name for step in variables)]
-    for name in (*spec.imports, *CONSTANTS):
+    for name in (*spec.imports, *tree.CONSTANTS):
         if name in declared:
             message = f"`{name}` has a meaning already and cannot be declared"
             raise SpecError(message, _last(spec, name), name=name)
@@ -324,16 +310,16 @@ def _check_declarations(spec: Spec) -> None:
             raise SpecError(message, _last(spec, name), name=name)
 
 
-def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[str]:
+def _set_by_block(spec: tree.Spec, known: set[str], places: dict[str, Place]) -> set[str]:
     """The names that the block gives a value to, once what it reads has been checked."""
-    block = read_block(spec.block)
+    block = tree.read_block(spec.block)
     assigned: dict[str, Place | None] = {}
     match block:
-        case PlainBlock():
+        case tree.PlainBlock():
             for step in block.steps:
                 _check_expression(step.value, known | set(assigned), spec, "in the block", asks=True)
                 assigned.setdefault(step.name, step.place)
-        case CodeBlock():
+        case tree.CodeBlock():
             assigned = dict(block.places)
     for name in spec.outputs:
         if name not in assigned:
@@ -347,28 +333,28 @@ def _set_by_block(spec: Spec, known: set[str], places: dict[str, Place]) -> set[
     return set(spec.outputs)
 
 
-def _check_expression(node: Expression, known: set[str], spec: Spec, where: str, *, asks: bool) -> None:
-    for part in walk(node):
-        if isinstance(part, Name) and part.name not in known:
+def _check_expression(node: tree.Expression, known: set[str], spec: tree.Spec, where: str, *, asks: bool) -> None:
+    for part in tree.walk(node):
+        if isinstance(part, tree.Name) and part.name not in known:
             raise SpecError(_unknown(part.name, known, spec, where), part.place or spec.block.place, name=part.name)
-        if isinstance(part, FunctionCall):
+        if isinstance(part, tree.FunctionCall):
             if part.domain is not None and part.domain not in spec.imports:
                 message = f"`{part.domain}` is not imported: write `import {part.domain};` first"
                 message += nearest(part.domain, spec.imports)
                 raise SpecError(message, part.place or spec.block.place, name=part.domain)
-            if part.function in MODEL_CALLS and not asks:
+            if part.function in tree.MODEL_CALLS and not asks:
                 message = f"the model can only be asked in the block: set an output there, `d1 = {part.function}(...)`"
                 raise SpecError(message, part.place)
 
 
-def _unknown(name: str, known: set[str], spec: Spec, where: str) -> str:
+def _unknown(name: str, known: set[str], spec: tree.Spec, where: str) -> str:
     if name in spec.outputs:
         return f"`{name}` is an output and has no value {where}"
     if any(step.name == name for step in (*spec.variables, *spec.after)):
         return f"`{name}` has no value yet {where}: it is declared further down"
-    listed = ", ".join(f"`{one}`" for one in sorted(known - set(CONSTANTS))) or "nothing"
+    listed = ", ".join(f"`{one}`" for one in sorted(known - set(tree.CONSTANTS))) or "nothing"
     return f"`{name}` is not declared; what has a value {where} is {listed}.{nearest(name, known)}"
 
 
-def _last(spec: Spec, name: str) -> Place | None:
+def _last(spec: tree.Spec, name: str) -> Place | None:
     return next((place for known, place in reversed(spec.places) if known == name), None)
