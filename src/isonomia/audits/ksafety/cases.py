@@ -218,17 +218,12 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedCases:
-    """Which cases are accepted, how many a precondition rejects, and how many had nothing to choose from."""
+class JudgedCases:
+    """The result of cases, and how many a precondition rejected or had nothing to choose from."""
 
-    accepted: Booleans
+    judgement: Judgement
     rejected: int
     without_choice: int
-
-    @classmethod
-    def of(cls, batch: Evaluation) -> PreparedCases:
-        """Those of a batch, which may go on rejecting."""
-        return cls(batch.accepted.copy(), batch.rejected, batch.without_choice)
 
 
 class JudgesCases(Protocol):
@@ -236,16 +231,6 @@ class JudgesCases(Protocol):
 
     def judge(self, runner: Runner, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases whose choices are made; what they cannot do is done here, by the runner."""
-        ...
-
-    def prepare(self, domain: Domain, cases: Cases) -> PreparedCases | None:
-        """Which cases are accepted; ``None`` where that has to be computed here.
-
-        Raises
-        ------
-        OpenChoiceError
-            Where a choice is not made yet.
-        """
         ...
 
 
@@ -466,18 +451,6 @@ def _changes(program: CompiledSpec, batch: Evaluation, violating: Booleans) -> N
     return total
 
 
-def prepared_cases(runner: Runner, domain: Domain, cases: Cases) -> PreparedCases:
-    """Which of some cases are accepted.
-
-    Raises
-    ------
-    OpenChoiceError
-        Where a choice is not made yet.
-    """
-    prepared = None if runner.workers is None else runner.workers.prepare(domain, cases)
-    return prepared or PreparedCases.of(prepare(runner.program, domain, cases.inputs, GivenChoices(cases.choices)))
-
-
 def all_cases(runner: Runner, domain: Domain, max_n: float, tally: Tally) -> list[Cases] | None:
     """Every case that there is, in parts; those that a precondition rejects are left out and counted.
 
@@ -508,16 +481,16 @@ def every_choice(runner: Runner, domain: Domain, begun: Cases, max_n: float, tal
     while waiting:
         cases = waiting.pop()
         try:
-            prepared = prepared_cases(runner, domain, cases)
+            batch = prepare(runner.program, domain, cases.inputs, GivenChoices(cases.choices))
         except OpenChoiceError as choice:
             completed = _completed(cases, choice, max_n, tally)
             if completed is None:
                 return None
             waiting += completed
             continue
-        tally.rejected += prepared.rejected
-        tally.without_choice += prepared.without_choice
-        accepted = cases.take(np.flatnonzero(prepared.accepted))
+        tally.rejected += batch.rejected
+        tally.without_choice += batch.without_choice
+        accepted = cases.take(np.flatnonzero(batch.accepted))
         max_n -= len(accepted)
         if max_n < 0:
             return None

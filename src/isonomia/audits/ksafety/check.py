@@ -44,7 +44,8 @@ def check_safety(check: Check[Safety], observer: Observer) -> Verdict:
 
     Every case is tried where there are few enough; otherwise cases are drawn at random.
     """
-    check = with_inputs(check)
+    if check.population is None:
+        check = with_inputs(check)
     introduce(check.population, check.model, check.journal)
     setup = Setup(check, observer)
     setup.compile()

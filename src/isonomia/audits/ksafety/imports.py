@@ -77,9 +77,7 @@ class ImportedDomain:
 
 
 def with_inputs(check: Check[Safety]) -> Check[Safety]:
-    """The check with inputs: those that were given, or else those of the first import that offers some."""
-    if check.population is not None:
-        return check
+    """The check with the inputs of the first import that offers some."""
     prop = check.prop
     if not prop.spec.imports:
         raise UsageError("expected a population, or a specification that imports a domain: try Census(table)")
@@ -91,19 +89,21 @@ def with_inputs(check: Check[Safety]) -> Check[Safety]:
     return replace(check, prop=prop, population=population)
 
 
-def offered_functions(prop: Safety, population: Any, *, has_model: bool = True) -> dict[str, Function]:
-    """The property's own functions, and those of its imports that it calls.
+def imported_functions(
+    prop: Safety, own: Mapping[str, Function], population: Any, *, has_model: bool
+) -> dict[str, Function]:
+    """The functions of a property's imports that it calls; ``own`` are its own functions, which take precedence.
 
     Without a model, an import may offer ``predict`` and ``score`` too: then it is the system under test.
     """
-    functions = {name: as_function(value) for name, value in prop.functions.items()}
-    known = {*BUILT_IN, *functions, *(population.functions if is_domain(population) else ())}
+    known = {*BUILT_IN, *own, *(population.functions if is_domain(population) else ())}
     replaceable = REPLACEABLE if isinstance(population, Items) or not is_domain(population) else frozenset()
     replaceable |= frozenset() if has_model else MODEL_CALLS
-    known -= replaceable - set(functions)
+    known -= replaceable - set(own)
     wanted = {name: calls for name, calls in _called(prop).items() if name not in known}
-    if not wanted or not prop.spec.imports:
-        return functions
+    if not wanted:
+        return {}
+    functions: dict[str, Function] = {}
     imported = _imported_domains(prop, needed=any(calls for name, calls in wanted.items() if name not in BUILT_IN))
     given = set(prop.spec.imports) <= set(prop.domains)
     for name, calls in wanted.items():
@@ -123,7 +123,7 @@ def offered_functions(prop: Safety, population: Any, *, has_model: bool = True) 
 def ignored_functions(prop: Safety, functions: Mapping[str, Function]) -> list[str]:
     """Functions of the imports that share a name with one of the language, which is called instead."""
     called = [name for name in _called(prop) if name in BUILT_IN and name not in functions]
-    if not called or not prop.spec.imports:
+    if not called:
         return []
     imported = _imported_domains(prop, needed=False)
     return sorted({name for name in called for item in imported if name in item.functions})

@@ -7,7 +7,6 @@ preconditions rejected some draws, the bets are settled piece by piece.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
-from isonomia.audits.ksafety.cases import Cases, Judgement, PreparedCases, draw_choices, prepare
+from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, draw_choices, prepare
 from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
 from isonomia.audits.ksafety.evaluate import SEEDS, Evaluation, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.evidence import PAIRS, RateState, Tally, beyond_noise, compared_share, drawn_share
@@ -24,7 +23,7 @@ from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.shrinking import shrink_all
 from isonomia.audits.ksafety.verdict import SafetyOutcome
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary
-from isonomia.audits.ksafety.workers import BegunCases, CaseWorkers, JudgedCases
+from isonomia.audits.ksafety.workers import BegunCases
 from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
 from isonomia.engine.journal import Entry, Keeping
@@ -166,20 +165,17 @@ class SampledCases:
 
     def _drawn_piece(self, key: str, start: int, size: int, rng: np.random.Generator) -> _Piece:
         """Draw once. Workers get the cases as soon as their choices are made."""
-        setup, runner = self.setup, self.setup.runner
-        workers = runner.workers if isinstance(runner.workers, CaseWorkers) else None
-        before = deepcopy(rng)
+        setup, runner, workers = self.setup, self.setup.runner, self.setup.workers
         domain, rows = setup.inputs.draw(start, size, len(runner.program.spec.inputs), rng)
         if not len(rows[0]):
             return _Piece(key, domain, Cases(rows), rng)
-        drawn, prepared = RandomChoices(rng), None
+        drawn, prepared, before = RandomChoices(rng), None, rng.bit_generator.state
         if workers is not None and workers.active:
             try:
                 draw_choices(runner.program, domain, rows, drawn)
             except IsonomiaError:
                 workers = None  # an earlier step may raise another error, which must be the one reported
-                rng.bit_generator.state = before.bit_generator.state
-                domain, rows = setup.inputs.draw(start, size, len(runner.program.spec.inputs), rng)
+                rng.bit_generator.state = before
         if workers is None or not workers.active:
             drawn = RandomChoices(rng)
             prepared = prepare(runner.program, domain, rows, drawn)
@@ -194,10 +190,13 @@ class SampledCases:
         """Judge the accepted cases, but no more than are wanted; at most one judgement."""
         if not len(piece.cases):
             return []
-        judged = self._by_workers(piece, wanted) or self._here(piece, wanted)
+        workers, judged = self.setup.workers, None
+        if workers is not None and piece.begun is not None:
+            judged = workers.finish(piece.begun, wanted)
+        judged = judged or self._here(piece, wanted)
         batch.draws += len(piece.cases)
-        batch.rejected += judged.prepared.rejected
-        batch.without_choice += judged.prepared.without_choice
+        batch.rejected += judged.rejected
+        batch.without_choice += judged.without_choice
         judgement = judged.judgement
         if not len(judgement.cases):
             return []
@@ -205,22 +204,17 @@ class SampledCases:
         batch.pieces.append(judgement.tally(cells))
         return [judgement]
 
-    def _by_workers(self, piece: _Piece, wanted: int) -> JudgedCases | None:
-        workers = self.setup.runner.workers
-        if piece.begun is None or not isinstance(workers, CaseWorkers):
-            return None
-        return workers.finish(piece.begun, wanted)
-
     def _here(self, piece: _Piece, wanted: int) -> JudgedCases:
         runner, cases, prepared = self.setup.runner, piece.cases, piece.prepared
-        if isinstance(runner.workers, CaseWorkers):
-            runner = runner.workers.judge_here(runner, piece.key)
+        if self.setup.workers is not None:
+            runner = self.setup.workers.judge_here(runner, piece.key)
         if prepared is None:
             choices = GivenChoices(cases.choices, piece.empty)
             prepared = prepare(runner.program, piece.domain, cases.inputs, choices)
-        before = PreparedCases.of(prepared)
+        rejected, without_choice = prepared.rejected, prepared.without_choice
         prepared.accepted[np.flatnonzero(prepared.accepted)[wanted:]] = False
-        return JudgedCases(runner.judge(prepared, cases.take(np.flatnonzero(prepared.accepted))), before)
+        judgement = runner.judge(prepared, cases.take(np.flatnonzero(prepared.accepted)))
+        return JudgedCases(judgement, rejected, without_choice)
 
     def _refuse_unmet(self, batch: SampledBatch) -> None:
         if batch.tested == 0 and batch.draws >= SEARCH:
@@ -414,7 +408,7 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
     inputs = len(setup.program.spec.inputs)
     available = setup.subject.cases(inputs) if setup.subject.sample else inf
     schedule = schedule.along([rows // inputs for rows in setup.subject.population.get("looks", ())])
-    workers = None if setup.finished else setup.runner.workers
+    workers = None if setup.finished else setup.workers
     return run(
         work,
         schedule,

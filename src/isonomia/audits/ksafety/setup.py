@@ -8,9 +8,9 @@ that numbers alone do not show. The model's answers are kept as well, so it is n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from threading import Event
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -18,23 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.cases import Cases, Runner, prepared_cases
+from isonomia.audits.ksafety.cases import Runner, prepare
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
-from isonomia.audits.ksafety.evaluate import OpenChoiceError
+from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
-from isonomia.audits.ksafety.imports import ignored_functions, offered_functions
+from isonomia.audits.ksafety.imports import ignored_functions, imported_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
-from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, FreshDraw, SpreadState
+from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, new_asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
 from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
 from isonomia.engine.parameters import Observer, Silent, root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
-from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import current_meter
-from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.domains import Domain
 from isonomia.populations.domains.protocol import DomainFacts, ExtendedDomain, as_function, is_domain
@@ -84,7 +82,7 @@ class Setup:
     violations: Violations = field(default_factory=Violations)
     began: float = field(default_factory=monotonic)
     _askers: list[Asker] = field(default_factory=list)
-    _spread: SpreadState = field(default_factory=SpreadState)
+    _workers_off: Event = field(default_factory=Event)
 
     @property
     def journal(self) -> Journal:
@@ -139,7 +137,7 @@ class Setup:
         """Where inputs come from: a census with replacement, each row of a sample once, anything else without end."""
         population, seed, domain = self.check.population, root(self.check.seed), self.domain
         if self.make is not None:
-            return FreshInputs(population.open(seed), self.make, self._spread)
+            return FreshInputs(population.open(seed), self.make)
         if isinstance(population, Sample):
             order = population.positions(seed)
             return FiniteInputs(domain, np.arange(domain.size) if order is None else order, once=True)
@@ -153,6 +151,12 @@ class Setup:
         """Judges cases."""
         return self.new_runner()
 
+    @property
+    def workers(self) -> CaseWorkers | None:
+        """The workers of the runner."""
+        workers = self.runner.workers
+        return workers if isinstance(workers, CaseWorkers) else None
+
     def new_runner(self, purpose: str | None = None) -> Runner:
         """Set up the program with the model; with a ``purpose``, its answers are kept apart from all others."""
         check, program = self.check, self.program
@@ -165,15 +169,12 @@ class Setup:
                 name="allow_code",
             )
         journal: Journal = check.journal if purpose is None else Apart(check.journal, purpose)
-        model: Model | None = check.model
-        if model is not None and DomainFacts.of(self.domain).continuous:
-            model = VectorAnswers(model)
-        asker = None if model is None else Asker(model, journal)
+        asker = None if check.model is None else new_asker(check.model, self.domain, journal)
         self._askers += [] if asker is None else [asker]
-        workers = None
-        if self._shared is not None and check.pool is not None:
-            workers = CaseWorkers(check.pool, self._shared, journal, model, check.model, self._spread)
-        return Runner(program, asker, check.prop.seconds, self._draws, workers, check.random_model)
+        runner = Runner(program, asker, check.prop.seconds, self._draws, None, check.random_model)
+        if self._shared is None or check.pool is None:
+            return runner
+        return replace(runner, workers=CaseWorkers(check.pool, self._shared, asker, self._workers_off))
 
     @property
     def _draws(self) -> bool:
@@ -186,27 +187,18 @@ class Setup:
         """What is sent to workers that judge cases; ``None`` where there are none, or they share this process.
 
         A user's function may not be thread-safe, and threads would gain nothing. A model with a cache stays here, since
-        one process must keep the cache for all.
+        one process must keep the cache for all. Cases of an unlimited population stay here too: their inputs are drawn
+        here, and the workers answer for the model alone.
         """
         check = self.check
         if current_meter().limited:  # the rows that a worker will send are known only afterwards
             return None
-        if check.pool is None or check.pool.executing.here:
+        if check.pool is None or check.pool.executing.here or self.make is not None:
             return None
         if check.model is not None and check.model.direct_workers is None:
             return None
-        context = CaseContext(
-            self.program,
-            check.prop.seconds,
-            self._draws,
-            None if check.model is None else check.model.apart(),
-            DomainFacts.of(self.domain).continuous,
-            self.domain,
-            None if self.make is None else check.population,
-            self.make,
-            check.seed,
-            check.random_model,
-        )
+        runner = Runner(self.program, None, check.prop.seconds, self._draws, None, check.random_model)
+        context = CaseContext(runner, None if check.model is None else check.model.apart(), self.domain)
         return Shared(context, "the specification")
 
     def compile(self) -> None:
@@ -242,8 +234,6 @@ class Setup:
             # A check that resumes asks other questions here: these answers must not be taken for theirs.
             if self.runner.asker is not None:
                 self.runner.asker.journal = Blank()
-            if isinstance(self.runner.workers, CaseWorkers):
-                self.runner.workers.journal = Blank()
             return measure()
         return ViolationSummary.unpack(once(self.journal, LAST, lambda: measure().pack()))
 
@@ -300,7 +290,7 @@ class Subject:
             "random": sorted(RANDOM | random),
             "asking": sorted(name for name, function in functions.items() if function.asks),
             "own": sorted(brought - random),
-            "ignored": ignored_functions(check.prop, functions),
+            "ignored": ignored_functions(check.prop, functions) if check.prop.spec.imports else [],
         }
 
     @classmethod
@@ -322,7 +312,9 @@ def _stated(population: Any, domain: Domain) -> dict[str, Any]:
 def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] | None]:
     """The domain, and for an unlimited population, what makes one from each batch."""
     prop, population = check.prop, check.population
-    functions = offered_functions(prop, population, has_model=check.model is not None)
+    functions = {name: as_function(value) for name, value in prop.functions.items()}
+    if prop.spec.imports:
+        functions |= imported_functions(prop, functions, population, has_model=check.model is not None)
     if is_domain(population):
         if prop.groups or prop.orders or prop.label:
             raise UsageError("expected groups, orders and label from the domain itself: leave them out", name="groups")
@@ -368,13 +360,10 @@ class FreshInputs:
 
     source: Source
     domain_of: Callable[[Table], Domain]
-    spread: SpreadState = field(default_factory=SpreadState)
 
     def draw(self, start: int, n: int, k: int, rng: np.random.Generator) -> Chosen:
-        """Draw a table and make a domain of it; how it was drawn is noted, so that workers can repeat it."""
-        draw = FreshDraw(start * k, n * k, deepcopy(rng))
+        """Draw a table and make a domain of it."""
         domain = self.domain_of(self.source.batch(start * k, n * k, rng))
-        self.spread.draws[domain] = draw
         numbers = np.arange(n * k).reshape(n, k)
         return domain, tuple(numbers[:, column].astype(np.intp) for column in range(k))
 
@@ -392,7 +381,7 @@ def worth_drawing(runner: Runner, domain: Domain) -> NDArray[np.intp]:
     if len(runner.program.spec.inputs) > 1:
         return everyone
     try:
-        return everyone[prepared_cases(runner, domain, Cases((everyone,))).accepted]
+        return everyone[prepare(runner.program, domain, (everyone,), GivenChoices(())).accepted]
     except OpenChoiceError as choice:
         possible = ~choice.rejected
         if choice.kind == "whole":

@@ -14,122 +14,50 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.answers import Asker
-from isonomia.audits.ksafety.cases import Cases, Judgement, PreparedCases, Runner, prepare
-from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import (
-    MOST_TEXT,
-    Booleans,
-    ChoiceKind,
-    Evaluation,
-    GivenChoices,
-    OpenChoiceError,
-    Value,
-    either,
-    is_column,
-)
+from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare
+from isonomia.audits.ksafety.evaluate import MOST_TEXT, Booleans, Evaluation, GivenChoices, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
-from isonomia.engine.parameters import root
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.parallel import borders
-from isonomia.models.protocol import Model
 from isonomia.models.session import ModelSession
-from isonomia.models.steady import MAX_AGAIN, Handed, Steadiness
+from isonomia.models.steady import MAX_AGAIN, Handed
 from isonomia.populations.domains import Domain, TableRecords
-from isonomia.populations.domains.protocol import inner_domain
-from isonomia.populations.table import Table
-
-DRAWN = 4
-"""How many draws of fresh inputs a worker keeps; others are drawn again, and come out the same."""
+from isonomia.populations.domains.protocol import DomainFacts, inner_domain
 
 _lock = threading.RLock()
 """A user's functions may not be thread-safe: a process computes one slice at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class FreshDraw:
-    """How inputs were drawn, so that a worker can draw the same ones.
-
-    Attributes
-    ----------
-    start, n
-        How many inputs came before, and how many there are.
-    rng
-        The randomness before the draw.
-    """
-
-    start: int
-    n: int
-    rng: np.random.Generator
-
-
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class CaseContext:
-    """What is sent to every worker once.
+    """What is sent to every worker once: the runner without a model, the model, and the inputs.
 
-    Attributes
-    ----------
-    program, seconds, draws
-        As a :class:`Runner` has them.
-    model
-        The model; ``None`` where none is queried.
-    vectors
-        Whether the model answers with several numbers for each row.
-    domain
-        The inputs; for an unlimited population, a few examples of them.
-    population, make, seed
-        For fresh inputs: where they are drawn, what makes a domain of them, and the seed.
-    at_random
-        Whether the model may answer at random.
+    The model is ``None`` where none is queried.
     """
 
-    program: CompiledSpec
-    seconds: float
-    draws: bool
+    runner: Runner
     model: ModelSession | None
-    vectors: bool
     domain: Domain
-    population: Any = None
-    make: Callable[[Table], Domain] | None = None
-    seed: int = 0
-    at_random: bool = False
-    _drawn: OrderedDict[str, Domain] = field(default_factory=OrderedDict)
 
-    def domain_of(self, draw: FreshDraw | None) -> Domain:
-        """The inputs of some cases."""
-        if draw is None or self.make is None:
-            return self.domain
-        key = repr((draw.start, draw.n, draw.rng.bit_generator.state))
-        if key not in self._drawn:
-            source = self.population.open(root(self.seed))
-            self._drawn[key] = self.make(source.batch(draw.start, draw.n, deepcopy(draw.rng)))
-            while len(self._drawn) > DRAWN:
-                self._drawn.popitem(last=False)
-        return self._drawn[key]
 
-    def runner(self, journal: Journal, hands_over: int) -> tuple[Runner, Steadiness | None]:
-        """The runner that judges cases, and the watch on the model."""
-        if self.model is None:
-            return Runner(self.program, None, self.seconds, self.draws), None
-        model = self.model.apart(hands_over)
-        asker = Asker(VectorAnswers(model) if self.vectors else model, journal)
-        return Runner(self.program, asker, self.seconds, self.draws, at_random=self.at_random), model.steady
+def new_asker(model: ModelSession, domain: Domain, journal: Journal) -> Asker:
+    """An asker of a model that answers about inputs of this domain."""
+    return Asker(VectorAnswers(model) if DomainFacts.of(domain).continuous else model, journal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,20 +70,16 @@ class CaseSlice:
         Their inputs and choices.
     empty
         For each choice that was drawn, where there was nothing to choose from; empty where choices were given.
-    draw
-        How their inputs were drawn, where they are fresh.
     hands_over
         How many rows are noted for the watch on the model; 0 where it is not watched.
-    keep, known
-        Whether answers are to be sent back, and those kept before.
+    recorded
+        The answers in the journal; ``None`` where answers are not to be sent back.
     """
 
     cases: Cases
-    empty: tuple[Booleans, ...] = ()
-    draw: FreshDraw | None = None
-    hands_over: int = 0
-    keep: bool = False
-    known: Entry = field(default_factory=dict)
+    empty: tuple[Booleans, ...]
+    hands_over: int
+    recorded: Entry | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,8 +88,8 @@ class JudgedSlice:
 
     Attributes
     ----------
-    prepared
-        Which cases are accepted, and how many are not.
+    accepted, rejected, without_choice
+        Which cases are accepted, and how many are not, and why.
     violates, vacuous, changed, pairs
         As a :class:`Judgement` of the accepted ones has them.
     failed
@@ -178,14 +102,16 @@ class JudgedSlice:
     characters
         How many characters the concatenated texts have.
     answers
-        The model's answers.
+        The model's new answers.
     handed
         What the watch on the model gets; ``None`` where it is not watched.
     queries
         How many rows were sent to the model, and how many of them were second questions.
     """
 
-    prepared: PreparedCases
+    accepted: Booleans
+    rejected: int
+    without_choice: int
     violates: NDArray[np.bool_]
     vacuous: Booleans
     changed: NDArray[np.float64]
@@ -200,69 +126,51 @@ class JudgedSlice:
     queries: tuple[int, int]
 
 
-@dataclass(slots=True)
-class _Answers:
+@dataclass(frozen=True, slots=True)
+class _SliceJournal:
     """A worker's journal for one slice."""
 
     entries: dict[str, Entry]
-    keeps: bool
 
     def recall(self, key: str) -> Entry | None:
         return self.entries.get(key)
 
     def keep(self, key: str, make: Callable[[], Entry]) -> None:
-        if self.keeps:
-            self.entries[key] = make()
+        self.entries[key] = make()
 
 
 def judge_slice(context: CaseContext, item: CaseSlice) -> JudgedSlice:
     """What a worker does with some cases."""
     with _lock, metering(None) as meter:
-        journal = _Answers(dict(item.known), item.keep)
-        runner, watched = context.runner(journal, item.hands_over)
-        domain, cases = context.domain_of(item.draw), item.cases
-        batch = prepare(context.program, domain, cases.inputs, GivenChoices(cases.choices, item.empty))
-        prepared, types = PreparedCases.of(batch), _types(batch)
-        judgement = runner.judge(batch, cases.take(np.flatnonzero(prepared.accepted)))
+        entries, runner, watched = dict(item.recorded or {}), context.runner, None
+        if context.model is not None:
+            model = context.model.apart(item.hands_over)
+            journal = Blank() if item.recorded is None else _SliceJournal(entries)
+            runner, watched = replace(runner, asker=new_asker(model, context.domain, journal)), model.steady
+        cases = item.cases
+        batch = prepare(runner.program, context.domain, cases.inputs, GivenChoices(cases.choices, item.empty))
+        accepted, types = batch.accepted.copy(), _types(batch)
+        rejected, without_choice = batch.rejected, batch.without_choice
+        judgement = runner.judge(batch, cases.take(np.flatnonzero(accepted)))
         bad = np.flatnonzero(judgement.violating)
         values = {name: value.take(bad) for name, value in judgement.batch.values.items()}
         return JudgedSlice(
-            prepared,
+            accepted,
+            rejected,
+            without_choice,
             judgement.violates,
             judgement.vacuous,
             judgement.changed,
             judgement.pairs,
             bool(judgement.failed.any()) or bool(judgement.reasons),
-            _packed(values, domain) if len(bad) else b"",
+            _packed(values, context.domain) if len(bad) else b"",
             types,
             _types(judgement.batch) if len(judgement.cases) else None,
             batch.characters + judgement.batch.characters,
-            {} if item.known or not item.keep else journal.entries,
+            {} if item.recorded else entries,
             None if watched is None else watched.handed(),
             meter.sent,
         )
-
-
-def prepare_slice(context: CaseContext, item: CaseSlice) -> PreparedSlice:
-    """What a worker does with cases that are not put to the model."""
-    with _lock:
-        domain, cases = context.domain_of(item.draw), item.cases
-        try:
-            batch = prepare(context.program, domain, cases.inputs, GivenChoices(cases.choices))
-        except OpenChoiceError as choice:
-            rejected = PreparedCases(choice.rejected, 0, 0)
-            return PreparedSlice(rejected, (), 0, (choice.kind, choice.low, choice.high))
-        return PreparedSlice(PreparedCases.of(batch), _types(batch), batch.characters)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedSlice:
-    """A worker's result for cases that are not put to the model; where a choice is open, what could be chosen."""
-
-    prepared: PreparedCases
-    types: tuple[Any, ...]
-    characters: int
-    choice: tuple[ChoiceKind, NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
 def _types(batch: Evaluation) -> tuple[Any, ...]:
@@ -322,20 +230,12 @@ def _replaced(records: Any, other: Callable[[Any], Any], known: Container[int] =
     )
 
 
-# --------------------------------------------------------------------------------------------------------- who asks
+# ------------------------------------------------------------------------------------------------------ in this process
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JudgedCases:
-    """The result of cases, and how many were left out before."""
-
-    judgement: Judgement
-    prepared: PreparedCases
-
-
-@dataclass(slots=True, eq=False)
 class BegunCases:
-    """Cases that workers have started on."""
+    """Cases that workers have started on, and the journal keys of their slices."""
 
     domain: Domain
     cases: Cases
@@ -351,28 +251,22 @@ class CaseWorkers:
     ----------
     pool, shared
         The workers, and what is sent to them once.
-    journal
-        Where answers are kept.
-    model
-        The model for cases that have to be judged here; ``None`` where none is queried.
-    session
-        What asks the model, with the watch on it; ``None`` where none is queried.
-    state
-        What all workers of a check have in common.
+    asker
+        Asks the model about cases that have to be judged here; ``None`` where none is queried.
+    off
+        Set once all cases are computed here; one flag for all workers of a check.
     """
 
     pool: Pool
     shared: Shared
-    journal: Journal
-    model: Model | None
-    session: ModelSession | None
-    state: SpreadState
+    asker: Asker | None
+    off: threading.Event
     _runs: int = 0
 
     @property
     def active(self) -> bool:
         """Whether workers are given cases."""
-        return not self.state.off
+        return not self.off.is_set()
 
     def judge(self, runner: Runner, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases whose choices are made; what workers cannot do is done here, by the runner."""
@@ -386,139 +280,70 @@ class CaseWorkers:
 
         Answers are kept under a separate name: in another run, these cases may be judged by workers.
         """
-        asker = None if self.model is None else Asker(self.model, Apart(self.journal, key))
+        asker = None if self.asker is None else Asker(self.asker.model, Apart(self.asker.journal, key))
         return replace(runner, asker=asker, workers=None)
 
     def begin(self, domain: Domain, cases: Cases, empty: Sequence[Booleans], key: str) -> BegunCases | None:
         """Let workers start on cases; ``None`` where they cannot, or rows are limited: theirs are counted too late."""
-        draw = self._draw_of(domain)
-        if current_meter().in_step:
+        here = self.off.is_set() or domain is not self.shared.value.domain
+        if here or not len(cases) or current_meter().in_step:
             return None
-        if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
-            return None
-        keep, items, keys, edges = _keeps(self.journal), [], [], list(pairwise(borders(len(cases))))
-        hands_over = 0 if self.session is None or self.session.steady is None else -(-MAX_AGAIN // len(edges))
+        items, keys, edges = [], [], list(pairwise(borders(len(cases))))
+        session = None if self.asker is None else self.asker.session
+        hands_over = 0 if session is None or session.steady is None else -(-MAX_AGAIN // len(edges))
         for number, (start, stop) in enumerate(edges):
-            rows = np.arange(start, stop, dtype=np.intp)
             keys.append(f"answer of {key} slice {number}")
-            known = self.journal.recall(keys[-1]) if keep else None
-            sliced = tuple(column[start:stop] for column in empty)
-            entries = (known or {}).get("entries", {})
-            items.append(CaseSlice(cases.take(rows), sliced, draw, hands_over, keep, entries))
+            recorded = None
+            if self.asker is not None and _is_kept(self.asker.journal):
+                recorded = (self.asker.journal.recall(keys[-1]) or {}).get("entries", {})
+            part = cases.take(np.arange(start, stop, dtype=np.intp))
+            items.append(CaseSlice(part, tuple(column[start:stop] for column in empty), hands_over, recorded))
         try:
             tasks = self.pool.begin(judge_slice, self.shared, items, [len(item.cases) for item in items])
         except UsageError as error:
-            self._stay(error)
+            self.off.set()
+            self.pool.stay_here("the cases are computed", error)
             return None
         return BegunCases(domain, cases, keys, tasks)
 
-    def _draw_of(self, domain: Domain) -> FreshDraw | None:
-        try:
-            return self.state.draws.get(domain)
-        except TypeError:  # not a domain that could have been drawn
-            return None
-
-    def _stay(self, error: UsageError) -> None:
-        self.state.off = True
-        self.pool.stay_here("the cases are computed", error)
-
     def finish(self, begun: BegunCases, wanted: int | None = None) -> JudgedCases | None:
-        """The result of cases, of at most as many accepted ones as are wanted; ``None`` as for :meth:`judge`."""
+        """The result of cases, at most as many accepted ones as are wanted; ``None`` where workers cannot give it."""
         try:
             slices: list[JudgedSlice] = list(begun.tasks.results())
         except UnreliableModelError:
             raise
         except IsonomiaError:
             # It may be about cases that one process would not have reached: if not, it happens again here.
-            self.state.off = True
+            self.off.set()
             return None
         for part in slices:
             count(*part.queries)
-        if self.session is not None:
-            self.session.take_over([part.handed for part in slices if part.handed is not None])
+        if self.asker is not None and self.asker.session is not None:
+            self.asker.session.take_over([part.handed for part in slices if part.handed is not None])
         if not _fit(slices) or any(part.failed for part in slices):
-            self.state.off = True
+            self.off.set()
             return None
         for key, part in zip(begun.keys, slices, strict=True):
-            if part.answers:
-                self.journal.keep(key, partial(dict, entries=part.answers))
-        prepared = _prepared(slices)
-        return JudgedCases(_joined(begun, slices, np.flatnonzero(prepared.accepted)[:wanted]), prepared)
-
-    def prepare(self, domain: Domain, cases: Cases) -> PreparedCases | None:
-        """Which cases are accepted; ``None`` where that has to be computed here.
-
-        Raises
-        ------
-        OpenChoiceError
-            Where a choice is not made yet.
-        """
-        draw = self._draw_of(domain)
-        if self.state.off or not len(cases) or (draw is None and domain is not self.shared.value.domain):
-            return None
-        rows = [np.arange(start, stop, dtype=np.intp) for start, stop in pairwise(borders(len(cases)))]
-        items = [CaseSlice(cases.take(some), draw=draw) for some in rows]
-        try:
-            tasks = self.pool.begin(prepare_slice, self.shared, items, [len(some) for some in rows])
-            slices: list[PreparedSlice] = list(tasks.results())
-        except UsageError as error:
-            self._stay(error)
-            return None
-        except UnreliableModelError:
-            raise
-        except IsonomiaError:
-            self.state.off = True
-            return None
-        choice = slices[0].choice
-        alike = all((part.choice is None) == (choice is None) for part in slices)
-        if not alike or not _fit(slices):
-            self.state.off = True
-            return None
-        prepared = _prepared(slices)
-        if choice is None:
-            return prepared
-        ends = [np.concatenate([part.choice[end] for part in slices if part.choice is not None]) for end in (1, 2)]
-        opened = OpenChoiceError(choice[0], *ends)
-        opened.rejected = prepared.accepted
-        raise opened
+            if part.answers and self.asker is not None:
+                self.asker.journal.keep(key, partial(dict, entries=part.answers))
+        accepted = np.flatnonzero(np.concatenate([part.accepted for part in slices]))[:wanted]
+        rejected, without_choice = (sum(part.rejected for part in slices), sum(part.without_choice for part in slices))
+        return JudgedCases(_joined(begun, slices, accepted), rejected, without_choice)
 
 
-@dataclass(slots=True, eq=False)
-class SpreadState:
-    """What all workers of a check have in common.
-
-    Attributes
-    ----------
-    off
-        Whether cases are computed here from now on.
-    draws
-        How the inputs of each domain were drawn, where they are fresh.
-    """
-
-    off: bool = False
-    draws: WeakKeyDictionary[Any, FreshDraw] = field(default_factory=WeakKeyDictionary)
-
-
-def _keeps(journal: Journal) -> bool:
+def _is_kept(journal: Journal) -> bool:
     """Whether a journal really keeps what is written to it."""
     while isinstance(journal, Apart):
         journal = journal.journal
     return not isinstance(journal, Blank)
 
 
-def _fit(slices: Sequence[JudgedSlice] | Sequence[PreparedSlice]) -> bool:
+def _fit(slices: Sequence[JudgedSlice]) -> bool:
     """Whether slices were computed just as the whole batch would have been."""
     if sum(part.characters for part in slices) > MOST_TEXT:
         return False
-    later = [part.judged_types for part in slices if isinstance(part, JudgedSlice) and part.judged_types is not None]
+    later = [part.judged_types for part in slices if part.judged_types is not None]
     return all(part.types == slices[0].types for part in slices) and all(types == later[0] for types in later)
-
-
-def _prepared(slices: Sequence[JudgedSlice] | Sequence[PreparedSlice]) -> PreparedCases:
-    """What was prepared in all slices."""
-    parts = [part.prepared for part in slices]
-    accepted = np.concatenate([part.accepted for part in parts])
-    return PreparedCases(accepted, sum(part.rejected for part in parts), sum(part.without_choice for part in parts))
 
 
 def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.intp]) -> Judgement:
@@ -529,7 +354,7 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.
     computed = [_unpacked(part.values, begun.domain) for part in slices if part.values]
     values: dict[str, Value] = {}
     if computed:
-        # Nobody needs the values of cases that do not violate: those of the first that does stand in for them.
+        # The values of cases that do not violate are not needed: those of the first that does stand in for them.
         positions = np.zeros(n, dtype=np.intp)
         positions[bad[bad < n]] = np.flatnonzero(bad < n)
         joined = {name: _one_value([part[name] for part in computed], begun.domain) for name in computed[0]}
