@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counterexamples, deciding_points
-from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
-from isonomia.audits.responsiveness.sampling import PointSampler, sample_people
+from isonomia.audits.responsiveness.sampling import DecisionRule, PersonCounts, PointSampler, sample_people
 from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, table_of
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
 from isonomia.engine.journal import Blank, Entry, Journal, once

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Recheck
-from isonomia.audits.responsiveness.counts import PersonCounts
 from isonomia.audits.responsiveness.points import TargetTest, changes_of, joined, pruned, single_changes
+from isonomia.audits.responsiveness.sampling import PersonCounts
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup
 from isonomia.engine.parameters import batch_rng
 from isonomia.interventions import Points

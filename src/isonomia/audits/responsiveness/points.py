@@ -389,30 +389,54 @@ def _list_moves(shared: tuple[FeatureBlock, int], starts: Floats) -> Enumerated:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DrawnPortion:
-    """The counts of a portion's points, where duplicates are looked for.
+class PointCounts:
+    """The counts of some people's points.
 
     Attributes
     ----------
-    successes
-        How many points of each person have the target prediction.
-    distinct, alike
-        How many different points there were, and whether looking for duplicates is worth it in the next portion.
+    n, successes
+        For each of them, how many points were looked at, and how many have the target prediction.
+    distinct
+        How many rows the model was queried about.
+    alike
+        Whether it is still worth looking for duplicate points.
+    """
+
+    n: Floats
+    successes: Floats
+    distinct: int
+    alike: bool
+
+
+def count_draws(target: TargetTest, points: Points, people: int) -> PointCounts:
+    """The counts of drawn points, equally many for each of some people, one after the other."""
+    before = target.distinct
+    successes = target(points).reshape(people, -1).sum(axis=1).astype(np.float64)
+    each = np.full(people, float(len(points) // people))
+    return PointCounts(each, successes, target.distinct - before, target.alike)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnPortion:
+    """A worker's counts of a portion's points, where duplicates are looked for.
+
+    Attributes
+    ----------
+    counts
+        The counts.
     queries
         How many rows were sent to the model, and how many of them were second questions.
     handed
         What the watch on the model gets; ``None`` where it is not watched.
     """
 
-    successes: Floats
-    distinct: int
-    alike: bool
+    counts: PointCounts
     queries: tuple[int, int]
     handed: Handed | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PointContext:
+class PointContext:
     """What is sent to every worker once; the target comes without its asker."""
 
     sets: ReachableSets
@@ -422,47 +446,32 @@ class _PointContext:
     seed: int
 
 
-@dataclass(slots=True, eq=False)
-class PointWorkers:
-    """Lets workers draw points and look at them.
-
-    Attributes
-    ----------
-    pool, shared
-        The workers, and what is sent to them once.
-    """
-
-    pool: Pool
-    shared: Shared
-
-    @classmethod
-    def of(
-        cls, pool: Pool | None, asker: Asker, sets: ReachableSets, target: TargetTest, seed: int
-    ) -> PointWorkers | None:
-        """Workers; ``None`` where there are none, where they share this process, and where there is a cache."""
-        session = asker.session
-        if pool is None or pool.executing.here or session is None or session.direct_workers is None:
-            return None
-        session.settle()  # the workers' own watches know nothing of an earlier run
-        nobody: Any = None
-        watched = session.steady is not None
-        context = _PointContext(sets, replace(target, asker=nobody), session.apart(), watched, seed)
-        return cls(pool, Shared(context, session.name))
-
-    def drawn(self, portions: Sequence[tuple[Indices, int]], size: int, number: int) -> Iterator[DrawnPortion] | None:
-        """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
-        hands_over = -(-MAX_AGAIN // len(portions)) if self.shared.value.watched else 0
-        items = [(who, size, number, part, hands_over) for who, part in portions]
-        try:
-            return self.pool.begin(
-                _draw_portion, self.shared, items, [len(who) * size for who, _ in portions]
-            ).results()
-        except UsageError as error:
-            self.pool.stay_here("points are drawn", error)
-            return None
+def shared_context(asker: Asker, sets: ReachableSets, target: TargetTest, seed: int) -> Shared | None:
+    """What workers need to draw points and look at them; ``None`` where there is a cache, which one process keeps."""
+    session = asker.session
+    if session is None or session.direct_workers is None:
+        return None
+    session.settle()  # the workers' own watches know nothing of an earlier run
+    no_asker: Any = None
+    watched = session.steady is not None
+    context = PointContext(sets, replace(target, asker=no_asker), session.apart(), watched, seed)
+    return Shared(context, session.name)
 
 
-def _draw_portion(context: _PointContext, item: tuple[Indices, int, int, int, int]) -> DrawnPortion:
+def begin_draws(
+    pool: Pool, shared: Shared, portions: Sequence[tuple[Indices, int]], size: int, number: int
+) -> Iterator[DrawnPortion] | None:
+    """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
+    hands_over = -(-MAX_AGAIN // len(portions)) if shared.value.watched else 0
+    items = [(who, size, number, part, hands_over) for who, part in portions]
+    try:
+        return pool.begin(_draw_portion, shared, items, [len(who) * size for who, _ in portions]).results()
+    except UsageError as error:
+        pool.stay_here("points are drawn", error)
+        return None
+
+
+def _draw_portion(context: PointContext, item: tuple[Indices, int, int, int, int]) -> DrawnPortion:
     """What a worker does with one portion."""
     who, size, number, part, hands_over = item
     model = context.model.apart(hands_over)
@@ -470,7 +479,5 @@ def _draw_portion(context: _PointContext, item: tuple[Indices, int, int, int, in
     target = replace(context.target, asker=Asker(model), distinct=0, alike=context.watched)
     points = context.sets.sample(size, batch_rng(context.seed, number, part), who.tolist())
     with metering(None) as meter:
-        hits = target(points)
-    successes = hits.reshape(len(who), size).sum(axis=1).astype(np.float64)
-    handed = None if model.steady is None else model.steady.handed()
-    return DrawnPortion(successes, target.distinct, target.alike, meter.sent, handed)
+        counts = count_draws(target, points, len(who))
+    return DrawnPortion(counts, meter.sent, None if model.steady is None else model.steady.handed())

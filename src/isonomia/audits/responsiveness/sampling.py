@@ -1,5 +1,7 @@
 """Looking at what people can reach: all points where they are few, else rounds of draws until it is decided.
 
+The counts of each person, and who can be called responsive or fixed from them, are at the end.
+
 The loop is the engine's. Its steps are planned here: a listing of everything that some people can reach, or a round of
 draws for everybody who is undecided. The counts of each portion of people are kept in the journal, so that it is done
 once.
@@ -8,7 +10,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isinf
 from typing import TypeAlias
@@ -17,14 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.responsiveness.counts import DecisionRule, PersonCounts
-from isonomia.audits.responsiveness.points import DrawnPortion
+from isonomia.audits.responsiveness.points import DrawnPortion, PointCounts, TargetTest, begin_draws, count_draws
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, unpacked
 from isonomia.engine.journal import Clock, Entry, once
 from isonomia.engine.loop import AGAIN, REPEATED, Outcome, Steps, changed_since, run_steps
 from isonomia.engine.parameters import Observer, batch_rng
 from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
-from isonomia.interventions import Points
+from isonomia.evidence.binomial import clopper_pearson
+from isonomia.evidence.confidence_sequences import (
+    anytime_interval,
+    log_wealth_above,
+    log_wealth_below,
+    tail_above,
+    tail_below,
+)
+from isonomia.evidence.multiple import e_bh, holm
 from isonomia.models.meter import Meter, count, current_meter
 from isonomia.models.steady import Handed
 from isonomia.records.verdict import Expression
@@ -32,6 +41,7 @@ from isonomia.spec.responsiveness import Responsiveness
 
 Indices: TypeAlias = NDArray[np.intp]
 Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
 
 _CHUNK = 200_000
 """How many points are put to the model together; it bounds the memory."""
@@ -230,35 +240,16 @@ class PointBudget:
         return _CHUNK if isinf(self.clock.seconds) else min(_CHUNK, max(_FIRST_TIMED, self.sampler.points))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PointCounts:
-    """The counts of some people's points.
+def _entry_of(counts: PointCounts) -> Entry:
+    """Counts as plain values."""
+    entry = {"n": packed(counts.n), "successes": packed(counts.successes)}
+    return {**entry, "distinct": counts.distinct, "alike": counts.alike}
 
-    Attributes
-    ----------
-    n, successes
-        For each of them, how many points were looked at, and how many have the target prediction.
-    distinct
-        How many rows the model was queried about.
-    alike
-        Whether it is still worth looking for duplicate points.
-    """
 
-    n: Floats
-    successes: Floats
-    distinct: int
-    alike: bool
-
-    def pack(self) -> Entry:
-        """As plain values."""
-        counts = {"n": packed(self.n), "successes": packed(self.successes)}
-        return {**counts, "distinct": self.distinct, "alike": self.alike}
-
-    @classmethod
-    def unpack(cls, entry: Entry, people: int) -> PointCounts:
-        """From plain values."""
-        n, successes = (unpacked(entry[key], people).astype(np.float64) for key in ("n", "successes"))
-        return cls(n, successes, entry["distinct"], entry["alike"])
+def _counts_of(entry: Entry, people: int) -> PointCounts:
+    """Counts from plain values."""
+    n, successes = (unpacked(entry[key], people).astype(np.float64) for key in ("n", "successes"))
+    return PointCounts(n, successes, entry["distinct"], entry["alike"])
 
 
 def _round_key(number: int, part: int) -> str:
@@ -294,49 +285,41 @@ class PointSampler:
         Where time is not limited, workers draw all portions that are not in the journal at once. At the end of the
         round, other workers repeat some of their questions.
         """
-        journal, fresh, handed = self.setup.check.journal, list[Iterator[DrawnPortion]](), list[Handed]()
-        budget = self.setup.check.budget
-        if isinf(budget.seconds) and isinf(budget.queries) and self.setup.check.pool is not None:
+        check, begun, handed = self.setup.check, list[Iterator[DrawnPortion]](), list[Handed]()
+        if isinf(check.budget.seconds) and isinf(check.budget.queries) and check.pool is not None:
             listed = list(portions)
-            portions, new = iter(listed), []
-            for part, who in enumerate(listed):
-                if journal.recall(_round_key(number, part)) is None:
-                    new.append((who, part))
-            if len(new) > 1 and self.setup.workers is not None:
-                begun = self.setup.workers.drawn(new, size, number)
-                fresh = [] if begun is None else [begun]
+            new = [
+                (who, part) for part, who in enumerate(listed) if check.journal.recall(_round_key(number, part)) is None
+            ]
+            portions = iter(listed)
+            if len(new) > 1 and self.setup.shared is not None:
+                drawn = begin_draws(check.pool, self.setup.shared, new, size, number)
+                begun = [] if drawn is None else [drawn]
         for part, who in enumerate(portions):
-            yield who, self._drawn(who, size, number, part, fresh, handed)
-        self.setup.check.required_model.take_over(handed)
+            alone = partial(self._draw, who, size, number, part)
+            draw = partial(self._drawn, begun, handed, alone)
+            yield who, self._counts(_round_key(number, part), draw, np.full(len(who), float(size)), alone)
+        check.required_model.take_over(handed)
 
     def _drawn(
-        self,
-        who: Indices,
-        size: int,
-        number: int,
-        part: int,
-        fresh: list[Iterator[DrawnPortion]],
-        handed: list[Handed],
+        self, begun: list[Iterator[DrawnPortion]], handed: list[Handed], alone: Callable[[], PointCounts]
     ) -> PointCounts:
-        def draw() -> PointCounts:
-            try:
-                portion = next(fresh[0]) if fresh else None
-            except UnreliableModelError:
-                raise
-            except IsonomiaError:
-                portion = None  # unless it is a problem of the worker, it happens again here
-                fresh.clear()
-            if portion is None:
-                return self._draw(who, size, number, part)
-            count(*portion.queries)
-            handed.extend([] if portion.handed is None else [portion.handed])
-            # Once looking for duplicate points was not worth it, it is not tried again.
-            distinct = portion.distinct if self._alike else len(who) * size
-            alike = self._alike and portion.alike
-            return PointCounts(np.full(len(who), float(size)), portion.successes, distinct, alike)
-
-        alone = partial(self._draw, who, size, number, part)
-        return self._counts(_round_key(number, part), draw, np.full(len(who), float(size)), alone)
+        """The next counts of the workers; those of this process ``alone`` where there are none."""
+        try:
+            portion = next(begun[0]) if begun else None
+        except UnreliableModelError:
+            raise
+        except IsonomiaError:
+            portion = None  # unless it is a problem of the worker, it happens again here
+            begun.clear()
+        if portion is None:
+            return alone()
+        count(*portion.queries)
+        handed.extend([] if portion.handed is None else [portion.handed])
+        if self._alike:
+            return portion.counts
+        # Once looking for duplicate points was not worth it, it is not tried again.
+        return replace(portion.counts, distinct=int(portion.counts.n.sum()), alike=False)
 
     def _counts(
         self, key: str, measure: Callable[[], PointCounts], n: Floats, alone: Callable[[], PointCounts]
@@ -348,12 +331,12 @@ class PointSampler:
         journal = self.setup.check.journal
         entry = journal.recall(key)
         if entry is not None:
-            counts = PointCounts.unpack(entry, len(n))
+            counts = _counts_of(entry, len(n))
             self._recalled.append((alone, counts))
         else:
             self._refuse_changed()
             counts = measure()
-            journal.keep(key, counts.pack)
+            journal.keep(key, partial(_entry_of, counts))
         self.points += int(counts.n.sum())
         self.distinct += counts.distinct
         self._alike = counts.alike
@@ -375,22 +358,194 @@ class PointSampler:
             watched.again += points
 
     def _list(self, who: Indices) -> PointCounts:
-        points = self.setup.sets.points(who)
-        hits, distinct, alike = self._hits(points)
-        everybody = len(self.setup.sets)
-        n, successes = (np.bincount(owner, minlength=everybody)[who] for owner in (points.owner, points.owner[hits]))
-        return PointCounts(n.astype(np.float64), successes.astype(np.float64), distinct, alike)
+        points, target, people = self.setup.sets.points(who), self._target(), len(self.setup.sets)
+        before = target.distinct
+        with current_meter().untimed():  # the time was checked when these points were planned
+            hits = target(points)
+        n, successes = (np.bincount(owner, minlength=people)[who] for owner in (points.owner, points.owner[hits]))
+        return PointCounts(n.astype(np.float64), successes.astype(np.float64), target.distinct - before, target.alike)
 
     def _draw(self, who: Indices, size: int, number: int, part: int) -> PointCounts:
         rng = batch_rng(self.setup.check.seed, number, part)
-        hits, distinct, alike = self._hits(self.setup.sets.sample(size, rng, who.tolist()))
-        successes = hits.reshape(len(who), size).sum(axis=1)
-        return PointCounts(np.full(len(who), float(size)), successes.astype(np.float64), distinct, alike)
+        points = self.setup.sets.sample(size, rng, who.tolist())
+        with current_meter().untimed():
+            return count_draws(self._target(), points, len(who))
 
-    def _hits(self, points: Points) -> tuple[NDArray[np.bool_], int, bool]:
-        """Which points have the target prediction, how many rows were queried, and whether duplicates are likely."""
-        target = self.setup.target
-        target.alike, before = self._alike, target.distinct
-        with current_meter().untimed():  # the time was checked when these points were planned
-            hits = target(points)
-        return hits, target.distinct - before, target.alike
+    def _target(self) -> TargetTest:
+        self.setup.target.alike = self._alike
+        return self.setup.target
+
+
+# ------------------------------------------------------------------------------------------- the counts of each person
+
+
+_MAX_LOG = 690.0
+"""Larger logarithms have no exponential in double precision; as evidence they are all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRule:
+    """How counts become decisions about people, at risk ``delta``, with the property's ``control``.
+
+    ``strict`` means that a share must exceed the threshold to be responsive, where otherwise it may equal it; ``fixed``
+    that the number of draws was fixed beforehand; ``one_is_enough`` that a single point with the target makes a person
+    responsive, so that the threshold is only for those whose draws have shown none.
+    """
+
+    threshold: float
+    strict: bool
+    delta: float
+    control: str
+    fixed: bool
+    one_is_enough: bool = False
+
+    @classmethod
+    def of(cls, prop: Responsiveness, delta: float) -> DecisionRule:
+        """The rule of a property."""
+        strict, fixed = prop.at_most is not None, prop.draws is not None
+        return cls(prop.threshold, strict, delta, prop.control, fixed, prop.one_is_enough)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonCounts:
+    """Counts of all people, one entry each.
+
+    Attributes
+    ----------
+    n, successes
+        Points looked at, and those with the target prediction.
+    exact
+        Whether all points that the person can reach were looked at.
+    family
+        Whether the person was to be decided by draws; fixed before any draw.
+    above, below
+        The logarithm of the evidence that the share lies above or below the threshold: its largest value so far where
+        the probability of any false decision is limited, its present value where the share of false decisions is.
+    responsive, unresponsive
+        Who has been decided.
+    """
+
+    n: Floats
+    successes: Floats
+    exact: Bools
+    family: Bools
+    above: Floats
+    below: Floats
+    responsive: Bools
+    unresponsive: Bools
+
+    @classmethod
+    def empty(cls, people: int, family: Bools) -> PersonCounts:
+        """Nothing counted yet."""
+        nothing, nobody = np.zeros(people), np.zeros(people, dtype=bool)
+        return cls(nothing, nothing, nobody, family, nothing, nothing, nobody, nobody)
+
+    @property
+    def undecided(self) -> Bools:
+        """Who has not been decided."""
+        return ~(self.responsive | self.unresponsive)
+
+    @property
+    def share(self) -> Floats:
+        """The shares seen; NaN where nothing was seen."""
+        return np.where(self.n > 0, self.successes / np.maximum(self.n, 1.0), np.nan)
+
+    def listed(self, who: NDArray[np.intp], n: Floats, successes: Floats, rule: DecisionRule) -> PersonCounts:
+        """The same after all points that some people can reach were looked at: they are decided without risk."""
+        changed = self._with(who, n, successes)
+        exact, yes, no = changed.exact.copy(), changed.responsive.copy(), changed.unresponsive.copy()
+        # Compared as counts: a share of 3 / 10 and a threshold of 0.3 are equal, whatever rounding makes of them.
+        distance = successes - rule.threshold * n
+        close = np.abs(distance) <= 1e-9 * n
+        reached = successes > 0 if rule.one_is_enough else np.where(close, not rule.strict, distance > 0)
+        exact[who], yes[who], no[who] = True, reached, ~reached
+        return replace(changed, exact=exact, responsive=yes, unresponsive=no)
+
+    def drawn(self, who: NDArray[np.intp], n: int, successes: Floats, rule: DecisionRule) -> PersonCounts:
+        """The same after ``n`` more draws for each of some people."""
+        changed = self._with(who, self.n[who] + n, self.successes[who] + successes)
+        above, below = changed.above.copy(), changed.below.copy()
+        for evidence, (of_wealth, of_tail) in (
+            (above, (log_wealth_above, tail_above)),
+            (below, (log_wealth_below, tail_below)),
+        ):
+            counts = changed.successes[who], changed.n[who], rule.threshold
+            with np.errstate(divide="ignore"):
+                now = -np.log(of_tail(*counts)) if rule.fixed else of_wealth(*counts)
+            keeps_best = rule.control == "family" and not rule.fixed
+            evidence[who] = np.maximum(evidence[who], now) if keeps_best else now
+        return replace(changed, above=above, below=below)
+
+    def decided(self, rule: DecisionRule) -> PersonCounts:
+        """The same with everybody decided whom the evidence allows to decide.
+
+        Guarantee: see :class:`isonomia.spec.responsiveness.Responsiveness` for ``control``. Each of the two kinds of
+        decisions has the whole delta, and a family of its own: all people decided by draws. People who have been
+        decided are not drawn from again, so their evidence stays, and so does the decision.
+        """
+        among = np.flatnonzero(self.family)
+        if not len(among):
+            return self
+        yes, no = self.responsive.copy(), self.unresponsive.copy()
+        before = self.undecided
+        if rule.one_is_enough:
+            yes |= before & (self.successes > 0)  # a point that was seen is proof, without any risk
+        for decided, evidence, other in ((yes, self.above, no), (no, self.below, yes)):
+            rejected = np.zeros(len(decided), dtype=bool)
+            rejected[among] = _rejected(self._evidence(evidence, decided, other)[among], rule)
+            decided |= rejected & before & ~other
+        return replace(self, responsive=yes, unresponsive=no)
+
+    def cleared(self, who: NDArray[np.intp]) -> PersonCounts:
+        """The same with some people responsive after all: a further draw has found a point with the target."""
+        yes, no = self.responsive.copy(), self.unresponsive.copy()
+        yes[who], no[who] = True, False
+        return replace(self, responsive=yes, unresponsive=no)
+
+    def without_decisions(self) -> PersonCounts:
+        """The same with nobody decided: the counts are about a target that may not exist."""
+        nobody = np.zeros(len(self.n), dtype=bool)
+        return replace(self, responsive=nobody, unresponsive=nobody)
+
+    def holds_for_all(self, evidence: Floats, decided: Bools, rule: DecisionRule) -> bool:
+        """Whether the claim is shown for everybody, for each person alone at delta.
+
+        A wrong "everybody" needs a wrong answer about one person who is fixed beforehand, so delta is not split.
+        """
+        alone = decided if rule.one_is_enough else evidence >= np.log(1.0 / rule.delta)
+        return bool(np.where(self.exact, decided, alone).all())
+
+    def interval(self, rule: DecisionRule) -> tuple[Floats, Floats]:
+        """The interval of each share, each at delta: exact, Clopper-Pearson, or anytime-valid.
+
+        The threshold was tested separately, and may be refuted before an interval is past it. So it cuts off the
+        interval of a person who is decided, which takes no risk that the decision does not.
+        """
+        find = clopper_pearson if rule.fixed else anytime_interval
+        low, high = find(self.successes, self.n, rule.delta)
+        if not rule.one_is_enough:
+            least = np.nextafter(rule.threshold, 1.0) if rule.strict else rule.threshold
+            most = rule.threshold if rule.strict else np.nextafter(rule.threshold, 0.0)
+            low = np.where(
+                self.responsive, np.maximum(low, least), np.where(self.unresponsive, np.minimum(low, most), low)
+            )
+            high = np.where(
+                self.responsive, np.maximum(high, least), np.where(self.unresponsive, np.minimum(high, most), high)
+            )
+        return np.where(self.exact, self.share, low), np.where(self.exact, self.share, high)
+
+    def _evidence(self, evidence: Floats, decided: Bools, other: Bools) -> Floats:
+        """The evidence; all or nothing for people whose points were all looked at."""
+        settled = np.where(decided, np.inf, np.where(other, -np.inf, evidence))
+        return np.where(self.exact, settled, evidence)
+
+    def _with(self, who: NDArray[np.intp], n: Floats, successes: Floats) -> PersonCounts:
+        total, yes = self.n.copy(), self.successes.copy()
+        total[who], yes[who] = n, successes
+        return replace(self, n=total, successes=yes)
+
+
+def _rejected(log_evidence: Floats, rule: DecisionRule) -> Bools:
+    if rule.control == "family":
+        return holm(np.exp(-np.maximum(log_evidence, 0.0)), rule.delta)
+    return e_bh(np.exp(np.minimum(log_evidence, _MAX_LOG)), rule.delta)

@@ -21,9 +21,16 @@ from numpy.typing import NDArray
 from isonomia.audits.answers import Asker
 from isonomia.audits.people import refuse_absent_values, refuse_class
 from isonomia.audits.protocol import Check
-from isonomia.audits.responsiveness.points import PointWorkers, TargetTest, enumerate_by_workers, own_answers, profiles
+from isonomia.audits.responsiveness.points import (
+    TargetTest,
+    enumerate_by_workers,
+    own_answers,
+    profiles,
+    shared_context,
+)
 from isonomia.engine.journal import Apart, Blank, Entry, Journal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
+from isonomia.executors import Shared
 from isonomia.interventions import Memory, ReachableSets
 from isonomia.interventions.blocks import Enumerated
 from isonomia.interventions.features import PersonError, encoded
@@ -91,9 +98,11 @@ class ResponsivenessSetup:
         return sets
 
     @cached_property
-    def workers(self) -> PointWorkers | None:
-        """The workers that draw points in other processes."""
-        return PointWorkers.of(self.check.pool, self.asker(), self.sets, self.target, self.check.seed)
+    def shared(self) -> Shared | None:
+        """What workers in other processes need to draw points; ``None`` where they are not to draw."""
+        if self.check.pool is None or self.check.pool.executing.here:
+            return None
+        return shared_context(self.asker(), self.sets, self.target, self.check.seed)
 
     @cached_property
     def target(self) -> TargetTest:
