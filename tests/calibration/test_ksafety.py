@@ -21,7 +21,7 @@ from simulation import FALSE_ALARM, MANY, REPETITIONS, batches, most_errors, two
 from simulation import peaks as peaks_of
 
 import isonomia as iso
-from isonomia.audits.ksafety.evidence import RateEvidence, rate_evidence
+from isonomia.audits.ksafety.evidence import RateEvidence, Tally, rate_evidence
 from isonomia.audits.ksafety.sampling import SampledCases
 from isonomia.audits.ksafety.setup import Setup
 from isonomia.audits.protocol import Check
@@ -99,8 +99,15 @@ def wrongly_held(kind: str, delta: float, cases: int) -> int:
     """How many of the repetitions say *holds* after so many cases each."""
     bound = evidence(delta)
     cut = violations(kind, CASES)[: REPETITIONS * cases].reshape(REPETITIONS, cases)
-    states = [bound.step(bound.begin(), row[None], np.zeros(cases, dtype=bool)) for row in cut]
+    states = [bound.settle(bound.begin(), tallied(bound, row)) for row in cut]
     return sum(not state.tally.violating for state in states)
+
+
+def tallied(bound: RateEvidence, violating: Violations) -> Tally:
+    """The counts of cases, none of which failed, for a specification with one ``ensures``."""
+    bad = int(np.count_nonzero(violating))
+    cells = bound.cells(violating[None], np.zeros(len(violating), dtype=bool))
+    return Tally([bad], tested=len(violating), violating=bad, cells=cells)
 
 
 def cases_for(delta: float) -> int:

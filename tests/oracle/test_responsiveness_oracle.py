@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 import isonomia as iso
-from isonomia.evidence.binomial import power_below
+from isonomia.evidence.binomial import draws_for_power, draws_for_width, power_below
 from isonomia.interventions import Feature, Interventions, Linear
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +66,18 @@ def test_draws_agree_with_the_listed_truth_on_german_credit() -> None:
     assert all(np.asarray(high) >= share)
 
 
+def test_the_width_is_that_of_scipys_quantiles() -> None:
+    def widest(n: int) -> float:
+        s = np.arange(n + 1)
+        low = np.where(s > 0, beta.ppf(0.025, np.maximum(s, 1), n - s + 1), 0.0)
+        high = np.where(s < n, beta.ppf(0.975, s + 1, np.maximum(n - s, 1)), 1.0)
+        return float((high - low).max())
+
+    assert widest(402) <= 0.1 < widest(401)
+    assert draws_for_width(0.05, 0.1) == 402
+    assert draws_for_width(0.05, 0.3) == next(n for n in range(1, 200) if widest(n) <= 0.3)
+
+
 def test_the_power_is_that_of_going_through_every_outcome() -> None:
     def power(n: int, delta: float, threshold: float, share: float) -> float:
         s = np.arange(n + 1)
@@ -74,3 +86,8 @@ def test_the_power_is_that_of_going_through_every_outcome() -> None:
 
     for n in (10, 29, 254, 287, 312):
         assert power_below(n, 0.01, 0.1, 0.05) == pytest.approx(power(n, 0.01, 0.1, 0.05), abs=1e-12)
+    enough = [n for n in range(1, 2_000) if power(n, 0.01, 0.1, 0.05) >= 0.8]
+    short = [n for n in range(1, 2_000) if n not in set(enough)]
+    assert (enough[0], short[-1] + 1) == (287, 312)
+    assert draws_for_power(0.01, 0.1, 0.05, 0.8, lasting=False) == 287
+    assert draws_for_power(0.01, 0.1, 0.05, 0.8) == 312

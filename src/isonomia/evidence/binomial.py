@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betainccinv, betaincinv, gammaln
+from scipy.special import betainc, betainccinv, betaincinv, gammaln, ndtri
 
 from isonomia.errors import UsageError
 from isonomia.evidence.confidence_sequences import log_wealth_below
 from isonomia.evidence.protocol import check_delta
 
 Floats = NDArray[np.float64]
+
+MAX_DRAWS = 1_000_000
+"""Plans with more draws are rejected, since the power is computed for every number of draws. It changes no verdict."""
 
 
 def clopper_pearson(successes: ArrayLike, n: ArrayLike, delta: float) -> tuple[Floats, Floats]:
@@ -240,6 +243,23 @@ def least_sequential_draws(delta: float, threshold: float) -> int:
     return n
 
 
+def draws_for_width(delta: float, width: float) -> int:
+    """The fewest draws whose Clopper-Pearson interval is at most this wide, however many say yes.
+
+    The interval is widest at a half, so only the middle counts are tried. Source: Proposition 3 of the responsiveness
+    paper: 402 draws at ``delta = 0.05`` and a width of 0.1.
+    """
+    _check(delta=delta, width=width)
+    low, high = 1, 2
+    while _widest(high, delta) > width:
+        low, high = high, 2 * high
+    while high - low > 4:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _widest(middle, delta) <= width else (middle, high)
+    # Odd and even numbers of draws differ a little, so the last few are tried one by one.
+    return next(n for n in range(max(1, low - 4), high + 1) if _widest(n, delta) <= width)
+
+
 def power_below(n: int, delta: float, threshold: float, share: float) -> float:
     """The probability that ``n`` draws claim a share below the threshold, when it is ``share``."""
     _check(delta=delta, threshold=threshold)
@@ -247,6 +267,41 @@ def power_below(n: int, delta: float, threshold: float, share: float) -> float:
         raise UsageError(f"expected share at least 0 and below the threshold {threshold:g}, but got {share!r}")
     critical = _critical(np.asarray([n]), delta, threshold)[0]
     return float(_at_most(critical, n, share))
+
+
+def draws_for_power(delta: float, threshold: float, share: float, power: float, *, lasting: bool = True) -> int:
+    """The fewest draws that claim a share below the threshold with at least this probability, when it is ``share``.
+
+    The power of an exact test goes up and down as draws are added one by one.
+
+    Parameters
+    ----------
+    delta, threshold
+        The risk of a wrong claim, and the value that the share is compared with.
+    share
+        The assumed true share.
+    power
+        The required probability.
+    lasting
+        Whether every larger number of draws must also have this power; otherwise return the first that has it. For
+        0.01, 0.1, 0.05 and 0.8 these are 312 and 287; the continuous approximation of the responsiveness paper (its
+        Proposition 4) says 254, where the power is 0.709.
+    """
+    _check(delta=delta, power=power)
+    power_below(1, delta, threshold, share)
+    most = 256  # doubled until it is enough
+    # The normal approximation only detects a hopeless request early; the numbers themselves are exact.
+    spread = sqrt(threshold * (1.0 - threshold)) * ndtri(1.0 - delta) + sqrt(share * (1.0 - share)) * ndtri(power)
+    while most <= MAX_DRAWS and (spread / (threshold - share)) ** 2 < MAX_DRAWS / 4:
+        n = np.arange(1, most + 1)
+        enough = _at_most(_critical(n, delta, threshold), n, share) >= power
+        first = int(np.argmax(enough)) + 1
+        last_short = int(np.flatnonzero(~enough)[-1]) + 1 if not enough.all() else 0
+        # It has not fallen short for a long stretch: swings shrink with the root of n, so it is unlikely to again.
+        if enough.any() and most >= 2 * last_short + 64:
+            return last_short + 1 if lasting else first
+        most *= 2
+    raise UsageError(f"more than {MAX_DRAWS:,} draws would be needed: the share {share:g} is too near to {threshold:g}")
 
 
 def _critical(n: NDArray[np.int64], delta: float, threshold: float) -> NDArray[np.float64]:
@@ -262,6 +317,12 @@ def _at_most(successes: ArrayLike, n: ArrayLike, share: float) -> Any:
     from scipy.stats import binom  # takes half a second to import, so only where it is needed
 
     return binom.cdf(successes, n, share)
+
+
+def _widest(n: int, delta: float) -> float:
+    middle = np.asarray([n // 2, ceil(n / 2)])
+    low, high = clopper_pearson(middle, n, delta)
+    return float((high - low).max())
 
 
 def _check(**values: float) -> None:

@@ -23,6 +23,21 @@ from isonomia.spec.parser import parse_condition
 from isonomia.spec.text import name_text, number_text, to_text
 from isonomia.spec.tree import Compare, Literal, Member, Output, Row, RowJunction, Value, nodes, versions_of
 
+__all__ = [
+    "OWN",
+    "OWN_SCORE",
+    "Actions",
+    "Responsiveness",
+    "affordability",
+    "by_feature",
+    "classes_named",
+    "gaming",
+    "monotonicity",
+    "preclusion",
+    "stability",
+    "target_of",
+]
+
 OWN = "own"
 """What a target calls the prediction that the person has as they are."""
 

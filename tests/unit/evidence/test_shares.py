@@ -8,6 +8,9 @@ from scipy.integrate import quad
 
 from isonomia.errors import UsageError
 from isonomia.evidence.binomial import (
+    clopper_pearson,
+    draws_for_power,
+    draws_for_width,
     least_draws,
     least_sequential_draws,
     power_below,
@@ -79,8 +82,11 @@ def test_huge_evidence_neither_overflows_nor_becomes_nonsense() -> None:
 
 
 def test_planning_numbers_of_the_paper_and_their_corrections() -> None:
+    assert draws_for_width(0.05, 0.1) == 402
     assert least_draws(0.05, 0.1) == 29
     assert power_below(254, 0.01, 0.1, 0.05) == pytest.approx(0.709, abs=5e-4)
+    assert draws_for_power(0.01, 0.1, 0.05, 0.8, lasting=False) == 287
+    assert draws_for_power(0.01, 0.1, 0.05, 0.8) == 312
     assert float(upper_limit(4, 254, 0.01)) == pytest.approx(0.045, abs=5e-5)
 
 
@@ -101,6 +107,8 @@ def test_bad_numbers_are_refused_with_their_names() -> None:
         least_draws(1.5, 0.1)
     with raises(UsageError, 0, 0.1, 0.2):
         power_below(10, 0.05, 0.1, 0.2)
+    with pytest.raises(UsageError, match="too near"):
+        draws_for_power(0.05, 0.1, 0.0999999, 0.8)
 
 
 @pytest.mark.parametrize("n", [1.0, 20.0, 1e6, 1e17])
@@ -126,16 +134,47 @@ def test_one_draw_less_than_the_sequential_least_never_suffices(delta: float, th
     assert n >= least_draws(delta, threshold)
 
 
+def test_a_wish_that_takes_many_thousand_draws_is_granted() -> None:
+    n = draws_for_power(0.05, 0.5, 0.49, 0.8)
+    # (0.5 z_0.95 + 0.5 z_0.8)**2 / 0.01**2, up to continuity
+    assert n == pytest.approx(15_453, rel=0.02)
+    assert power_below(n, 0.05, 0.5, 0.49) >= 0.8
+    assert power_below(n - 1, 0.05, 0.5, 0.49) < 0.8
+
+
+@pytest.mark.parametrize(("threshold", "share", "power"), [(0.1, 0.05, 0.9), (0.2, 0.15, 0.9), (0.05, 0.02, 0.8)])
+def test_a_lasting_number_of_draws_is_the_first_after_which_the_power_never_falls_short(
+    threshold: float, share: float, power: float
+) -> None:
+    n = draws_for_power(0.05, threshold, share, power)
+    powers = [power_below(k, 0.05, threshold, share) for k in range(1, 3 * n)]
+    assert n == max(k for k, found in enumerate(powers, start=1) if found < power) + 1
+    first = draws_for_power(0.05, threshold, share, power, lasting=False)
+    assert first == next(k for k, found in enumerate(powers, start=1) if found >= power)
+    assert first < n
+
+
 def test_one_bad_number_among_many_is_refused() -> None:
     for s, n in [([1, 5], [3, 4]), ([-1, 2], [3, 4])]:
         with raises(UsageError, 0, 1, 3, 4):
             anytime_interval(np.asarray(s), np.asarray(n), 0.05)
-    for wrong in ({"delta": 0.0}, {"threshold": 1.0}, {"share": 0.3}, {"share": -0.1}):
+    for wrong in ({"delta": 2.0, "width": 0.1}, {"delta": 0.1, "width": 2.0}):
+        with pytest.raises(UsageError, match="strictly between 0 and 1"):
+            draws_for_width(**wrong)
+    for wrong in ({"delta": 0.0}, {"threshold": 1.0}, {"share": 0.3}, {"share": -0.1}, {"power": 1.0}):
         with pytest.raises(UsageError, match=r"expected .* but"):
-            power_below(**{"n": 10, "delta": 0.1, "threshold": 0.3, "share": 0.1, **wrong})
+            draws_for_power(**{"delta": 0.1, "threshold": 0.3, "share": 0.1, "power": 0.8, **wrong})
 
 
 def test_a_share_of_nothing_is_claimed_below_as_soon_as_it_can_be() -> None:
     n = least_draws(0.05, 0.1)
     assert power_below(n, 0.05, 0.1, 0.0) == 1.0
     assert power_below(n - 1, 0.05, 0.1, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("n", [57, 58, 400])
+def test_a_width_that_is_just_reached_suffices(n: int) -> None:
+    low, high = clopper_pearson(np.asarray([n // 2, (n + 1) // 2]), n, 0.05)
+    width = float((high - low).max())
+    assert draws_for_width(0.05, width) <= n
+    assert draws_for_width(0.05, np.nextafter(width, 0.0)) > n - 2
