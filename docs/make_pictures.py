@@ -18,7 +18,7 @@ from rich.console import Console
 from isonomia.cli.hiring import answers
 from isonomia.engine.parameters import Silent
 from isonomia.report import show
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.page import write_page
 
 IMAGES = Path(__file__).parent / "images"
@@ -48,7 +48,7 @@ def report_picture(entries: list[Entry]) -> None:
 
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with TemporaryDirectory() as folder, sync_playwright() as driver:
-        write_page(Audit("A hiring model", tuple(entries)), Path(folder) / "report.html")
+        write_page(AuditReport("A hiring model", tuple(entries)), Path(folder) / "report.html")
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1000, "height": 1760}, color_scheme="light")
         page.goto((Path(folder) / "report.html").as_uri())

@@ -11,16 +11,10 @@ import isonomia
 SOURCE = Path(isonomia.__file__).parent
 SMALL, LARGE = 120, 600
 
-ALONE = {
-    "isonomia.cli.demo",  # commands, each of which has a file of its own
-    "isonomia.cli.measure",
-    "isonomia.cli.repair",
-}
+ALONE: set[str] = set()
 """Small modules with one importer next door that stand alone all the same, each with its reason."""
 
-TWICE = {
-    "Audit",  # what is run, and what is reported of it
-}
+TWICE: set[str] = set()
 """Public class names that two rooms have, each for a reason of its own."""
 
 MODULES = {

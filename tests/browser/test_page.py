@@ -11,7 +11,7 @@ import pytest
 from page_audits import closing, every_kind, rates
 
 import isonomia as iso
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.page import write_page
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
@@ -171,7 +171,7 @@ def test_a_script_that_got_into_the_page_would_not_run(report, open_page, tmp_pa
 
 def test_a_thousand_properties_open_in_three_seconds(open_page, tmp_path) -> None:
     entries = tuple(Entry(f"property {k}", rates(), history=closing(rates())) for k in range(1_000))
-    write_page(Audit("many", entries), tmp_path / "many.html")
+    write_page(AuditReport("many", entries), tmp_path / "many.html")
     page = open_page(tmp_path / "many.html", **DESKTOP)
     assert min(_processor_seconds(page) for _ in range(3)) < 3  # the best of three, since other work slows all of them
     assert page.locator("article").count() == 1_000
@@ -199,7 +199,7 @@ def _processor_seconds(page) -> float:
 def test_very_long_names_and_writing_from_right_to_left_fit_a_phone(open_page, tmp_path) -> None:
     name = "x" * 5_000 + " \u05e9\u05dc\u05d5\u05dd" * 50
     verdict = replace(rates(), text="y" * 5_000, remarks=("z" * 3_000, "\u0633\u0644\u0627\u0645 " * 100))
-    write_page(Audit(name, (Entry(name, verdict, why=name),)), tmp_path / "long.html")
+    write_page(AuditReport(name, (Entry(name, verdict, why=name),)), tmp_path / "long.html")
     page = open_page(tmp_path / "long.html", **PHONE)
     page.evaluate(DRAW_ALL)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]

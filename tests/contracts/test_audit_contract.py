@@ -39,7 +39,7 @@ from isonomia.records.compare import changes, run_in_file, run_in_store
 from isonomia.records.evidence import CheckEvidence, EvidenceFile, evidence_of, evidence_text, read_evidence
 from isonomia.records.store import ANSWER_PREFIX, Store
 from isonomia.report import show
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.files import as_json
 from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown
@@ -267,8 +267,8 @@ class Run:
         return plan_audit(self.file, SEED, Permissions())
 
     @property
-    def audit(self) -> Audit:
-        return Audit("Contract", tuple(Entry(name, verdict) for name, verdict in self.evidence.verdicts.items()))
+    def audit(self) -> AuditReport:
+        return AuditReport("Contract", tuple(Entry(name, verdict) for name, verdict in self.evidence.verdicts.items()))
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -405,7 +405,7 @@ def _terminal(verdict: iso.Verdict) -> str:
 @_over("checks")
 def test_every_renderer_shows_the_answer(case: Case) -> None:
     verdict = case.verdict
-    audit = Audit("Contract", (Entry("a name", verdict),))
+    audit = AuditReport("Contract", (Entry("a name", verdict),))
     shown = {
         "text": str(verdict),
         "notebook": verdict._repr_html_(),

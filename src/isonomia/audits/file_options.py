@@ -58,12 +58,6 @@ def refuse_options(table: PropertyTable, takes: Takes, options: Mapping[str, Any
         raise table.error(f"expected with = {{{missing[0]} = ...}}; it takes {listed}", "with")
 
 
-def refuse_key(table: PropertyTable, key: str, why: str) -> None:
-    """Refuse a key that has no meaning next to the others."""
-    if table.get(key) is not None:
-        raise table.error(f"{key} does not go here: {why}", key)
-
-
 def named_property(
     table: PropertyTable,
     key: str,

@@ -6,29 +6,20 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from functools import wraps
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 from typer.core import TyperCommand
 
-from isonomia.cli.check import check, plan
-from isonomia.cli.demo import demo
-from isonomia.cli.file import file
-from isonomia.cli.init import init
-from isonomia.cli.measure import measure
-from isonomia.cli.options import with_options
+from isonomia.cli.options import shown_as
 from isonomia.cli.outputs import guard_streams, new_console, output_error, refuse_inputs
-from isonomia.cli.principal import principal
-from isonomia.cli.records import compare, export, report, runs, show
-from isonomia.cli.repair import repair
-from isonomia.cli.replay import replay
-from isonomia.cli.responsiveness import responsiveness
-from isonomia.cli.run import register, run
-from isonomia.cli.watch import watch
 from isonomia.errors import IsonomiaError
 from isonomia.version import __version__
-from isonomia.wording import listed, visible
+from isonomia.wording import visible
 
 app = typer.Typer(
     name="isonomia",
@@ -42,33 +33,63 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-COMMANDS: Mapping[str, Mapping[Callable[..., None], str]] = {
+COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Whole audits": {
-        demo: "Audit a made-up hiring model, and write the report.",
-        init: "Draft an audit file from a model and a table.",
-        register: "Write down an audit before any answer is seen.",
-        run: "Check every property of an audit file.",
-        watch: "Judge decisions in production, as they come.",
+        "demo:demo": "Audit a simulated hiring model, and write the report.",
+        "init:init": "Draft an audit file from a model and a table.",
+        "run:register": "Register an audit before any answer is seen.",
+        "run:run": "Check every property of an audit file.",
+        "watch:watch": "Monitor decisions in production, as they come.",
     },
     "Single checks": {
-        measure: "Measure decisions by group, with intervals.",
-        check: "Check properties of a model and a table.",
-        principal: "Check principal fairness: like people, treated alike.",
-        responsiveness: "Check what people can do about a prediction.",
-        plan: "Say how many samples a check will take.",
-        repair: "Train a model again on its violations.",
+        "measure:measure": "Measure decisions by group, with intervals.",
+        "check:check": "Check properties of a model and a table.",
+        "principal:principal": "Check principal fairness: like people, treated alike.",
+        "responsiveness:responsiveness": "Check what people can do about a prediction.",
+        "check:plan": "Forecast how many samples a check will take.",
+        "repair:repair": "Retrain a model on its violations.",
     },
     "Records of earlier runs": {
-        runs: "List the runs that are kept.",
-        show: "Show every verdict of a run.",
-        report: "Write the report of a run as one page.",
-        compare: "Compare two runs, property by property.",
-        export: "Write a run as one sealed evidence file.",
-        file: "Write the document that a rule asks for.",
-        replay: "Compute the verdicts of an evidence file once more.",
+        "records:runs": "List the recorded runs.",
+        "records:show": "Show every verdict of a run.",
+        "records:report": "Write the report of a run as one page.",
+        "records:compare": "Compare two runs, property by property.",
+        "records:export": "Write a run as one sealed evidence file.",
+        "file:file": "Write the document that a rule requires.",
+        "replay:replay": "Recompute the verdicts of an evidence file.",
     },
 }
-"""The commands by what they are for, in the order of the help, each in one line."""
+"""The commands by topic, in the order of the help: each as ``module:function``, with its line in the help."""
+
+
+def command_of(place: str) -> Callable[..., None]:
+    """The function of a command, given as ``module:function``."""
+    module, _, name = place.partition(":")
+    command: Callable[..., None] = vars(import_module(f"isonomia.cli.{module}"))[name]
+    return command
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with parameters as Typer reads them: types and defaults are its own, the rest is in the table.
+
+    In the place of a parameter whose type is a dataclass, there is an option for each of its fields.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    groups = {
+        one.name: one.annotation for one in own if isinstance(one.annotation, type) and is_dataclass(one.annotation)
+    }
+    parts = {name: inspect.signature(group, eval_str=True).parameters.values() for name, group in groups.items()}
+    parameters = [shown_as(command.__name__, each) for one in own for each in parts.get(one.name, (one,))]
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{part.name: given.pop(part.name) for part in parts[name]})
+        command(**given)
+
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+    return wrapped
 
 
 def _unwrapped(command: Callable[..., None]) -> str:
@@ -78,10 +99,7 @@ def _unwrapped(command: Callable[..., None]) -> str:
 
 
 class _Command(TyperCommand):
-    """A command that never writes over what it reads.
-
-    It says of an option of another command whose it is: ``--pack`` is one of ``isonomia file``.
-    """
+    """A command that never overwrites what it reads."""
 
     def invoke(self, ctx: Any) -> Any:
         arguments = {each.name for each in self.params if each.param_type_name == "argument"}
@@ -89,26 +107,11 @@ class _Command(TyperCommand):
         refuse_inputs({name: value for name, value in ctx.params.items() if name not in arguments}, named)
         return super().invoke(ctx)
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            # Typer has its own copy of Click, or Click itself: what both have in common is the name of the option.
-            name, commands = getattr(error, "option_name", None), getattr(ctx.parent, "command", None)
-            own = {option for parameter in self.params for option in parameter.opts}
-            if name is None or name in own:
-                raise
-            others = getattr(commands, "commands", {}).items()
-            owners = [each for each, command in others if any(name in one.opts for one in command.params)]
-            if not owners:
-                raise
-            message = f"{name} is not an option of isonomia {self.name}, but of isonomia {listed(owners[:4], 'and')}"
-            raise type(error)(name, message, ctx=ctx) from error  # type: ignore[call-arg]
-
 
 def _add_commands() -> None:
     for panel, commands in COMMANDS.items():
-        for command, line in commands.items():
+        for place, line in commands.items():
+            command = command_of(place)
             app.command(cls=_Command, help=_unwrapped(command), short_help=line, rich_help_panel=panel)(
                 with_options(command)
             )

@@ -91,11 +91,11 @@ def _meaning(code: int) -> str:
 
 def _offer(console: Console, entries: list[Entry], target: Path, show_it: bool) -> None:
     """Write the report, say where it is, and open it if that is wanted; the demonstration succeeds without it."""
-    from isonomia.report.entries import Audit
+    from isonomia.report.entries import AuditReport
     from isonomia.report.page import write_page
 
     try:
-        write_page(Audit("A hiring model", tuple(entries)), target)
+        write_page(AuditReport("A hiring model", tuple(entries)), target)
     except UsageError as error:
         console.print(Text(f"no report was written: {error}", style="dim"), soft_wrap=True)
         return

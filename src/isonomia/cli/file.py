@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isonomia.cli.options import HERE, ModelReading, arguments_as_options
 from isonomia.cli.outputs import need_files, new_console, read_interventions, say_written
-from isonomia.cli.records import read_key
+from isonomia.cli.records import open_store, read_key
 from isonomia.cli.responsiveness import parse_target
 from isonomia.errors import UsageError
 from isonomia.wording import plural
@@ -182,10 +182,9 @@ def _refusals(
 
 
 def _audit(run: str | None, records: Path, key: Path | None) -> Any:
-    from isonomia.cli.records import audit_of, open_store
     from isonomia.records.evidence import evidence_of, evidence_text, read_evidence
     from isonomia.records.strict_json import read_strictly
-    from isonomia.report.entries import Audit, Entry, Failure
+    from isonomia.report.entries import AuditReport, Entry, Failure, audit_of
     from isonomia.report.packs.audit_tables import SealedAudit
 
     name = run or "latest"
@@ -201,7 +200,7 @@ def _audit(run: str | None, records: Path, key: Path | None) -> Any:
             for each in evidence.checks
             if each.error is not None
         )
-        audit = Audit(evidence.run["title"], entries, evidence.run["id"], evidence.run["begun"], None, failures)
+        audit = AuditReport(evidence.run["title"], entries, evidence.run["id"], evidence.run["begun"], None, failures)
         seal = read_strictly(path)["seal"]
     else:
         import json

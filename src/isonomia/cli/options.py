@@ -10,8 +10,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -347,30 +346,8 @@ def _by_command() -> Iterator[tuple[tuple[str, str], tuple[Shown, str | None]]]:
 _SHOWN = dict(_by_command())
 
 
-def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with parameters as Typer reads them: types and defaults are its own, the rest is in the table.
-
-    In the place of a parameter whose type is a dataclass, there is an option for each of its fields.
-    """
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    groups = {
-        one.name: one.annotation for one in own if isinstance(one.annotation, type) and is_dataclass(one.annotation)
-    }
-    parts = {name: inspect.signature(group, eval_str=True).parameters.values() for name, group in groups.items()}
-    parameters = [_option(command.__name__, each) for one in own for each in parts.get(one.name, (one,))]
-
-    @wraps(command)
-    def wrapped(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = group(**{part.name: given.pop(part.name) for part in parts[name]})
-        command(**given)
-
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
-    return wrapped
-
-
-def _option(command: str, parameter: inspect.Parameter) -> inspect.Parameter:
+def shown_as(command: str, parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter of a command with what the table says of its option."""
     name = parameter.name
     shown, panel = _SHOWN.get((command, name)) or _SHOWN["", name]
     required = parameter.default is parameter.empty

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isonomia.interventions import Interventions
     from isonomia.records.verdict import Verdict
     from isonomia.records.violations import ViolationSet
-    from isonomia.report.entries import Audit
+    from isonomia.report.entries import AuditReport
 
 
 def new_console(*, stderr: bool = False, wrap: bool = True, quiet: bool = False) -> Console:
@@ -196,14 +196,14 @@ def say_written(console: Console, *paths: Path | None) -> None:
             console.print(f"written: {path}", markup=False, soft_wrap=True)
 
 
-def write_outputs(outputs: OutputFiles, audit: Audit, summary_file: str | None) -> None:
+def write_outputs(outputs: OutputFiles, audit: AuditReport, summary_file: str | None) -> None:
     """Write every file that is wanted, and the summary of a GitHub job where there is one."""
     from isonomia.report.files import as_json, write_file
     from isonomia.report.junit import junit
     from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
     from isonomia.report.sarif import sarif
 
-    makers: dict[str, Callable[[Audit], str]] = {
+    makers: dict[str, Callable[[AuditReport], str]] = {
         "junit": junit,
         "sarif": sarif,
         "json": as_json,
@@ -221,7 +221,7 @@ def write_outputs(outputs: OutputFiles, audit: Audit, summary_file: str | None) 
         print(github_lines(audit), end="")
 
 
-def _page(audit: Audit) -> str:
+def _page(audit: AuditReport) -> str:
     from isonomia.report.page import page
 
     return page(audit)
@@ -237,7 +237,7 @@ TITLE = "Checked at the command line"
 
 def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None, *, always: bool = False) -> int:
     """Sum up several verdicts, or ``always`` also one, store them if asked to, and give the exit code."""
-    from isonomia.report.entries import Audit, Entry, exit_code
+    from isonomia.report.entries import AuditReport, Entry, exit_code
     from isonomia.report.files import as_json, write_file
     from isonomia.report.overview import print_lines, print_page
 
@@ -247,7 +247,7 @@ def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None,
     if not always:
         print_page(verdicts, console)
     if target is not None:
-        write_file(as_json(Audit(TITLE, entries)), target, "--json")
+        write_file(as_json(AuditReport(TITLE, entries)), target, "--json")
     return exit_code(verdicts)
 
 

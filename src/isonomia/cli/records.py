@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,76 +21,11 @@ from isonomia.records.commands import FOLDER, STORE
 from isonomia.wording import excerpt, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from isonomia.records.compare import PropertyChange, RunVerdicts
-    from isonomia.records.store import CheckRecord, RunRecord, Store
+    from isonomia.records.store import RunRecord, Store
     from isonomia.records.verdict import Verdict
-    from isonomia.records.violations import ViolationSet
-    from isonomia.report.entries import Audit
-
-
-def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None) -> Audit:
-    """What is kept of a run, as a report needs it.
-
-    Properties that could not be checked are its failures; so are those that have not been checked to the end. ``known``
-    has verdicts by the numbers of their checks, for those of which the store has none.
-    """
-    from isonomia.report.entries import Audit, Entry, Failure
-
-    run = store.run(name)
-    entries: list[Entry] = []
-    failures: list[Failure] = []
-    for check in store.checks(run.id):
-        verdict = (known or {}).get(check.number) if check.verdict is None else check.verdict
-        why, line = check.definition.get("why"), check.options.get("line")
-        if verdict is not None:
-            entries.append(Entry(check.name, verdict, why, line, check.options.get("explanation")))
-        else:
-            failures.append(Failure(check.name, *_problem(store, run, check), why, line))
-    file, folder = run.request.get("file"), str(store.folder)
-    return Audit(run.title, tuple(entries), run.id, run.begun, file, tuple(failures), folder)
-
-
-def all_violations(
-    store: Store, name: str, known: Mapping[int, Verdict] | None = None
-) -> list[tuple[str, ViolationSet]]:
-    """Every violation of a run, by the names of the properties that can have some.
-
-    ``known`` has verdicts by the numbers of their checks, which are at hand with what was found.
-    """
-    by_name = []
-    for check in store.checks(store.run(name).id):
-        verdict = (known or {}).get(check.number, check.verdict)
-        if verdict is None or verdict.counted not in {"cases", "points"}:
-            continue
-        violations = verdict.kept if verdict.kept is not None else store.violations(check.run, check.number)
-        by_name.append((check.name, verdict.violations() if violations is None else violations))
-    return by_name
-
-
-def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str]:
-    """Why a check has no verdict: the kind, and the message."""
-    from isonomia.records.commands import resume_command
-    from isonomia.report.entries import UNFINISHED
-
-    if check.error is not None:
-        return check.error["kind"], check.error["message"]
-    command = resume_command(run.request, store.folder)
-    return UNFINISHED, f"it was not checked to the end: {command} goes on with it"
-
-
-def with_histories(store: Store, audit: Audit) -> Audit:
-    """The same with how each interval closed in, computed from what was kept; none where the run is not complete."""
-    from isonomia.audits.replay import closings
-    from isonomia.records.evidence import evidence_of
-
-    try:
-        histories = closings(evidence_of(store, audit.run or "latest"))
-    except RecordError:
-        return audit
-    entries = tuple(replace(entry, history=histories.get(entry.name, ())) for entry in audit.entries)
-    return replace(audit, entries=entries)
 
 
 def open_store(folder: Path) -> Store:
@@ -202,7 +136,7 @@ def show(run: str = "latest", records: Path = HERE) -> None:
 
     Example: isonomia show latest
     """
-    from isonomia.report.entries import audit_exit_code
+    from isonomia.report.entries import audit_exit_code, audit_of
     from isonomia.report.overview import overview, show_entry
 
     audit = audit_of(open_store(records), run)
@@ -229,6 +163,8 @@ def report(
 
     Example: isonomia report latest --open
     """
+    from isonomia.report.entries import all_violations, audit_of, with_histories
+
     store = open_store(records)
     target = output or Path(f"{store.run(run).id}.html")
     outputs = OutputFiles(junit, sarif, json, markdown, card, target, violations)

@@ -10,7 +10,6 @@ import typer
 from isonomia.cli.check import parse_group
 from isonomia.cli.options import HERE
 from isonomia.cli.outputs import OutputFiles, conclude, need_files, new_console, write_outputs
-from isonomia.cli.records import audit_of
 from isonomia.errors import UsageError
 from isonomia.wording import plural
 
@@ -81,6 +80,7 @@ def repair(
         console.print(f"written: {output}; kept as run {run} in {records}", markup=False)
     if report is not None:
         from isonomia.records.store import Store
+        from isonomia.report.entries import audit_of
 
         write_outputs(OutputFiles(report=report), audit_of(Store(records, reading=True), run), None)
     raise typer.Exit(conclude([repaired.verdict], console, json, always=quiet))

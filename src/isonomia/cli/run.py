@@ -22,7 +22,6 @@ from isonomia.cli.outputs import (
     write_outputs,
     write_text,
 )
-from isonomia.cli.records import all_violations, audit_of, with_histories
 from isonomia.errors import NotAllowedError, RecordError, UsageError
 from isonomia.wording import plural
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from isonomia.audits.audit_file.runner import Outcome, Started
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import RunRecord, Store
-    from isonomia.report.entries import Audit
+    from isonomia.report.entries import AuditReport
     from isonomia.report.overview import Result
 
 
@@ -233,7 +232,7 @@ def _finish(
     from isonomia.audits.audit_file.runner import cut_off
     from isonomia.records.commands import resume_command, with_records
     from isonomia.records.verdict import Verdict
-    from isonomia.report.entries import audit_exit_code
+    from isonomia.report.entries import all_violations, audit_exit_code, audit_of, with_histories
     from isonomia.report.overview import overview, show_trouble
 
     verdicts = {number: outcome for number, outcome in enumerate(outcomes) if isinstance(outcome, Verdict)}
@@ -256,8 +255,9 @@ def _finish(
     raise typer.Exit(audit_exit_code(audit))
 
 
-def _log_to_mlflow(store: Store, run: str, audit: Audit, experiment: str, console: Console) -> None:
+def _log_to_mlflow(store: Store, run: str, audit: AuditReport, experiment: str, console: Console) -> None:
     from isonomia.records.evidence import evidence_of, evidence_text
+    from isonomia.report.entries import with_histories
     from isonomia.report.tracking import log_to_mlflow
 
     try:

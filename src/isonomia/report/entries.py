@@ -5,13 +5,20 @@ Also the exit code, how many properties have which answer, and the audit as a no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from isonomia.errors import RecordError
+from isonomia.records.commands import resume_command
 from isonomia.records.display.html import COLOURS, as_html, badge, gauge_picture, safe
 from isonomia.records.display.view import telling, view_of
 from isonomia.records.verdict import Verdict
 from isonomia.wording import plural
+
+if TYPE_CHECKING:
+    from isonomia.records.store import CheckRecord, RunRecord, Store
+    from isonomia.records.violations import ViolationSet
 
 UNFINISHED = "Unfinished"
 """The kind of a failure that is not an error: the run was cut off, or still goes on."""
@@ -73,7 +80,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class AuditReport:
     """A whole audit: its title, its properties in order, the run's name and time, and the file that states it.
 
     ``failures`` are the properties that could not be checked; all others are ``entries``. ``records`` is the folder in
@@ -92,6 +99,67 @@ class Audit:
         return _as_html(self)
 
 
+# ------------------------------------------------------------------------------------------------------ a recorded run
+
+
+def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None) -> AuditReport:
+    """What is kept of a run, as a report needs it.
+
+    Properties that could not be checked are its failures; so are those that have not been checked to the end. ``known``
+    has verdicts by the numbers of their checks, for those of which the store has none.
+    """
+    run = store.run(name)
+    entries: list[Entry] = []
+    failures: list[Failure] = []
+    for check in store.checks(run.id):
+        verdict = (known or {}).get(check.number) if check.verdict is None else check.verdict
+        why, line = check.definition.get("why"), check.options.get("line")
+        if verdict is not None:
+            entries.append(Entry(check.name, verdict, why, line, check.options.get("explanation")))
+        else:
+            failures.append(Failure(check.name, *_problem(store, run, check), why, line))
+    file, folder = run.request.get("file"), str(store.folder)
+    return AuditReport(run.title, tuple(entries), run.id, run.begun, file, tuple(failures), folder)
+
+
+def all_violations(
+    store: Store, name: str, known: Mapping[int, Verdict] | None = None
+) -> list[tuple[str, ViolationSet]]:
+    """Every violation of a run, by the names of the properties that can have some.
+
+    ``known`` has verdicts by the numbers of their checks, which are at hand with what was found.
+    """
+    by_name = []
+    for check in store.checks(store.run(name).id):
+        verdict = (known or {}).get(check.number, check.verdict)
+        if verdict is None or verdict.counted not in {"cases", "points"}:
+            continue
+        violations = verdict.kept if verdict.kept is not None else store.violations(check.run, check.number)
+        by_name.append((check.name, verdict.violations() if violations is None else violations))
+    return by_name
+
+
+def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str]:
+    """Why a check has no verdict: the kind, and the message."""
+    if check.error is not None:
+        return check.error["kind"], check.error["message"]
+    command = resume_command(run.request, store.folder)
+    return UNFINISHED, f"it was not checked to the end: {command} goes on with it"
+
+
+def with_histories(store: Store, audit: AuditReport) -> AuditReport:
+    """The same with how each interval closed in, computed from what was kept; none where the run is not complete."""
+    from isonomia.audits.replay import closings
+    from isonomia.records.evidence import evidence_of
+
+    try:
+        histories = closings(evidence_of(store, audit.run or "latest"))
+    except RecordError:
+        return audit
+    entries = tuple(replace(entry, history=histories.get(entry.name, ())) for entry in audit.entries)
+    return replace(audit, entries=entries)
+
+
 def exit_code(verdicts: Sequence[Verdict], failures: int = 0) -> int:
     """The exit code of the worst result.
 
@@ -102,7 +170,7 @@ def exit_code(verdicts: Sequence[Verdict], failures: int = 0) -> int:
     return 2 if failures else 1 if "violated" in answers else 3 if "undecided" in answers else 0
 
 
-def audit_exit_code(audit: Audit) -> int:
+def audit_exit_code(audit: AuditReport) -> int:
     """The exit code of a whole audit; a property that was not reached counts as undecided."""
     failed = [failure for failure in audit.failures if failure.kind != UNFINISHED]
     code = exit_code([entry.verdict for entry in audit.entries], len(failed))
@@ -143,7 +211,7 @@ MAX_SHOWN = 50
 """How many verdicts, and how many failures, are shown; the others are counted."""
 
 
-def _as_html(audit: Audit) -> str:
+def _as_html(audit: AuditReport) -> str:
     """The audit for a notebook, on a light or dark background; every text from outside is escaped and cut."""
     lines = "".join(map(_failed, audit.failures[:MAX_SHOWN])) + "".join(map(_opening, audit.entries[:MAX_SHOWN]))
     more = sum(max(len(items) - MAX_SHOWN, 0) for items in (audit.failures, audit.entries))

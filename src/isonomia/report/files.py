@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.errors import UsageError
-from isonomia.report.entries import Audit
+from isonomia.report.entries import AuditReport
 
 if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
@@ -226,7 +226,7 @@ def _violations_parquet(violations: ViolationSet, path: Path) -> None:
             writer.write_batch(batch)
 
 
-def as_json(audit: Audit) -> str:
+def as_json(audit: AuditReport) -> str:
     """Every verdict in full, and every property that could not be checked."""
     content = {
         "title": audit.title,

@@ -6,13 +6,13 @@ import re
 from xml.etree import ElementTree
 
 from isonomia.records.display.view import answer_line
-from isonomia.report.entries import Audit, Entry, Failure, missing_answer
+from isonomia.report.entries import AuditReport, Entry, Failure, missing_answer
 
 # Characters that XML 1.0 cannot hold, even as a character reference.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(audit: Audit) -> str:
+def junit(audit: AuditReport) -> str:
     """The audit as a test suite.
 
     A violated property is a failure. An undecided one is an error: it is not known to hold, so it must not look like
@@ -39,7 +39,7 @@ def junit(audit: Audit) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: ElementTree.Element, entry: Entry, audit: Audit) -> None:
+def _case(suite: ElementTree.Element, entry: Entry, audit: AuditReport) -> None:
     verdict = entry.verdict
     case = ElementTree.SubElement(
         suite,
@@ -56,7 +56,7 @@ def _case(suite: ElementTree.Element, entry: Entry, audit: Audit) -> None:
         ElementTree.SubElement(case, "system-out").text = _clean(str(verdict))
 
 
-def _failed(suite: ElementTree.Element, failure: Failure, audit: Audit) -> None:
+def _failed(suite: ElementTree.Element, failure: Failure, audit: AuditReport) -> None:
     names = {"name": _clean(failure.name), "classname": _clean(audit.title), "time": "0.000"}
     case = ElementTree.SubElement(suite, "testcase", names)
     first = f"{missing_answer(failure)}: {failure.message.partition(chr(10))[0]}"

@@ -18,7 +18,7 @@ from isonomia.records.display.view import (
     view_of,
 )
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Audit, Entry, Failure, missing_answer, summary_sentence
+from isonomia.report.entries import AuditReport, Entry, Failure, missing_answer, summary_sentence
 from isonomia.wording import printable, shortened
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
@@ -26,7 +26,7 @@ _LIST = re.compile(r"^(\d+)\.(?= |$)")  # would begin a numbered list
 _MAX_CODE = 200
 
 
-def summary(audit: Audit) -> str:
+def summary(audit: AuditReport) -> str:
     """One table: one line per property."""
     lines = [
         f"## {escaped(audit.title)}",
@@ -48,13 +48,13 @@ def summary(audit: Audit) -> str:
     return "\n".join([*lines, *(["", note] if note else [])]) + "\n"
 
 
-def as_markdown(audit: Audit) -> str:
+def as_markdown(audit: AuditReport) -> str:
     """The summary, then every verdict in full."""
     sections = [*map(_failed, audit.failures), *map(_section, audit.entries)]
     return summary(audit) + "".join(sections)
 
 
-def model_card(audit: Audit) -> str:
+def model_card(audit: AuditReport) -> str:
     """A section for a model card: what was checked, with which guarantee, on which model."""
     lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
     lines += [
@@ -75,7 +75,7 @@ def model_card(audit: Audit) -> str:
     return "\n".join(lines) + "\n"
 
 
-def github_lines(audit: Audit) -> str:
+def github_lines(audit: AuditReport) -> str:
     """Workflow commands, which GitHub turns into annotations of the audit file."""
     kinds = {"violated": "error", "undecided": "warning"}
     lines = [
@@ -89,7 +89,7 @@ def github_lines(audit: Audit) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _remark(kind: str, audit: Audit, about: Entry | Failure, message: str) -> str:
+def _remark(kind: str, audit: AuditReport, about: Entry | Failure, message: str) -> str:
     where = {"file": audit.file, "line": about.line, "title": about.name}
     properties = ",".join(
         f"{key}={_command(str(value), name=True)}" for key, value in where.items() if value is not None
@@ -97,7 +97,7 @@ def _remark(kind: str, audit: Audit, about: Entry | Failure, message: str) -> st
     return f"::{kind} {properties}::{_command(message)}"
 
 
-def _counted(audit: Audit) -> str:
+def _counted(audit: AuditReport) -> str:
     return summary_sentence((entry.verdict for entry in audit.entries), audit.failures)
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from isonomia.records.display.view import ASSUMPTIONS, cost, levels, risk, view_of
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import FAILED, ORDER, UNFINISHED, Audit, Entry, Failure, summary_sentence
+from isonomia.report.entries import FAILED, ORDER, UNFINISHED, AuditReport, Entry, Failure, summary_sentence
 from isonomia.report.terminal import OPEN, STYLES, show, sign_of
 from isonomia.wording import capitalised, on_one_line, visible
 
@@ -29,7 +29,7 @@ Result: TypeAlias = Verdict | Failure
 """The result of a property."""
 
 
-def overview(audit: Audit, console: Console) -> None:
+def overview(audit: AuditReport, console: Console) -> None:
     """Print a line for each property, and how many there are of each answer."""
     shown = _worst_first(audit)
     if shown:
@@ -64,7 +64,7 @@ def print_page(verdicts: Sequence[Verdict], console: Console) -> None:
         console.print(Text(capitalised(f"{ASSUMPTIONS}."), style="dim"))
 
 
-def show_trouble(audit: Audit, console: Console) -> None:
+def show_trouble(audit: AuditReport, console: Console) -> None:
     """Print in full the first verdicts that do not hold."""
     trouble = [entry for entry in audit.entries if entry.verdict.answer != "holds"]
     for entry in sorted(trouble, key=lambda entry: ORDER.index(entry.verdict.answer))[:MAX_IN_FULL]:
@@ -77,7 +77,7 @@ def show_entry(entry: Entry, console: Console) -> None:
     show(entry.verdict, console, entry.explanation if explained else None, entry.why)
 
 
-def _worst_first(audit: Audit) -> list[Entry | Failure]:
+def _worst_first(audit: AuditReport) -> list[Entry | Failure]:
     """In the order of the file where all can be shown; otherwise those that need attention first."""
     every: list[Entry | Failure] = [*audit.failures, *audit.entries]
     if len(every) <= MAX_LINES:

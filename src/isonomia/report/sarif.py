@@ -7,14 +7,14 @@ from typing import Any
 from urllib.parse import quote
 
 from isonomia.records.display.view import answer_line, guarantee
-from isonomia.report.entries import Audit, Entry, Failure, missing_answer
+from isonomia.report.entries import AuditReport, Entry, Failure, missing_answer
 from isonomia.report.files import dumped
 from isonomia.version import __version__
 
 _LEVELS = {"violated": ("fail", "error"), "undecided": ("review", "none"), "holds": ("pass", "none")}
 
 
-def sarif(audit: Audit) -> str:
+def sarif(audit: AuditReport) -> str:
     """The audit as a SARIF log with one run.
 
     A property that could not be checked has no result; it is a notification, and the run was not successful.
@@ -47,7 +47,7 @@ def _rule(entry: Entry) -> dict[str, Any]:
     return rule | ({"help": {"text": entry.why}} if entry.why else {})
 
 
-def _result(number: int, entry: Entry, audit: Audit) -> dict[str, Any]:
+def _result(number: int, entry: Entry, audit: AuditReport) -> dict[str, Any]:
     verdict = entry.verdict
     kind, level = _LEVELS[verdict.answer]
     result: dict[str, Any] = {
@@ -70,13 +70,13 @@ def _result(number: int, entry: Entry, audit: Audit) -> dict[str, Any]:
     return result | _locations(audit, entry.line)
 
 
-def _invocation(audit: Audit) -> dict[str, Any]:
+def _invocation(audit: AuditReport) -> dict[str, Any]:
     notifications = [_notification(failure, audit) for failure in audit.failures]
     invocation: dict[str, Any] = {"executionSuccessful": not notifications}
     return invocation | ({"toolExecutionNotifications": notifications} if notifications else {})
 
 
-def _notification(failure: Failure, audit: Audit) -> dict[str, Any]:
+def _notification(failure: Failure, audit: AuditReport) -> dict[str, Any]:
     return {
         "level": "error",
         "message": {"text": f"{failure.name}: {missing_answer(failure)}. {failure.message}"},
@@ -85,7 +85,7 @@ def _notification(failure: Failure, audit: Audit) -> dict[str, Any]:
     }
 
 
-def _locations(audit: Audit, line: int | None) -> dict[str, Any]:
+def _locations(audit: AuditReport, line: int | None) -> dict[str, Any]:
     """The place of a property in the audit file; empty where there is no file."""
     if audit.file is None:
         return {}

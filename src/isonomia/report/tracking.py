@@ -10,7 +10,7 @@ from typing import Any
 from isonomia.errors import UsageError
 from isonomia.records.display.view import telling
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Audit, Entry, audit_exit_code
+from isonomia.report.entries import AuditReport, Entry, audit_exit_code
 from isonomia.report.files import as_json
 from isonomia.report.page import page
 from isonomia.version import __version__
@@ -25,7 +25,7 @@ _CODES = {0: "holds", 1: "violated", 2: "not checked", 3: "undecided"}
 
 
 def log_to_mlflow(
-    audit: Audit | Verdict | Sequence[Verdict], *, experiment: str | None = None, evidence: str | None = None
+    audit: AuditReport | Verdict | Sequence[Verdict], *, experiment: str | None = None, evidence: str | None = None
 ) -> str:
     """Log verdicts to an MLflow run: the active one, that of ``MLFLOW_RUN_ID``, or a new one.
 
@@ -79,13 +79,13 @@ def _mlflow() -> Any:
     return mlflow
 
 
-def _as_audit(given: Audit | Verdict | Sequence[Verdict]) -> Audit:
-    if isinstance(given, Audit):
+def _as_audit(given: AuditReport | Verdict | Sequence[Verdict]) -> AuditReport:
+    if isinstance(given, AuditReport):
         return given
     verdicts = [given] if isinstance(given, Verdict) else list(given)
     if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
         raise UsageError(f"expected a verdict, several or an audit to log, but got {given!r:.80}", name="given")
-    return Audit("An audit", tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts))
+    return AuditReport("An audit", tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts))
 
 
 def _names(entries: Sequence[Entry]) -> list[str]:
@@ -100,7 +100,7 @@ def _names(entries: Sequence[Entry]) -> list[str]:
     return names
 
 
-def _log(mlflow: Any, audit: Audit, names: Sequence[str], evidence: str | None) -> None:
+def _log(mlflow: Any, audit: AuditReport, names: Sequence[str], evidence: str | None) -> None:
     pairs = list(zip(names, audit.entries, strict=True))
     mlflow.log_metrics({f"{FOLDER}/{name}/{key}": value for name, entry in pairs for key, value in _numbers(entry)})
     mlflow.set_tags(dict(_tags(audit, pairs)))
@@ -121,7 +121,7 @@ def _numbers(entry: Entry) -> Iterator[tuple[str, float]]:
     yield from ((key, float(value)) for key, value in known.items() if value is not None and isfinite(value))
 
 
-def _tags(audit: Audit, pairs: Sequence[tuple[str, Entry]]) -> Iterator[tuple[str, str]]:
+def _tags(audit: AuditReport, pairs: Sequence[tuple[str, Entry]]) -> Iterator[tuple[str, str]]:
     yield "isonomia.answer", _CODES[audit_exit_code(audit)]
     yield "isonomia.version", __version__
     if audit.run is not None:

@@ -16,7 +16,7 @@ from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.planning import best_shares
 from isonomia.records.display.view import answer_line, compared_finding
 from isonomia.records.verdict import Expression, Verdict
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown
 from isonomia.report.page.page import page
@@ -152,7 +152,7 @@ def test_each_group_has_an_answer_and_the_worst_is_named(verdict):
 
 
 def test_every_report_names_the_worst_group(verdict):
-    audit = Audit("t", (Entry("parity", verdict),))
+    audit = AuditReport("t", (Entry("parity", verdict),))
     words = "the worst of 3 groups is race == 'B'"
     for written in (str(verdict), ElementTree.fromstring(junit(audit))[0][0][0].get("message"), sarif(audit)):
         assert words in written

@@ -13,7 +13,7 @@ from isonomia.audits.check import check as check_property
 from isonomia.audits.check import plan as plan_property
 from isonomia.audits.measure.measure import measure as measure_table
 from isonomia.audits.repair import augment
-from isonomia.cli.app import COMMANDS
+from isonomia.cli.app import COMMANDS, command_of
 from isonomia.cli.options import OPTIONS
 from isonomia.populations import Sample
 from isonomia.spec.principal import PrincipalFairness
@@ -40,7 +40,8 @@ def _parameters(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {each.name: each for group in groups for each in group}
 
 
-PARAMETERS = {command.__name__: _parameters(command) for commands in COMMANDS.values() for command in commands}
+CALLED = [command_of(place) for commands in COMMANDS.values() for place in commands]
+PARAMETERS = {command.__name__: _parameters(command) for command in CALLED}
 
 
 def _keys() -> list[tuple[str, str]]:

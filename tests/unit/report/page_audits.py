@@ -9,7 +9,7 @@ import numpy as np
 import isonomia as iso
 from isonomia.interventions import Feature, Interventions
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import AuditReport, Entry
 
 NASTY = "<img src=x onerror=window.owned=1>"
 REVIEW = "It was <script>window.owned=1</script></script></title></style> & a film of which I expected a good deal more"
@@ -85,9 +85,9 @@ def closing(verdict: Verdict, points: int = 40) -> tuple[tuple[int, float, float
 
 
 @cache
-def every_kind() -> Audit:
+def every_kind() -> AuditReport:
     """A property of each kind and of each answer, with hostile texts in names, columns and reviews."""
-    return Audit(
+    return AuditReport(
         f"Spring audit {NASTY}",
         (
             Entry("holds", rates(0.3), why="the policy"),

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from isonomia.engine.parameters import Progress
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.live import LiveTable, PlainLines, display_for
 from isonomia.report.overview import overview
 
@@ -134,7 +134,7 @@ def test_quiet_is_quiet() -> None:
     assert output.file.getvalue() == ""  # type: ignore[attr-defined]
 
 
-def _overview(audit: Audit) -> str:
+def _overview(audit: AuditReport) -> str:
     console = Console(file=io.StringIO(), width=100, _environ={}, highlight=False)
     overview(audit, console)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
@@ -143,7 +143,7 @@ def _overview(audit: Audit) -> str:
 def test_the_summary_tells_what_could_not_be_checked_and_what_was_not_finished() -> None:
     entry = Entry("women", page_audits.rates(), line=3)
     unfinished = Failure("later", "Unfinished", "it was not checked to the end", line=9)
-    text = _overview(Audit("t", (entry,), failures=(FAILURE, unfinished)))
+    text = _overview(AuditReport("t", (entry,), failures=(FAILURE, unfinished)))
     assert "! error" in text
     assert "not finished" in text
     assert text.splitlines()[-1] == ("3 properties: 1 could not be checked, 1 not checked to the end, 1 is violated.")
@@ -152,7 +152,7 @@ def test_the_summary_tells_what_could_not_be_checked_and_what_was_not_finished()
 def test_the_summary_of_a_thousand_shows_the_worst_first() -> None:
     holds, violated = page_audits.rates(0.1), page_audits.rates()
     entries = tuple(Entry(f"property {k}", violated if k == 900 else holds, line=k + 1) for k in range(1000))
-    lines = _overview(Audit("t", entries, failures=(FAILURE,))).splitlines()
+    lines = _overview(AuditReport("t", entries, failures=(FAILURE,))).splitlines()
     assert "broken" in lines[1]
     assert any("property 900" in line for line in lines[:6])
     assert lines[-2] == "and 941 more, which isonomia show lists"

@@ -16,7 +16,7 @@ from isonomia.records.display import view as views
 from isonomia.records.display.text import failure_text
 from isonomia.records.display.view import CounterexampleView, RecordView, TableBlock, View, register
 from isonomia.report import show
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown
 from isonomia.report.page import page
@@ -75,7 +75,7 @@ def _terminal(verdict: iso.Verdict) -> str:
 def test_its_view_is_all_that_the_renderers_need() -> None:
     verdict = _verdict()
     entry = Entry("steady", verdict, explanation="Every day is like the day before.")
-    audit = Audit("spring", (entry,))
+    audit = AuditReport("spring", (entry,))
     shown = {
         "text": str(verdict),
         "failure": failure_text(verdict),
@@ -108,5 +108,5 @@ def test_before_it_has_registered_one_its_verdicts_are_shown_by_what_every_verdi
     assert "rate  [0.3, 0.7]" in " ".join(_terminal(verdict).split("│")) or "day 7, rate [0.3, 0.7]" in _terminal(
         verdict
     )
-    assert '<p class="kind">drift</p>' in page(Audit("spring", (Entry("steady", verdict),)))
-    assert verdict.stopped in as_markdown(Audit("spring", (Entry("steady", verdict),)))
+    assert '<p class="kind">drift</p>' in page(AuditReport("spring", (Entry("steady", verdict),)))
+    assert verdict.stopped in as_markdown(AuditReport("spring", (Entry("steady", verdict),)))

@@ -14,7 +14,7 @@ import pytest
 import isonomia as iso
 from isonomia.records.display.view import view_of
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import UNFINISHED, Audit, Entry, Failure, exit_code
+from isonomia.report.entries import UNFINISHED, AuditReport, Entry, Failure, exit_code
 from isonomia.report.junit import junit
 from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
 from isonomia.report.sarif import sarif
@@ -29,10 +29,10 @@ def _verdict(threshold: float, text: str | None = None) -> Verdict:
 
 
 @pytest.fixture(scope="module")
-def audit() -> Audit:
+def audit() -> AuditReport:
     undecided = iso.check("P[hired] >= 0.6", population=iso.Sample({"hired": [1, 0, 1]}), seed=1)
     assert undecided.answer == "undecided"
-    return Audit(
+    return AuditReport(
         "Hiring & promotion",
         (
             Entry("enough", _verdict(0.5), why="the law", line=12),
@@ -46,7 +46,7 @@ def audit() -> Audit:
     )
 
 
-def test_exit_codes_say_the_worst(audit: Audit) -> None:
+def test_exit_codes_say_the_worst(audit: AuditReport) -> None:
     holds, violated, undecided, _ = (entry.verdict for entry in audit.entries)
     assert exit_code([holds]) == 0
     assert exit_code([holds, undecided]) == 3
@@ -54,7 +54,7 @@ def test_exit_codes_say_the_worst(audit: Audit) -> None:
     assert exit_code([]) == 0
 
 
-def test_junit_counts_violations_as_failures_and_undecided_as_errors(audit: Audit) -> None:
+def test_junit_counts_violations_as_failures_and_undecided_as_errors(audit: AuditReport) -> None:
     suites = ElementTree.fromstring(junit(audit).encode())
     (suite,) = suites
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "2", "1")
@@ -66,7 +66,7 @@ def test_junit_counts_violations_as_failures_and_undecided_as_errors(audit: Audi
     assert "P[hired]" in (failure.text or "")
 
 
-def test_junit_survives_characters_that_xml_cannot_hold(audit: Audit) -> None:
+def test_junit_survives_characters_that_xml_cannot_hold(audit: AuditReport) -> None:
     case = ElementTree.fromstring(junit(audit).encode())[0][3]
     name = case.get("name") or ""
     assert name.startswith("<script>")
@@ -74,7 +74,7 @@ def test_junit_survives_characters_that_xml_cannot_hold(audit: Audit) -> None:
     assert "\N{REPLACEMENT CHARACTER}" in name
 
 
-def test_sarif_has_a_rule_and_a_result_for_every_property(audit: Audit) -> None:
+def test_sarif_has_a_rule_and_a_result_for_every_property(audit: AuditReport) -> None:
     (run,) = json.loads(sarif(audit))["runs"]
     rules, results = run["tool"]["driver"]["rules"], run["results"]
     assert len({rule["id"] for rule in rules}) == len(rules) == len(results) == 4
@@ -90,7 +90,7 @@ def test_sarif_has_a_rule_and_a_result_for_every_property(audit: Audit) -> None:
     assert json.loads(sarif(audit)) == json.loads(sarif(audit)), "the same audit is the same log"
 
 
-def test_a_summary_has_a_line_for_every_property_and_lets_nothing_out(audit: Audit) -> None:
+def test_a_summary_has_a_line_for_every_property_and_lets_nothing_out(audit: AuditReport) -> None:
     for text in (summary(audit), as_markdown(audit), model_card(audit)):
         outside_code = re.sub("`[^`\n]*`", "", text.replace("\\`", ""))
         assert "<script>" not in outside_code
@@ -101,14 +101,14 @@ def test_a_summary_has_a_line_for_every_property_and_lets_nothing_out(audit: Aud
     assert all(line.replace("\\|", "").count("|") == 5 for line in table)
 
 
-def test_a_model_card_says_what_was_assumed(audit: Audit) -> None:
+def test_a_model_card_says_what_was_assumed(audit: AuditReport) -> None:
     assert "- assumes that the 100 rows are the whole population".replace("-", "-") in model_card(audit).replace(
         "\\", ""
     )
     assert "Run 20261115-1200-ab12" in model_card(audit).replace("\\", "")
 
 
-def test_remarks_beside_the_file_cannot_be_forged_by_a_name(audit: Audit) -> None:
+def test_remarks_beside_the_file_cannot_be_forged_by_a_name(audit: AuditReport) -> None:
     lines = github_lines(audit).splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::error", "::warning", "::error"]
     assert lines[0].startswith("::error file=audits/audit.toml,line=20,title=too many::violated")
@@ -120,7 +120,7 @@ def test_markdown_says_who_breaks_a_claim_and_tells_a_program_in_words() -> None
     counts = gaming.details["counts"]
     gaming = replace(gaming, details={**gaming.details, "relation": "<="})
     entries = (Entry("gaming", gaming), Entry("priors", page_audits.safety(), explanation="Another prior never helps."))
-    written = as_markdown(Audit("a", entries))
+    written = as_markdown(AuditReport("a", entries))
     assert f"| not met for {counts['responsive']} of {counts['people']} people |" in written
     assert f"Found: not met for {counts['responsive']} of {counts['people']} people." in written
     assert written.index("Another prior never helps.") < written.index("`input x1;")
@@ -128,7 +128,9 @@ def test_markdown_says_who_breaks_a_claim_and_tells_a_program_in_words() -> None
 
 
 @pytest.mark.parametrize("write", [junit, sarif, summary, as_markdown, model_card, github_lines])
-def test_what_was_not_come_to_is_nowhere_said_to_have_failed(audit: Audit, write: Callable[[Audit], str]) -> None:
+def test_what_was_not_come_to_is_nowhere_said_to_have_failed(
+    audit: AuditReport, write: Callable[[AuditReport], str]
+) -> None:
     cut_off = replace(audit, failures=(Failure("later", UNFINISHED, "go on with it"),))
     assert "not checked to the end" in write(cut_off)
     assert "could not be checked" not in write(cut_off)
@@ -136,7 +138,7 @@ def test_what_was_not_come_to_is_nowhere_said_to_have_failed(audit: Audit, write
     assert "could not be checked" in write(broken)
 
 
-def test_a_model_card_has_the_numbers_of_the_headline(audit: Audit) -> None:
+def test_a_model_card_has_the_numbers_of_the_headline(audit: AuditReport) -> None:
     card = model_card(audit).replace("\\", "")
     for entry in audit.entries:
         assert f"{entry.verdict.answer}: {view_of(entry.verdict).finding(entry.verdict, False)}" in card

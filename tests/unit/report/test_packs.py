@@ -24,7 +24,7 @@ from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions, Points
 from isonomia.interventions.constraints import OneHot
 from isonomia.populations import Table
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.packs import PACKS, fill, pack_named
 from isonomia.report.packs.audit_tables import SealedAudit, kind_of
 from isonomia.report.packs.eeoc import fisher, standard_deviations
@@ -514,7 +514,7 @@ def audit() -> SealedAudit:
     entries = tuple(Entry(claim, iso.check(claim, model, people)) for claim in claims)
     safe = iso.check(iso.safety.invariant_to("sex"), model, people)
     return SealedAudit(
-        Audit("An audit", (*entries, Entry("invariant", safe)), "run-1", "2026-01-01T12:00:00"), "sha256 ab"
+        AuditReport("An audit", (*entries, Entry("invariant", safe)), "run-1", "2026-01-01T12:00:00"), "sha256 ab"
     )
 
 

@@ -15,7 +15,7 @@ from page_audits import NASTY, REVIEW, every_kind, principal, rates, responsiven
 
 import isonomia as iso
 from isonomia.errors import UsageError
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.page import page, write_page
 from isonomia.report.page.charts import TOGETHER, group_labels
 from isonomia.report.page.vega import chart_specs
@@ -163,7 +163,7 @@ def test_the_first_screen_says_which_model_which_data_what_came_of_it_and_what_t
         "some": "P[hired == 1] >= 0.1",
     }
     verdicts = {name: iso.check(text, population=iso.Census(people)) for name, text in claims.items()}
-    text = page(Audit("Hiring", tuple(Entry(name, verdict) for name, verdict in verdicts.items())))
+    text = page(AuditReport("Hiring", tuple(Entry(name, verdict) for name, verdict in verdicts.items())))
     head = text.partition('<ol class="verdicts">')[0]
     mark = verdicts["some"].population["fingerprint"][:12]
     assert f"census of 400 rows, fingerprint {mark}" in head
@@ -230,7 +230,7 @@ def test_an_interval_without_end_is_drawn_to_the_edge_and_told_as_it_is(html: st
 
 
 def test_without_a_history_there_is_the_final_interval(html: str) -> None:
-    plain = page(Audit("one", (Entry("rule", rates()),)))
+    plain = page(AuditReport("one", (Entry("rule", rates()),)))
     assert 'data-kind="history"' in html
     assert 'data-kind="history"' not in plain
     assert 'data-kind="intervals"' in plain
@@ -249,7 +249,7 @@ def test_a_counterexample_table_of_a_hundred_megabytes_is_cut_with_a_word() -> N
     first = safety().counterexamples[0]
     long = "x" * 500_000
     huge = {**first, "inputs": {"x1": first["inputs"]["x1"] | {f"f{k}": long for k in range(200)}}}
-    audit = Audit("cut", (Entry("huge", replace(safety(), counterexamples=(huge,) * 5_000)),))
+    audit = AuditReport("cut", (Entry("huge", replace(safety(), counterexamples=(huge,) * 5_000)),))
     html = page(audit)
     assert len(html) < 5_000_000
     text = _read(html).text
@@ -268,21 +268,21 @@ def test_a_huge_property_is_cut_with_a_word() -> None:
         expressions=some.expressions * 50_000,
         name="n" * 100_000,
     )
-    html = page(Audit("t" * 100_000, (Entry("e" * 100_000, long, why="y" * 1_000_000),), run="r" * 10_000))
+    html = page(AuditReport("t" * 100_000, (Entry("e" * 100_000, long, why="y" * 1_000_000),), run="r" * 10_000))
     assert len(html) < 2_000_000
     assert "Shown are 60 of 50,000; the record has them all." in html
 
 
 def test_a_thousand_properties_are_all_there_and_take_little_each() -> None:
     entries = tuple(Entry(f"property {k}", safety()) for k in range(1_000))
-    html = page(Audit("many", entries))
+    html = page(AuditReport("many", entries))
     assert html.count("<article") == 1_000
     assert len(html) < 15_000_000
 
 
 def test_control_characters_are_seen_and_the_file_can_be_written(tmp_path) -> None:
     name = "a\x00b\x1b[31m\u202egnp.exe\ud800 \u05e9\u05dc\u05d5\u05dd\u2028"
-    write_page(Audit(name, (Entry(name, replace(undecided(), text=name), why=name),)), tmp_path / "page.html")
+    write_page(AuditReport(name, (Entry(name, replace(undecided(), text=name), why=name),)), tmp_path / "page.html")
     text = _read((tmp_path / "page.html").read_text("utf-8")).text
     assert "a␀b␛[31m[U+202E]gnp.exe\ufffd" in text
     assert "שלום" in text
@@ -290,23 +290,23 @@ def test_control_characters_are_seen_and_the_file_can_be_written(tmp_path) -> No
 
 
 def test_an_audit_of_nothing_is_a_page_too() -> None:
-    assert "No property was checked." in _read(page(Audit("empty", ()))).text
+    assert "No property was checked." in _read(page(AuditReport("empty", ()))).text
 
 
 def test_a_page_that_cannot_be_written_says_where(tmp_path) -> None:
     with raises(UsageError, "page.html", "missing", cause=FileNotFoundError):
-        write_page(Audit("empty", ()), tmp_path / "missing" / "page.html")
+        write_page(AuditReport("empty", ()), tmp_path / "missing" / "page.html")
 
 
 def test_exact_answers_and_risks_are_summed_up_for_the_whole_audit() -> None:
     exact, bets = Entry("exact", safety()), Entry("bets", rates())
-    assert "Every answer is exact" in page(Audit("one", (exact,)))
-    assert "any answer on this page is wrong is at most one in 500" in page(Audit("two", (exact, bets, bets)))
+    assert "Every answer is exact" in page(AuditReport("one", (exact,)))
+    assert "any answer on this page is wrong is at most one in 500" in page(AuditReport("two", (exact, bets, bets)))
 
 
 @pytest.mark.parametrize(("entries", "tile"), [(1, "1 holds"), (2, "2 hold")])
 def test_a_tile_counts_in_good_english(entries: int, tile: str) -> None:
-    text = _read(page(Audit("a", tuple(Entry(f"e{k}", rates(0.3)) for k in range(entries))))).text
+    text = _read(page(AuditReport("a", tuple(Entry(f"e{k}", rates(0.3)) for k in range(entries))))).text
     assert f"0 violated 0 undecided {tile} " in text
 
 
@@ -320,7 +320,7 @@ def test_a_tile_counts_in_good_english(entries: int, tile: str) -> None:
     ],
 )
 def test_the_date_is_told_as_people_write_it(when: str, told: str) -> None:
-    assert f"Date{told} " in _read(page(Audit("a", (), when=when))).text + " "
+    assert f"Date{told} " in _read(page(AuditReport("a", (), when=when))).text + " "
 
 
 def test_properties_without_an_answer_have_a_tile_and_a_place_of_their_own() -> None:
@@ -328,7 +328,7 @@ def test_properties_without_an_answer_have_a_tile_and_a_place_of_their_own() -> 
         Failure("the index", "ModelError", f"expected 3 rows:\n  {NASTY}", "the law"),
         Failure("the rest", "Unfinished", "it was not checked to the end"),
     )
-    audit = Audit("a", (Entry("e", rates(0.3)),), failures=failures)
+    audit = AuditReport("a", (Entry("e", rates(0.3)),), failures=failures)
     html = page(audit)
     text = _read(html).text
     assert "1 could not be checked 1 not checked to the end 0 violated 0 undecided 1 holds " in text
@@ -346,7 +346,7 @@ def test_those_who_can_game_a_model_break_the_claim_on_the_charts() -> None:
     turned = replace(verdict, details={**verdict.details, "relation": "<="})
     findings = ("{} of {} people have no way", "not met for {} of {} people")
     for each, bad, told in ((verdict, "fixed", findings[0]), (turned, "responsive", findings[1])):
-        html = page(Audit("a", (Entry("e", each),)))
+        html = page(AuditReport("a", (Entry("e", each),)))
         (data,) = re.findall(r"""data-kind="kinds">.*?data-drawing='(.*?)'>""", html, re.DOTALL)
         columns = json.loads(data)["columns"]
         assert columns["kind"][:3] == ["meet it", "violate it", "undecided"]
@@ -355,7 +355,7 @@ def test_those_who_can_game_a_model_break_the_claim_on_the_charts() -> None:
 
 
 def _history(entry: Entry) -> dict[str, Any] | None:
-    found = re.findall(r"""data-kind="history">.*?data-drawing='(.*?)'>""", page(Audit("a", (entry,))), re.DOTALL)
+    found = re.findall(r"""data-kind="history">.*?data-drawing='(.*?)'>""", page(AuditReport("a", (entry,))), re.DOTALL)
     return json.loads(found[0]) if found else None
 
 
@@ -384,7 +384,7 @@ def test_an_early_interval_a_hundred_times_as_wide_leaves_the_last_one_readable(
 def test_a_decided_claim_of_which_a_comparison_is_open_says_why_right_there() -> None:
     verdict = rates()
     wide = replace(verdict.expressions[0], low=0.1, high=0.9)
-    text = _read(page(Audit("a", (Entry("e", replace(verdict, expressions=(wide,))),)))).text
+    text = _read(page(AuditReport("a", (Entry("e", replace(verdict, expressions=(wide,))),)))).text
     assert wide.settled is None
     assert TOGETHER in text
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from page_audits import NASTY, every_kind, rates, responsiveness, safety, undecided
 
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.page.counterexamples import PageLimits, ValueCell, cases_of, cells_of, limits_for
 from isonomia.report.page.page import certainty, commands, odds, section_of
 from isonomia.report.page.script import as_data
@@ -127,9 +127,9 @@ def test_data_cannot_end_the_script_or_the_quotes_that_hold_it() -> None:
 
 
 def test_commands_are_quoted_for_the_shell() -> None:
-    audit = Audit("a", (), run="x; rm -rf y", file="my audit.toml")
+    audit = AuditReport("a", (), run="x; rm -rf y", file="my audit.toml")
     assert dict(commands(audit))["Show the record of this run again"] == "isonomia show 'x; rm -rf y'"
-    assert commands(Audit("a", ())) == ()
+    assert commands(AuditReport("a", ())) == ()
 
 
 def test_a_notebook_shows_an_audit_without_scripts_and_without_running_its_texts() -> None:
@@ -138,12 +138,12 @@ def test_a_notebook_shows_an_audit_without_scripts_and_without_running_its_texts
     assert "<img" not in html
     assert html.count("<details") >= 6
     assert "4 are violated" in html
-    assert "and 50 more properties" in Audit("a", (Entry("e", rates()),) * 100)._repr_html_()
+    assert "and 50 more properties" in AuditReport("a", (Entry("e", rates()),) * 100)._repr_html_()
 
 
 def test_a_notebook_tells_of_which_properties_nothing_is_known_and_why() -> None:
     failures = (Failure("the <index>", "ModelError", "it is <down>"), Failure("the rest", "Unfinished", "cut off"))
-    html = Audit("a", (Entry("e", rates()),), failures=failures)._repr_html_()
+    html = AuditReport("a", (Entry("e", rates()),), failures=failures)._repr_html_()
     assert "! no answer" in html
     assert "the &lt;index&gt;</strong> <span>could not be checked" in html
     assert "it is &lt;down&gt;" in html

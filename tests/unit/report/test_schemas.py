@@ -15,7 +15,7 @@ from schemas import JUNIT, SARIF
 
 import isonomia as iso
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Audit, Entry, Failure
+from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.files import as_json, schema
 from isonomia.report.junit import junit
 from isonomia.report.sarif import sarif
@@ -54,17 +54,19 @@ VERDICTS = {
 WHOLE = {"run": "20261115-1200-ab12", "when": "2026-11-15T12:00:00+00:00", "file": "audits/audit.toml"}
 
 
-def _audits() -> dict[str, Audit]:
-    found = {name: Audit(name, (Entry(name, make(), "why", 3),), **WHOLE) for name, make in VERDICTS.items()}
+def _audits() -> dict[str, AuditReport]:
+    found = {name: AuditReport(name, (Entry(name, make(), "why", 3),), **WHOLE) for name, make in VERDICTS.items()}
     failure = Failure("no model", "ModelError", "it raised\nValueError", "the law", 12)
-    found["a failure"] = Audit("t", found["rates"].entries, **WHOLE, failures=(failure,))
-    found["failures only"] = Audit("t", (), **WHOLE, failures=(failure, replace(failure, name=ODD, message=ODD)))
-    found["nothing"] = Audit("nothing", ())
-    found["odd all over"] = Audit(ODD, (Entry(ODD, _odd(), ODD, None, ODD),), ODD, None, ODD, (Failure(ODD, "X", ODD),))
-    found["windows"] = Audit("t", found["rates"].entries, file="C:\\audits\\my audit.toml")
-    found["absolute"] = Audit("t", found["rates"].entries, file="/srv/my audits/ü.toml")
+    found["a failure"] = AuditReport("t", found["rates"].entries, **WHOLE, failures=(failure,))
+    found["failures only"] = AuditReport("t", (), **WHOLE, failures=(failure, replace(failure, name=ODD, message=ODD)))
+    found["nothing"] = AuditReport("nothing", ())
+    found["odd all over"] = AuditReport(
+        ODD, (Entry(ODD, _odd(), ODD, None, ODD),), ODD, None, ODD, (Failure(ODD, "X", ODD),)
+    )
+    found["windows"] = AuditReport("t", found["rates"].entries, file="C:\\audits\\my audit.toml")
+    found["absolute"] = AuditReport("t", found["rates"].entries, file="/srv/my audits/ü.toml")
     entry = found["exact"].entries[0]
-    found["a thousand"] = Audit("t", tuple(replace(entry, name=f"property {k}", line=k + 1) for k in range(1000)))
+    found["a thousand"] = AuditReport("t", tuple(replace(entry, name=f"property {k}", line=k + 1) for k in range(1000)))
     return found
 
 

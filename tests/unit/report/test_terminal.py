@@ -14,7 +14,7 @@ from isonomia.engine.parameters import Progress
 from isonomia.errors import DataError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show
-from isonomia.report.entries import Audit, Entry
+from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.live import _line as live_line
 from isonomia.report.overview import print_lines
 from isonomia.report.packs import fill
@@ -71,7 +71,7 @@ def test_an_estimate_of_some_rows_is_not_taken_for_that_of_all() -> None:
     ):
         console = _console(terminal=False)
         show(verdict, console)
-        audit = Audit("t", (Entry("parity", verdict),))
+        audit = AuditReport("t", (Entry("parity", verdict),))
         document = fill("sr-11-7", SealedAudit(audit)).to_markdown()
         assert (told in _output(console), told in page(audit), told in document) == (said, said, said)
 

@@ -23,7 +23,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread, current_thread, main_thread
@@ -113,7 +113,7 @@ class CheckRunner:
         journal = self.store.journal(self.run, number)
         try:
             watching = _Stoppable(self.observe(number), self.stop)
-            verdict = run_check(check.with_journal(journal), watching)
+            verdict = run_check(replace(check, journal=journal), watching)
         finally:
             journal.close()
         # Its remark on known counterexamples is left out: the record must follow from what was measured.

@@ -57,6 +57,52 @@ def _stored(counterexample: Mapping[str, Any]) -> dict[str, Any]:
     return {name: counterexample[name] for name in _STORED if name in counterexample}
 
 
+def _is_file(source: str) -> bool:
+    """Whether a specification is named by its file, and not written out."""
+    return source.strip().endswith(".nom")
+
+
+def _code_in(text: str) -> str | None:
+    """Why a specification is run as Python, if it is; one that cannot be parsed is refused later."""
+    from isonomia.errors import SpecError
+    from isonomia.spec.nomos import CodeBlock, parse_nomos, read_block
+
+    try:
+        block = read_block(parse_nomos(text).block)
+    except SpecError:
+        return None
+    return block.reason if isinstance(block, CodeBlock) else None
+
+
+def _nomos(table: PropertyTable, _: Any, permissions: Permissions) -> Safety:
+    from isonomia.spec import safety
+
+    source, options = table.get("nomos"), dict(table.get("with", {}))
+    if "allow_code" in options:
+        raise table.error("a file cannot allow itself to run code: use --allow-code", "with")
+    refuse_options(table, of_callable(safety.property).without("source", "allow_code"), options)
+    options["allow_code"] = permissions.allow_code
+    if not _is_file(source):
+        return safety.property(source, **options)
+    text = table.read(source)
+    made = safety.property(text if "\n" in text else f"{text}\n", **options)  # a single line could be taken for a path
+    return replace(made, name=made.name or Path(source).stem, folder=str((table.folder / source).parent))
+
+
+def _named(table: PropertyTable, *_: Any) -> Safety:
+    from isonomia.spec import safety
+
+    further = of_callable(safety.property).without(*_NOT_FROM_A_FILE)
+    made: Safety = named_property(table, "safety", safety, _NAMED, further)
+    return made
+
+
+_FILE_KEYS: Mapping[str, FileKey] = {
+    "nomos": FileKey("text", "a specification in Nomos: a .nom file, or the text", _nomos, _is_file, _code_in),
+    "safety": FileKey("text", "a named k-safety property", _named),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class KSafetyAudit:
     """k-safety properties."""
@@ -64,19 +110,12 @@ class KSafetyAudit:
     kind = "k-safety"
     property_type = Safety
     view = VIEW
+    file_keys = _FILE_KEYS
 
     @property
     def known_first(self) -> KSafetyAudit:
         """The audit itself: cases that broke a condition which must always be true can be computed again."""
         return self
-
-    @property
-    def file_keys(self) -> Mapping[str, FileKey]:
-        """A specification, or the name of a property."""
-        return {
-            "nomos": FileKey("text", "a specification in Nomos: a .nom file, or the text", _nomos, _is_file, _code_in),
-            "safety": FileKey("text", "a named k-safety property", _named),
-        }
 
     def imports(self, prop: Safety) -> Sequence[str]:
         """The modules that a specification imports, and populations of an audit file that it imports by name."""
@@ -192,43 +231,3 @@ def _cases(where: str, entry: Mapping[str, Any]) -> Iterator[RecordedCounts]:
 
 
 KSAFETY = KSafetyAudit()
-
-
-def _is_file(source: str) -> bool:
-    """Whether a specification is named by its file, and not written out."""
-    return source.strip().endswith(".nom")
-
-
-def _code_in(text: str) -> str | None:
-    """Why a specification is run as Python, if it is; one that cannot be parsed is refused later."""
-    from isonomia.errors import SpecError
-    from isonomia.spec.nomos import CodeBlock, parse_nomos, read_block
-
-    try:
-        block = read_block(parse_nomos(text).block)
-    except SpecError:
-        return None
-    return block.reason if isinstance(block, CodeBlock) else None
-
-
-def _nomos(table: PropertyTable, _: Any, permissions: Permissions) -> Safety:
-    from isonomia.spec import safety
-
-    source, options = table.get("nomos"), dict(table.get("with", {}))
-    if "allow_code" in options:
-        raise table.error("a file cannot allow itself to run code: use --allow-code", "with")
-    refuse_options(table, of_callable(safety.property).without("source", "allow_code"), options)
-    options["allow_code"] = permissions.allow_code
-    if not _is_file(source):
-        return safety.property(source, **options)
-    text = table.read(source)
-    made = safety.property(text if "\n" in text else f"{text}\n", **options)  # a single line could be taken for a path
-    return replace(made, name=made.name or Path(source).stem, folder=str((table.folder / source).parent))
-
-
-def _named(table: PropertyTable, *_: Any) -> Safety:
-    from isonomia.spec import safety
-
-    further = of_callable(safety.property).without(*_NOT_FROM_A_FILE)
-    made: Safety = named_property(table, "safety", safety, _NAMED, further)
-    return made

@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 __all__ = ["PRINCIPAL", "PrincipalAudit"]
 
 
+def _principal(table: PropertyTable, *_: Any) -> PrincipalFairness:
+    if table.get("principal") is not True:
+        raise UsageError("expected principal = true, but got false: leave the property out, or comment it out")
+    options = dict(table.get("with", {}))
+    refuse_options(table, of_callable(PrincipalFairness), options)
+    return PrincipalFairness(**options)
+
+
+_FILE_KEYS: Mapping[str, FileKey] = {"principal": FileKey("truth", "principal fairness", _principal)}
+
+
 @dataclass(frozen=True, slots=True)
 class PrincipalAudit:
     """Principal fairness."""
@@ -35,12 +46,8 @@ class PrincipalAudit:
     kind = "principal fairness"
     property_type = PrincipalFairness
     view = VIEW
+    file_keys = _FILE_KEYS
     known_first = None
-
-    @property
-    def file_keys(self) -> Mapping[str, FileKey]:
-        """``principal = true``, with everything under ``with``."""
-        return {"principal": FileKey("truth", "principal fairness", _principal)}
 
     def imports(self, prop: PrincipalFairness) -> Sequence[str]:
         """Nothing: it is about the people of a population."""
@@ -98,11 +105,3 @@ class PrincipalAudit:
 
 
 PRINCIPAL = PrincipalAudit()
-
-
-def _principal(table: PropertyTable, *_: Any) -> PrincipalFairness:
-    if table.get("principal") is not True:
-        raise UsageError("expected principal = true, but got false: leave the property out, or comment it out")
-    options = dict(table.get("with", {}))
-    refuse_options(table, of_callable(PrincipalFairness), options)
-    return PrincipalFairness(**options)

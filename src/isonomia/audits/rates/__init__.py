@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isonomia.audits.answers import SharedPeople
-from isonomia.audits.file_options import named_property, refuse_key
+from isonomia.audits.file_options import named_property
 from isonomia.audits.protocol import Check, Entries, FileKey, Permissions, PropertyTable, Recheck, RecordedCounts
 from isonomia.audits.rates.intervals import VIEW
 from isonomia.spec.property import Property, parse
@@ -20,6 +20,25 @@ if TYPE_CHECKING:
 __all__ = ["RATES", "RatesAudit"]
 
 
+def _formula(table: PropertyTable, *_: Any) -> Property:
+    if table.get("with") is not None:
+        raise table.error("with does not go here: a formula says everything itself", "with")
+    return parse(table.get("check"))
+
+
+def _fairness(table: PropertyTable, *_: Any) -> Property:
+    from isonomia.spec import fairness
+
+    made: Property = named_property(table, "fairness", fairness, fairness.__all__)
+    return made
+
+
+_FILE_KEYS: Mapping[str, FileKey] = {
+    "check": FileKey("text", "a formula over rates and means", _formula),
+    "fairness": FileKey("text", "a named fairness property", _fairness),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RatesAudit:
     """Properties about rates and means."""
@@ -27,15 +46,8 @@ class RatesAudit:
     kind = "rates"
     property_type = Property
     view = VIEW
+    file_keys = _FILE_KEYS
     known_first = None
-
-    @property
-    def file_keys(self) -> Mapping[str, FileKey]:
-        """A formula, or the name of a fairness property."""
-        return {
-            "check": FileKey("text", "a formula over rates and means", _formula),
-            "fairness": FileKey("text", "a named fairness property", _fairness),
-        }
 
     def imports(self, prop: Property) -> Sequence[str]:
         """Nothing: it is about the people of a population."""
@@ -109,15 +121,3 @@ class RatesAudit:
 
 
 RATES = RatesAudit()
-
-
-def _formula(table: PropertyTable, *_: Any) -> Property:
-    refuse_key(table, "with", "a formula says everything itself")
-    return parse(table.get("check"))
-
-
-def _fairness(table: PropertyTable, *_: Any) -> Property:
-    from isonomia.spec import fairness
-
-    made: Property = named_property(table, "fairness", fairness, fairness.__all__)
-    return made

@@ -32,6 +32,25 @@ _COMMON = of_callable(Responsiveness).without("target", "at_least", "at_most")
 """The options that every named test takes besides its own."""
 
 
+def _named(table: PropertyTable, interventions: Mapping[str, Any], _: Any) -> Responsiveness:
+    from isonomia.spec import responsiveness
+
+    test, options = table.get("responsiveness"), options_of(table)
+    if test not in _NAMED:
+        raise UsageError(f"expected one of {', '.join(_NAMED)}, but got {test!r}.{nearest(test, _NAMED)}")
+    name = options.pop("interventions", None)
+    if name not in interventions:
+        known = ", ".join(interventions) or "none: [interventions] names files"
+        raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but got {name!r}")
+    make: Callable[..., Any] = Responsiveness if test == "share" else getattr(responsiveness, test)
+    refuse_options(table, of_callable(make, _COMMON).without("interventions", "memory"), options)
+    made: Responsiveness = make(interventions[name], **options)
+    return made
+
+
+_FILE_KEYS: Mapping[str, FileKey] = {"responsiveness": FileKey("text", f"a named test: {', '.join(_NAMED)}", _named)}
+
+
 @dataclass(frozen=True, slots=True)
 class ResponsivenessAudit:
     """Properties about what people can change."""
@@ -39,12 +58,8 @@ class ResponsivenessAudit:
     kind = "responsiveness"
     property_type = Responsiveness
     view = VIEW
+    file_keys = _FILE_KEYS
     known_first = None
-
-    @property
-    def file_keys(self) -> Mapping[str, FileKey]:
-        """The name of a test."""
-        return {"responsiveness": FileKey("text", f"a named test: {', '.join(_NAMED)}", _named)}
 
     def imports(self, prop: Responsiveness) -> Sequence[str]:
         """Nothing: it is about the people of a population."""
@@ -113,19 +128,3 @@ class ResponsivenessAudit:
 
 
 RESPONSIVENESS = ResponsivenessAudit()
-
-
-def _named(table: PropertyTable, interventions: Mapping[str, Any], _: Any) -> Responsiveness:
-    from isonomia.spec import responsiveness
-
-    test, options = table.get("responsiveness"), options_of(table)
-    if test not in _NAMED:
-        raise UsageError(f"expected one of {', '.join(_NAMED)}, but got {test!r}.{nearest(test, _NAMED)}")
-    name = options.pop("interventions", None)
-    if name not in interventions:
-        known = ", ".join(interventions) or "none: [interventions] names files"
-        raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but got {name!r}")
-    make: Callable[..., Any] = Responsiveness if test == "share" else getattr(responsiveness, test)
-    refuse_options(table, of_callable(make, _COMMON).without("interventions", "memory"), options)
-    made: Responsiveness = make(interventions[name], **options)
-    return made

@@ -9,7 +9,7 @@ from typing import Any
 from isonomia.errors import SpecError, UsageError
 from isonomia.records.display.view import early, level, looks, risk, view_of
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import Audit, Entry, missing_answer, summary_sentence
+from isonomia.report.entries import AuditReport, Entry, missing_answer, summary_sentence
 from isonomia.report.packs.protocol import PackTable
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Arithmetic, Column, Compare, Mean, Output, Rate, Row, RowArithmetic, nodes
@@ -20,7 +20,7 @@ from isonomia.wording import chance
 class SealedAudit:
     """An audit, and the seal of its evidence, if it has one."""
 
-    audit: Audit
+    audit: AuditReport
     seal: str | None = None
 
 
@@ -97,7 +97,7 @@ _SOME_ROWS = (
 )
 
 
-def _open(audit: Audit) -> Iterator[str]:
+def _open(audit: AuditReport) -> Iterator[str]:
     for failure in audit.failures:
         yield f"{failure.name}: {missing_answer(failure)}: {failure.message}"
     for entry in audit.entries:
@@ -136,7 +136,7 @@ def _risk(verdict: Verdict) -> str:
     return f"{risk(verdict)}, {looks(verdict)}{each}"
 
 
-def _data(audit: Audit) -> PackTable:
+def _data(audit: AuditReport) -> PackTable:
     known = dict.fromkeys(
         (
             str(entry.verdict.population.get("kind", "")),
@@ -148,7 +148,7 @@ def _data(audit: Audit) -> PackTable:
     return PackTable(("Population", "Rows", "Fingerprint (SHA-256)"), tuple(known), frozenset({1}))
 
 
-def _models(audit: Audit) -> PackTable:
+def _models(audit: AuditReport) -> PackTable:
     known = dict.fromkeys(
         (str(entry.verdict.model.get("name", "")), str(entry.verdict.model.get("fingerprint", "")))
         for entry in audit.entries

@@ -27,7 +27,7 @@ from isonomia.records.display.view import (
     worst_group,
 )
 from isonomia.records.verdict import Verdict
-from isonomia.report.entries import ORDER, UNFINISHED, Audit, Entry, summary_sentence
+from isonomia.report.entries import ORDER, UNFINISHED, AuditReport, Entry, summary_sentence
 from isonomia.report.files import write_file
 from isonomia.report.page.charts import Drawing, drawings_of, printed, short
 from isonomia.report.page.counterexamples import Case, PageLimits, cases_of, limits_for
@@ -37,7 +37,7 @@ from isonomia.version import __version__
 from isonomia.wording import chance, excerpt, first_few, visible
 
 
-def write_page(audit: Audit, path: str | PathLike[str]) -> None:
+def write_page(audit: AuditReport, path: str | PathLike[str]) -> None:
     """Write the report of an audit as one HTML file that needs nothing else.
 
     Parameters
@@ -55,7 +55,7 @@ def write_page(audit: Audit, path: str | PathLike[str]) -> None:
     write_file(page(audit), Path(path), "the report")
 
 
-def page(audit: Audit) -> str:
+def page(audit: AuditReport) -> str:
     """The report of an audit, as the text of one HTML file.
 
     It opens offline, runs no script but its own, and shows every property: those that are violated first, then those
@@ -120,7 +120,7 @@ class Tile:
     words: str
 
 
-def _tiles(sections: Sequence[Section], audit: Audit) -> list[Tile]:
+def _tiles(sections: Sequence[Section], audit: AuditReport) -> list[Tile]:
     """One for each answer, and where some properties have none, one for each reason."""
     answers = [section.answer for section in sections]
     unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
@@ -170,7 +170,7 @@ def _together(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _aloud(sections: Sequence[Section], audit: Audit) -> str:
+def _aloud(sections: Sequence[Section], audit: AuditReport) -> str:
     """The whole audit in a sentence or two that can be read aloud: how many claims hold, and which do not."""
     counted = summary_sentence([entry.verdict for entry in audit.entries], audit.failures)
     sentences = []
@@ -194,7 +194,7 @@ class NextStep:
     name: str = ""
 
 
-def _next_steps(sections: Sequence[Section], audit: Audit) -> list[NextStep]:
+def _next_steps(sections: Sequence[Section], audit: AuditReport) -> list[NextStep]:
     """What to do with the answers, the most urgent first."""
     steps = []
     violated = [section for section in sections if section.answer == "violated"]
@@ -256,7 +256,7 @@ def _names(verdicts: Sequence[Verdict]) -> list[str]:
     return [*shown, f"{len(names) - 5:,} more"] if len(names) > 5 else shown
 
 
-def commands(audit: Audit) -> tuple[tuple[str, str], ...]:
+def commands(audit: AuditReport) -> tuple[tuple[str, str], ...]:
     """What each command does, and the command; empty for an audit that was not kept and has no file."""
     lines = []
     if audit.run is not None:
