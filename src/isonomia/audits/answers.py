@@ -28,7 +28,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.engine.journal import Blank, Entry, Journal, ReadOnly
+from isonomia.engine.journal import Entry, Journal, NullJournal, ReadOnly
 from isonomia.engine.parameters import batch_rng, root
 from isonomia.models.checked import ask
 from isonomia.models.decoder import VectorAnswers
@@ -67,7 +67,7 @@ class Asker:
     """
 
     model: Model
-    journal: Journal = field(default_factory=Blank)
+    journal: Journal = field(default_factory=NullJournal)
     shared: SharedPeople | None = None
     _questions: int = field(default=0, repr=False)
 

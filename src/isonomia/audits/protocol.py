@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from isonomia.audits.answers import SharedPeople
-from isonomia.engine.journal import Blank, Entry, Journal
+from isonomia.engine.journal import Entry, Journal, NullJournal
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import SpecError, UsageError
@@ -88,7 +88,7 @@ class Check(Generic[P]):
     looks: str | int = "any"
     stop: str = "decided"
     width: float | None = None
-    journal: Journal = field(default_factory=Blank)
+    journal: Journal = field(default_factory=NullJournal)
     sharing: SharedPeople | None = None
 
     def with_journal(self, journal: Journal) -> Check[P]:

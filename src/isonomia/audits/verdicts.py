@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from typing import Literal as OneOf
 
 from isonomia.audits.protocol import AuditProperty, Check
-from isonomia.engine.journal import Blank, Entry, Journal, Keeping, once
+from isonomia.engine.journal import Entry, Journal, Keeping, NullJournal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import RecordedModel
 from isonomia.models.session import ModelSession
@@ -43,7 +43,7 @@ def introduce(population: Population | Any, model: ModelSession | None, journal:
 
     A check does not go on with other people, or with another model, than it began with.
     """
-    if isinstance(journal, Blank):  # a fingerprint reads all rows: not for a journal that keeps nothing
+    if isinstance(journal, NullJournal):  # a fingerprint reads all rows: not for a journal that keeps nothing
         return
     if model is not None and model.cache is not None and journal.recall("model") is not None:
         model.cache.resume()

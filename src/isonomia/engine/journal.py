@@ -49,7 +49,7 @@ class Journal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Blank:
+class NullJournal:
     """A journal that keeps nothing."""
 
     def recall(self, key: str) -> Entry | None:  # noqa: ARG002

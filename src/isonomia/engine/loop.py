@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from isonomia.engine.journal import Blank, Entry, Journal, Keeping, NothingMoreError, once, recall_if_any
+from isonomia.engine.journal import Entry, Journal, Keeping, NothingMoreError, NullJournal, once, recall_if_any
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.parameters import Budget, Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
@@ -272,7 +272,7 @@ def run(
 
     known: Callable[[], None] = (lambda: None) if foresight is None else foresight.known
     steps = measure if keeping is None else partial(_kept, measure, known, keeping, watch, meter, work.measure, {})
-    journal = Blank() if keeping is None else keeping.journal
+    journal = NullJournal() if keeping is None else keeping.journal
     rate = _RowRate(meter, rows, (1.0 - reserve) * meter.queries, journal)
     batches = _batches(work, state, schedule, budget, available, journal, watch, rate, foresight)
     most = min(budget.samples, available)

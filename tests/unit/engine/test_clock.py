@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isonomia.engine.journal import Apart, Blank, Clock
+from isonomia.engine.journal import Apart, Clock, NullJournal
 
 
 class Remembering:
@@ -33,7 +33,7 @@ class Hand:
 
 def test_the_time_is_up_once_it_is_spent() -> None:
     hand = Hand()
-    clock = Clock(10.0, Blank(), "time", hand)
+    clock = Clock(10.0, NullJournal(), "time", hand)
     hand.at += 9.0
     assert (clock.is_up(), clock.spent()) == (False, 9.0)
     hand.at += 1.0

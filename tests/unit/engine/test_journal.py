@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Schedule, Silent, run
-from isonomia.engine.journal import Blank, Entry, Keeping, NothingMoreError, ReadOnly, once
+from isonomia.engine.journal import Entry, Keeping, NothingMoreError, NullJournal, ReadOnly, once
 from isonomia.engine.parameters import batch_rng
 from isonomia.errors import DataError
 
@@ -76,13 +76,15 @@ class Walk:
         return None
 
 
-def _run(work: Walk, journal: Remembering | Blank, budget: Budget | None = None, **options: object) -> Outcome[int]:
+def _run(
+    work: Walk, journal: Remembering | NullJournal, budget: Budget | None = None, **options: object
+) -> Outcome[int]:
     keeping = Keeping(journal, work.pack, work.unpack)
     return run(work, Schedule(), budget or Budget(samples=50_000), Silent(), keeping=keeping, **options)  # type: ignore[arg-type]
 
 
 def test_a_run_cut_off_at_any_batch_ends_as_the_undisturbed_one() -> None:
-    undisturbed = _run(Walk(), Blank())
+    undisturbed = _run(Walk(), NullJournal())
     assert undisturbed.reason == "decided"
     whole = Remembering()
     _run(Walk(), whole)
@@ -152,7 +154,7 @@ def test_once_measures_once() -> None:
     first, second = once(journal, "step", measure), once(journal, "step", measure)
     assert first == second == {"value": [1, 0.1, "text", None, True]}
     assert len(calls) == 1
-    assert once(Blank(), "step", measure) == first
+    assert once(NullJournal(), "step", measure) == first
     assert len(calls) == 2
 
 

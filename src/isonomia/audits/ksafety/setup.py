@@ -28,7 +28,7 @@ from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, Vio
 from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, new_asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
-from isonomia.engine.journal import Apart, Blank, Entry, Journal, once
+from isonomia.engine.journal import Apart, Entry, Journal, NullJournal, once
 from isonomia.engine.parameters import Observer, Silent, root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
@@ -233,7 +233,7 @@ class Setup:
         if interrupted and not self.finished:
             # A check that resumes asks other questions here: these answers must not be taken for theirs.
             if self.runner.asker is not None:
-                self.runner.asker.journal = Blank()
+                self.runner.asker.journal = NullJournal()
             return measure()
         return ViolationSummary.unpack(once(self.journal, LAST, lambda: measure().pack()))
 

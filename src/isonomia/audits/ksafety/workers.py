@@ -28,7 +28,7 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare
 from isonomia.audits.ksafety.evaluate import MOST_TEXT, Booleans, Evaluation, GivenChoices, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
-from isonomia.engine.journal import Apart, Blank, Entry, Journal
+from isonomia.engine.journal import Apart, Entry, Journal, NullJournal
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers
@@ -145,7 +145,7 @@ def judge_slice(context: CaseContext, item: CaseSlice) -> JudgedSlice:
         entries, runner, watched = dict(item.recorded or {}), context.runner, None
         if context.model is not None:
             model = context.model.apart(item.hands_over)
-            journal = Blank() if item.recorded is None else _SliceJournal(entries)
+            journal = NullJournal() if item.recorded is None else _SliceJournal(entries)
             runner, watched = replace(runner, asker=new_asker(model, context.domain, journal)), model.steady
         cases = item.cases
         batch = prepare(runner.program, context.domain, cases.inputs, GivenChoices(cases.choices, item.empty))
@@ -335,7 +335,7 @@ def _is_kept(journal: Journal) -> bool:
     """Whether a journal really keeps what is written to it."""
     while isinstance(journal, Apart):
         journal = journal.journal
-    return not isinstance(journal, Blank)
+    return not isinstance(journal, NullJournal)
 
 
 def _fit(slices: Sequence[JudgedSlice]) -> bool:

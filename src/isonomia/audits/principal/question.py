@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.verdicts import values_in
-from isonomia.engine.journal import Blank, Journal
+from isonomia.engine.journal import Journal, NullJournal
 from isonomia.errors import DataError, SpecError, UsageError, nearest, no_names
 from isonomia.evidence.strata.worlds import LinearAssumption, PrincipalEffect, TableShape, assume, definition_effects
 from isonomia.models.protocol import Model
@@ -130,7 +130,7 @@ def ask_about(
     prop: PrincipalFairness,
     population: Population,
     model: Model | None,
-    journal: Journal = Blank(),  # noqa: B008  (it has no state)
+    journal: Journal = NullJournal(),  # noqa: B008  (it has no state)
 ) -> PrincipalQuestion:
     """Make a property concrete. All values are fixed here, before anything is drawn."""
     need_columns(prop, population, model)

@@ -12,7 +12,7 @@ from isonomia.audits.people import refuse_absent_values, refuse_class
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
-from isonomia.engine.journal import Blank, Journal
+from isonomia.engine.journal import Journal, NullJournal
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
@@ -246,7 +246,7 @@ def ask_about(
     population: Population,
     model: Model | None,
     declared: Mapping[str, tuple[float, float]],
-    journal: Journal = Blank(),  # noqa: B008  (it has no state)
+    journal: Journal = NullJournal(),  # noqa: B008  (it has no state)
 ) -> Question:
     """Make a property concrete; what is read of the population is kept in the journal."""
     check_names(prop.formula, population.names, model is not None)

@@ -20,7 +20,7 @@ from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counte
 from isonomia.audits.responsiveness.sampling import DecisionRule, PersonCounts, PointSampler, sample_people
 from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, table_of
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
-from isonomia.engine.journal import Blank, Entry, Journal, once
+from isonomia.engine.journal import Entry, Journal, NullJournal, once
 from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Observer
 from isonomia.errors import ModelError, UnreliableModelError, UsageError, nearest
@@ -352,7 +352,7 @@ def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet 
         return None
 
     def look() -> Iterator[Columns]:
-        again = ResponsivenessSetup(check.with_journal(Blank()))
+        again = ResponsivenessSetup(check.with_journal(NullJournal()))
         again.reach = setup.reach
         try:
             yield from deciding_points(again, who)
@@ -406,7 +406,7 @@ def _counterexamples(
         return {"counterexamples": items, **({"cleared": cleared} if cleared else {})}
 
     # A check that was interrupted may be resumed, and end with others.
-    journal: Journal = Blank() if outcome.reason == "interrupted" else check.journal
+    journal: Journal = NullJournal() if outcome.reason == "interrupted" else check.journal
     entry = once(journal, "nearest", measure)
     return tuple(entry["counterexamples"]), np.asarray(entry.get("cleared", ()), dtype=np.intp)
 

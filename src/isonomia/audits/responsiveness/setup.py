@@ -28,7 +28,7 @@ from isonomia.audits.responsiveness.points import (
     profiles,
     shared_context,
 )
-from isonomia.engine.journal import Apart, Blank, Entry, Journal
+from isonomia.engine.journal import Apart, Entry, Journal, NullJournal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.executors import Shared
 from isonomia.interventions import Memory, ReachableSets
@@ -117,7 +117,7 @@ class ResponsivenessSetup:
 
     def asker(self) -> Asker:
         """An asker that keeps nothing."""
-        return self._asker(Blank())
+        return self._asker(NullJournal())
 
     def _asker(self, journal: Journal) -> Asker:
         asker = Asker(self.check.required_model, journal)
