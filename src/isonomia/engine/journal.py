@@ -90,7 +90,7 @@ class ReadOnly:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class NamespacedJournal:
     """A part of a journal with its own keys: the usual keys, followed by a purpose."""
 
     journal: Journal

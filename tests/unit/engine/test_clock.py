@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isonomia.engine.journal import Apart, Clock, NullJournal
+from isonomia.engine.journal import Clock, NamespacedJournal, NullJournal
 
 
 class Remembering:
@@ -64,7 +64,7 @@ def test_a_clock_without_a_limit_keeps_nothing() -> None:
 
 def test_a_part_of_a_journal_has_keys_of_its_own() -> None:
     journal = Remembering()
-    part = Apart(journal, "known counterexamples")
+    part = NamespacedJournal(journal, "known counterexamples")
     part.keep("answer 0", lambda: {"a": 1})
     assert journal.recall("answer 0") is None
     assert part.recall("answer 0") == {"a": 1}

@@ -28,7 +28,7 @@ from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, Vio
 from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, new_asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
-from isonomia.engine.journal import Apart, Entry, Journal, NullJournal, once
+from isonomia.engine.journal import Entry, Journal, NamespacedJournal, NullJournal, once
 from isonomia.engine.parameters import Observer, Silent, root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
@@ -168,7 +168,7 @@ class Setup:
                 program.code.place or program.spec.block.place,
                 name="allow_code",
             )
-        journal: Journal = check.journal if purpose is None else Apart(check.journal, purpose)
+        journal: Journal = check.journal if purpose is None else NamespacedJournal(check.journal, purpose)
         asker = None if check.model is None else new_asker(check.model, self.domain, journal)
         self._askers += [] if asker is None else [asker]
         runner = Runner(program, asker, check.prop.seconds, self._draws, None, check.random_model)

@@ -28,7 +28,7 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare
 from isonomia.audits.ksafety.evaluate import MOST_TEXT, Booleans, Evaluation, GivenChoices, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
-from isonomia.engine.journal import Apart, Entry, Journal, NullJournal
+from isonomia.engine.journal import Entry, Journal, NamespacedJournal, NullJournal
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers
@@ -280,7 +280,7 @@ class CaseWorkers:
 
         Answers are kept under a separate name: in another run, these cases may be judged by workers.
         """
-        asker = None if self.asker is None else Asker(self.asker.model, Apart(self.asker.journal, key))
+        asker = None if self.asker is None else Asker(self.asker.model, NamespacedJournal(self.asker.journal, key))
         return replace(runner, asker=asker, workers=None)
 
     def begin(self, domain: Domain, cases: Cases, empty: Sequence[Booleans], key: str) -> BegunCases | None:
@@ -333,7 +333,7 @@ class CaseWorkers:
 
 def _is_kept(journal: Journal) -> bool:
     """Whether a journal really keeps what is written to it."""
-    while isinstance(journal, Apart):
+    while isinstance(journal, NamespacedJournal):
         journal = journal.journal
     return not isinstance(journal, NullJournal)
 

@@ -28,7 +28,7 @@ from isonomia.audits.responsiveness.points import (
     profiles,
     shared_context,
 )
-from isonomia.engine.journal import Apart, Entry, Journal, NullJournal
+from isonomia.engine.journal import Entry, Journal, NamespacedJournal, NullJournal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.executors import Shared
 from isonomia.interventions import Memory, ReachableSets
@@ -59,7 +59,7 @@ class ResponsivenessSetup:
         journal = self.check.journal
 
         def choose() -> Members:
-            return _choose_members(self.check, self._asker(Apart(journal, "members")))
+            return _choose_members(self.check, self._asker(NamespacedJournal(journal, "members")))
 
         return recalled_or_measured(journal, "members", choose, Members.pack, Members.unpack)
 
@@ -111,7 +111,9 @@ class ResponsivenessSetup:
         Answers for points are not kept; their counts are, portion by portion.
         """
         prop, people = self.check.prop, self.people
-        own = own_answers(prop.condition, self._asker(Apart(self.check.journal, "people as they are")), people)
+        own = own_answers(
+            prop.condition, self._asker(NamespacedJournal(self.check.journal, "people as they are")), people
+        )
         profile = profiles(people, prop.actions.names)
         return TargetTest(prop.condition, self.asker(), people, self.members.rows, own, profile)
 
