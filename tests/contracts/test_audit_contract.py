@@ -31,7 +31,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import AUDITS, audit_for
 from isonomia.audits.replay import CounterexampleRecheck, Rebuilt, Recomputed, rebuilt, recheck, recomputed, rerun
 from isonomia.cli.app import app
-from isonomia.engine.journal import NothingMoreError
+from isonomia.engine.journal import MissingEntryError
 from isonomia.engine.parameters import Progress, Silent
 from isonomia.errors import IsonomiaError
 from isonomia.models.loader import load_model
@@ -220,7 +220,7 @@ def test_a_number_that_is_changed_changes_the_verdict_or_is_refused(case: Case) 
     for path in paths:
         for changed in variants(_at(case.entries, path)):
             tried += 1
-            with suppress(IsonomiaError, NothingMoreError):
+            with suppress(IsonomiaError, MissingEntryError):
                 assert case.replayed(_with(case.entries, path, changed)) != case.verdict, path
     assert tried > case.cases.least_tried
 
@@ -232,7 +232,7 @@ def test_a_journal_that_lacks_an_entry_gives_no_verdict(case: Case) -> None:
             lacking = {other: entry for other, entry in case.entries.items() if other != key}
             try:
                 verdict = case.replayed(lacking)
-            except NothingMoreError:
+            except MissingEntryError:
                 continue
             assert verdict.stopped == "interrupted", key
 

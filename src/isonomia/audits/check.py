@@ -16,7 +16,7 @@ from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import INTERRUPTED, new_verdict, why_stopped
-from isonomia.engine.journal import NothingMoreError, once, recall_if_any
+from isonomia.engine.journal import MissingEntryError, once, recall_if_any
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, Observer, Silent, derived_seed, root
 from isonomia.errors import UsageError, nearest
@@ -522,7 +522,7 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
         except BudgetSpentError as spent:  # in a step that has nothing to show without the rest of its answers
             reason = spent.reason
             ended = once(journal, ENDED, lambda: {"reason": reason})
-        except NothingMoreError:
+        except MissingEntryError:
             if ended is None:
                 raise
         if ended is not None:
@@ -535,7 +535,7 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
     try:
         costs = dict(costs if verdict.stopped == INTERRUPTED else once(journal, "queries", lambda: costs))
         return replace(verdict, queries=costs["rows"], repeated=costs.get("again"))
-    except NothingMoreError:
+    except MissingEntryError:
         return verdict  # a record from before rows were counted
 
 

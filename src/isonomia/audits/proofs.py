@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
 from isonomia.audits.protocol import Check
-from isonomia.engine.journal import Entry, NothingMoreError, exact_fraction, once
+from isonomia.engine.journal import Entry, MissingEntryError, exact_fraction, once
 from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.cells import Masses
@@ -95,7 +95,7 @@ def proof_entry(check: Check[Any], observer: Observer, prove: Callable[[ProofEff
     try:
         effort = THOROUGH if check.method == "exact" else QUICK
         return once(check.journal, "proof", lambda: prove(effort))
-    except NothingMoreError:
+    except MissingEntryError:
         return None  # a record from before programs were proved
     finally:
         observer.end()

@@ -37,7 +37,7 @@ from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check, Permissions
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import CACHE, recorded_model, recorded_population
-from isonomia.engine.journal import Entry, NothingMoreError, ReadOnly
+from isonomia.engine.journal import Entry, MissingEntryError, ReadOnly
 from isonomia.engine.parameters import Observer, Point, Silent, Tracing
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.loader import Kind, kind_of, load_model
@@ -177,7 +177,7 @@ def attempt(
         return check.name, verdict, *compute()
     except TimeoutError:
         raise
-    except NothingMoreError as error:
+    except MissingEntryError as error:
         failure = f"its statistics lack {str(error)!r}"
     except IsonomiaError as error:
         failure = str(error)
@@ -221,7 +221,7 @@ def _closing(each: StatedProperty, check: CheckEvidence) -> tuple[Point, ...]:
     assert check.verdict is not None
     try:
         verdict = run_check(stand_in(each, check).check.with_journal(ReadOnly(check.entries)), trace)
-    except (IsonomiaError, NothingMoreError):
+    except (IsonomiaError, MissingEntryError):
         return ()
     recorded = Verdict.from_dict(check.verdict)
     if (verdict.answer, verdict.samples) != (recorded.answer, recorded.samples) or not trace.points:

@@ -26,7 +26,7 @@ Entry: TypeAlias = Mapping[str, Any]
 """The outcome of one step, as plain values that survive a round trip through JSON unchanged."""
 
 
-class NothingMoreError(Exception):
+class MissingEntryError(Exception):
     """A read-only journal has no such entry."""
 
 
@@ -38,7 +38,7 @@ class Journal(Protocol):
 
         Raises
         ------
-        NothingMoreError
+        MissingEntryError
             If there is none, and the journal is read-only.
         """
         ...
@@ -71,11 +71,11 @@ class ReadOnly:
 
         Raises
         ------
-        NothingMoreError
+        MissingEntryError
             If there is none.
         """
         if key not in self.entries:
-            raise NothingMoreError(key)
+            raise MissingEntryError(key)
         return self.entries[key]
 
     def keep(self, key: str, make: Callable[[], Entry]) -> None:  # noqa: ARG002
@@ -83,10 +83,10 @@ class ReadOnly:
 
         Raises
         ------
-        NothingMoreError
+        MissingEntryError
             Always.
         """
-        raise NothingMoreError(key)
+        raise MissingEntryError(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def recall_if_any(journal: Journal, key: str) -> Entry | None:
     """The outcome that was kept under a key; ``None`` where there is none, also in a journal that is read-only."""
     try:
         return journal.recall(key)
-    except NothingMoreError:
+    except MissingEntryError:
         return None
 
 

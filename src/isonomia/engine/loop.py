@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from isonomia.engine.journal import Entry, Journal, Keeping, NothingMoreError, NullJournal, once, recall_if_any
+from isonomia.engine.journal import Entry, Journal, Keeping, MissingEntryError, NullJournal, once, recall_if_any
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.parameters import Budget, Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
@@ -305,7 +305,7 @@ def run_steps(
     most: float = inf,
     counted: str = "people",
     unused: Callable[[], int] = lambda: 0,
-    interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt, NothingMoreError),
+    interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt, MissingEntryError),
 ) -> Outcome[State]:
     """Measure and absorb one step after the other, starting from ``state``, until the steps end or are interrupted.
 

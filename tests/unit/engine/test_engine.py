@@ -9,7 +9,7 @@ from math import inf
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, run
-from isonomia.engine.journal import NothingMoreError
+from isonomia.engine.journal import MissingEntryError
 from isonomia.engine.lookahead import Ahead
 from isonomia.engine.loop import Steps, run_steps
 from isonomia.engine.parameters import batch_rng, fold_rng, root
@@ -118,7 +118,7 @@ def test_a_plan_of_steps_sees_what_was_absorbed_and_says_why_it_ends() -> None:
     assert outcome == Outcome(state=1057, samples=6, reason="large enough", seconds=7.0)
 
 
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, NothingMoreError])
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, MissingEntryError])
 def test_a_step_that_is_interrupted_is_not_absorbed(interruption: type[BaseException]) -> None:
     def measure(step: int) -> tuple[int, int]:
         if step > 1:
@@ -127,8 +127,8 @@ def test_a_step_that_is_interrupted_is_not_absorbed(interruption: type[BaseExcep
 
     outcome = run_steps(Counting(), 0, powers(0), measure, Silent(), elapsed=lambda: 0.0)
     assert (outcome.state, outcome.samples, outcome.reason) == (1, 1, "interrupted")
-    if interruption is NothingMoreError:
-        with pytest.raises(NothingMoreError):
+    if interruption is MissingEntryError:
+        with pytest.raises(MissingEntryError):
             run_steps(
                 Counting(),
                 0,

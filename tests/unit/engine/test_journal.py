@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Schedule, Silent, run
-from isonomia.engine.journal import Entry, Keeping, NothingMoreError, NullJournal, ReadOnly, once
+from isonomia.engine.journal import Entry, Keeping, MissingEntryError, NullJournal, ReadOnly, once
 from isonomia.engine.parameters import batch_rng
 from isonomia.errors import DataError
 
@@ -24,7 +24,7 @@ class Remembering:
 
     def recall(self, key: str) -> Entry | None:
         if key not in self.kept and self.closed:
-            raise NothingMoreError(key)
+            raise MissingEntryError(key)
         return json.loads(self.kept[key]) if key in self.kept else None
 
     def keep(self, key: str, make: Callable[[], Entry]) -> None:
@@ -161,7 +161,7 @@ def test_once_measures_once() -> None:
 def test_a_journal_that_is_over_refuses_what_it_does_not_have() -> None:
     journal = ReadOnly({"step": {"value": 1}})
     assert once(journal, "step", dict) == {"value": 1}
-    with pytest.raises(NothingMoreError):
+    with pytest.raises(MissingEntryError):
         once(journal, "another", dict)
-    with pytest.raises(NothingMoreError):
+    with pytest.raises(MissingEntryError):
         journal.keep("another", dict)

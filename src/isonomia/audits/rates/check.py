@@ -30,7 +30,7 @@ from isonomia.audits.rates.programs import Proof, prove
 from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given, rows_each
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
 from isonomia.audits.verdicts import introduce, keeping_of, new_verdict, no_other_values, same_answers, why_stopped
-from isonomia.engine.journal import Entry, NothingMoreError, once
+from isonomia.engine.journal import Entry, MissingEntryError, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import DataError
@@ -310,7 +310,7 @@ def _refuse_never_predicted(
         return
     try:
         seen = once(check.journal, "predictions", lambda: {"values": _some_predictions(check, samples)})["values"]
-    except NothingMoreError:
+    except MissingEntryError:
         return  # a record from before predictions were kept
     for values in named:
         refuse_never_given(values, seen, "the model" if check.model is None else check.model.name)

@@ -18,7 +18,7 @@ from walking import Walk
 import isonomia as iso
 from isonomia.audits.check import run_check
 from isonomia.audits.ksafety import cases
-from isonomia.engine.journal import NothingMoreError
+from isonomia.engine.journal import MissingEntryError
 from isonomia.engine.parameters import Progress, Silent
 from isonomia.populations.domains import Games
 
@@ -92,7 +92,7 @@ def test_a_journal_that_lacks_its_end_cannot_be_repeated() -> None:
         _, entries = made.run()
         for key in entries:
             if not key.startswith(("answer", "population", "model", "batch", "queries")):
-                with pytest.raises(NothingMoreError):
+                with pytest.raises(MissingEntryError):
                     made.replayed({other: entry for other, entry in entries.items() if other != key})
 
 

@@ -12,7 +12,7 @@ from responsiveness_cases import CHECKS, STEPS, check, old_only
 import isonomia as iso
 from isonomia.audits.responsiveness import sampling
 from isonomia.audits.responsiveness.setup import packed, unpacked
-from isonomia.engine.journal import NothingMoreError
+from isonomia.engine.journal import MissingEntryError
 from isonomia.errors import DataError
 
 
@@ -46,7 +46,7 @@ def test_a_journal_that_lacks_a_step_cannot_be_repeated() -> None:
         _, entries = made.run()
         for key in entries:
             if key not in {"population", "model", "queries"}:  # old records have no count of queries
-                with pytest.raises(NothingMoreError):
+                with pytest.raises(MissingEntryError):
                     made.replayed({other: entry for other, entry in entries.items() if other != key})
 
 
