@@ -98,7 +98,7 @@ class Work:
     def shares(self, state: Batch) -> tuple[float, ...]:  # noqa: ARG002
         return (1.0,)
 
-    def closing_in(self, state: Batch) -> str:
+    def progress_text(self, state: Batch) -> str:
         return f"{state.people} people"
 
     def compared(self, state: Batch) -> Expression | None:  # noqa: ARG002

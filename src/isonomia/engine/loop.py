@@ -191,7 +191,7 @@ class Work(Protocol, Generic[Reading_contra, State]):
         """How far the evidence has come, from 0 to 1."""
         ...
 
-    def closing_in(self, state: State) -> str:
+    def progress_text(self, state: State) -> str:
         """A line on what is known so far, for a person who watches."""
         ...
 
@@ -328,7 +328,7 @@ def run_steps(
             reading = measure(step)
             state = work.absorb(state, reading)
             samples += work.asked(reading)
-            words, known = partial(work.closing_in, state), partial(work.compared, state)
+            words, known = partial(work.progress_text, state), partial(work.compared, state)
             observer.advance(Progress(samples, most, work.share(state), elapsed(), words, counted, known, unused()))
             step, reason = _next_step(steps, state)
     except BudgetSpentError as spent:

@@ -199,7 +199,7 @@ class Progress:
         How far the evidence for the nearer answer has come, from 0 to 1.
     seconds
         The time taken.
-    closing_in
+    progress_text
         Computes the first compared quantity, its interval and its threshold as a line of text; called only by an
         observer that shows it.
     counted
@@ -214,7 +214,7 @@ class Progress:
     most: float
     share: float
     seconds: float
-    closing_in: Callable[[], str]
+    progress_text: Callable[[], str]
     counted: str = "people"
     compared: Callable[[], Expression | None] = lambda: None
     unused: int = 0

@@ -78,7 +78,7 @@ def _line(progress: Progress, width: int) -> Table:
     grid.add_row(
         ProgressBar(total=1.0, completed=progress.share, width=24 if wide else 6),
         f"{progress.samples:,} {progress.counted}",
-        Text(YET + progress.closing_in(), style="cyan"),
+        Text(YET + progress.progress_text(), style="cyan"),
         Text(remaining, style="dim"),
     )
     return grid
@@ -100,7 +100,7 @@ class PropertyStatus:
     result: Result | None = None
     share: float = 0.0
     samples: str = ""
-    closing_in: str = ""
+    progress_text: str = ""
     _looked_at: float = field(default=0.0, repr=False)
 
     def begin(self, text: str) -> None:  # noqa: ARG002
@@ -112,7 +112,7 @@ class PropertyStatus:
         self.share, self.samples = progress.share, f"{progress.samples:,} {progress.counted}"
         now = time.monotonic()
         if now - self._looked_at >= INTERVAL_EVERY:
-            self.closing_in = visible(progress.closing_in())
+            self.progress_text = visible(progress.progress_text())
             self._looked_at = time.monotonic()
 
     def end(self) -> None:
@@ -294,7 +294,7 @@ class LiveTable:
         counts = _counted([self.statuses[index] for index in self._ended])
         line = f"{len(self._ended):,} of {len(self.statuses):,} after {_time(time.monotonic() - self._began)}"
         line += f": {counts}" if counts else ""
-        if any(each.closing_in and each.state == "running" for each in self.statuses):
+        if any(each.progress_text and each.state == "running" for each in self.statuses):
             line += "; running properties are not decided yet"
         if self._stopping:
             line = f"{_STOPPING}. {line}"
@@ -317,7 +317,7 @@ def _cells(status: PropertyStatus, width: int, console: Console) -> list[Rendera
         first: RenderableType = ProgressBar(total=1.0, completed=status.share, width=13)
     else:
         first = Text(sign_of(state, console), style=STYLES[state])
-    known = status.closing_in if status.result is None else finding_of(status.result, compact=True)
+    known = status.progress_text if status.result is None else finding_of(status.result, compact=True)
     samples = status.samples if status.result is None else _samples(status.result)
     cells = [first, Text(status.name, style="dim" if state == "waiting" else "")]
     cells += [Text(known, style="cyan" if state == "running" else "")] if width >= WIDE else []

@@ -50,7 +50,7 @@ class Counting:
     def share(self, state: int) -> float:  # noqa: ARG002
         return 0.5
 
-    def closing_in(self, state: int) -> str:
+    def progress_text(self, state: int) -> str:
         return str(state)
 
     def compared(self, state: int) -> None:  # noqa: ARG002

@@ -69,7 +69,7 @@ class Walk:
     def share(self, state: int) -> float:
         return (state % 10) / 10  # so that batch sizes depend on what was seen
 
-    def closing_in(self, state: int) -> str:
+    def progress_text(self, state: int) -> str:
         return str(state)
 
     def compared(self, state: int) -> None:  # noqa: ARG002

@@ -266,7 +266,7 @@ class SampledCases:
         """How far the evidence has come."""
         return self.setup.evidence.progress(state)
 
-    def closing_in(self, state: RateState) -> str:
+    def progress_text(self, state: RateState) -> str:
         """What is known so far, for the progress display."""
         return f"{state.tally.violating:,} violations in {state.tally.tested:,} cases"
 

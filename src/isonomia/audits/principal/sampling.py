@@ -218,7 +218,7 @@ class PrincipalSampling:
         fairness = self.for_fairness(state).min(initial=self.need) if self.worlds.unfair is not None else 0.0
         return float(np.clip(max(state.fair.peak, fairness) / self.need, 0.0, 1.0))
 
-    def closing_in(self, state: PrincipalState) -> str:
+    def progress_text(self, state: PrincipalState) -> str:
         """How strong the evidence against fairness is, compared with what is needed."""
         return f"against fairness {state.fair.peak:.1f} of {self.need:.1f} nats"
 

@@ -215,7 +215,7 @@ class ClusterSampling:
         """How far the evidence has come."""
         return self.evidence.progress(state.evidence) if self.check.stop == "decided" else 0.0
 
-    def closing_in(self, state: ClusterSamplingState) -> str:
+    def progress_text(self, state: ClusterSamplingState) -> str:
         """The estimate of the first compared quantity, and its threshold."""
         quantity, relation, threshold = next(compared(self.question.formula))
         estimate = self.knowledge(state).estimate(quantity)

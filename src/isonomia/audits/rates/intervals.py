@@ -244,7 +244,7 @@ def _implied(formula: Formula, answer: bool | None) -> Iterator[bool | None]:
             raise TypeError("a quantifier is expanded before its comparisons are listed")
 
 
-def closing_in(item: Expression) -> str:
+def progress_text(item: Expression) -> str:
     """One line on a compared quantity."""
     return f"[{number(item.low)}, {number(item.high)}] {item.relation} {number(item.threshold)}?"
 

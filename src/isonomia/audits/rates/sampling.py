@@ -25,7 +25,7 @@ from isonomia.audits.rates.counting import (
     refuse_known_outside,
 )
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
-from isonomia.audits.rates.intervals import Knowledge, closing_in, inversions_for
+from isonomia.audits.rates.intervals import Knowledge, inversions_for, progress_text
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, countable, need_ranges, rows_each
 from isonomia.audits.verdicts import earlier_looks
@@ -458,10 +458,10 @@ class RatesSampling(Generic[S]):
         """How far the evidence has come; 0 where the check goes on after a decision, whose end it cannot tell."""
         return self.evidence.progress(state.evidence) if self.stop == "decided" else 0.0
 
-    def closing_in(self, state: SamplingState[S]) -> str:
+    def progress_text(self, state: SamplingState[S]) -> str:
         """The first compared quantity with its interval and threshold."""
         known = self.compared(state)
-        return "no look before the planned one" if known is None else closing_in(known)
+        return "no look before the planned one" if known is None else progress_text(known)
 
     def compared(self, state: SamplingState[S]) -> Expression | None:
         """What is known of the first compared quantity, or of the worst of many groups; ``None`` between planned looks.

@@ -165,7 +165,7 @@ class ResponsivenessWork:
         """The share of people who are decided."""
         return 1.0 - int(counts.undecided.sum()) / len(counts.n)
 
-    def closing_in(self, counts: PersonCounts) -> str:
+    def progress_text(self, counts: PersonCounts) -> str:
         """How many people are decided."""
         people = len(counts.n)
         return f"{people - int(counts.undecided.sum()):,} of {people:,} people decided"

@@ -401,7 +401,7 @@ def test_progress_is_told() -> None:
             assert "x1" in text
 
         def advance(self, progress: Any) -> None:
-            assert "violations" in progress.closing_in()
+            assert "violations" in progress.progress_text()
             next(told)
 
         def end(self) -> None:
