@@ -25,7 +25,7 @@ from isonomia.audits.protocol import (
 )
 from isonomia.audits.registry import AUDITS, register
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers, why_stopped
-from isonomia.engine.journal import Entry, Keeping
+from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
 from isonomia.engine.loop import run as run_loop
 from isonomia.engine.parameters import Observer, batch_rng, root
@@ -160,11 +160,10 @@ class OneAnswerAudit:
     def run(self, check: Check[OneAnswer], observer: Observer) -> Verdict:
         introduce(check.population, check.model, check.journal)
         work = Work(check, check.population.open(root(check.seed)), Asker(check.required_model))
-        keeping = Keeping(check.journal, work.pack, work.unpack)
         observer.begin(str(check.prop))
         try:
             outcome = run_loop(
-                work, check.schedule, check.budget, observer, available=check.population.size, keeping=keeping
+                work, check.schedule, check.budget, observer, available=check.population.size, journal=check.journal
             )
         finally:
             observer.end()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.audits.protocol import AuditProperty, Check
-from isonomia.engine.journal import Entry, Journal, Keeping, NullJournal, once
+from isonomia.engine.journal import Entry, Journal, NullJournal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import RecordedModel
 from isonomia.models.session import ModelSession
@@ -22,8 +22,6 @@ from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Value
 from isonomia.version import __version__
 from isonomia.wording import first_few
-
-Reading = TypeVar("Reading")
 
 VALUES = "values of "
 """The prefix of the journal keys of values; the name of the column follows."""
@@ -167,19 +165,6 @@ _REASONS = {
     "exhausted": "every row is used up",
     "interrupted": INTERRUPTED,
 }
-
-
-def keeping_of(
-    check: Check[Any], pack: Callable[[Reading], Entry], unpack: Callable[[Entry], Reading]
-) -> Keeping[Reading]:
-    """The check's journal for batches of rows; where it resumes, some are measured again, if the model is watched."""
-    watch = None if check.model is None else check.model.steady
-
-    def repeated(samples: int) -> None:
-        assert watch is not None
-        watch.again += samples
-
-    return Keeping(check.journal, pack, unpack, None if watch is None else repeated)
 
 
 def why_stopped(reason: str, counted: str = "people") -> str:

@@ -16,11 +16,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isinf
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from isonomia.errors import DataError
-
-Reading = TypeVar("Reading")
 
 Entry: TypeAlias = Mapping[str, Any]
 """The outcome of one step, as plain values that survive a round trip through JSON unchanged."""
@@ -103,20 +101,6 @@ class NamespacedJournal:
     def keep(self, key: str, make: Callable[[], Entry]) -> None:
         """Keep it for this purpose."""
         self.journal.keep(f"{key} of {self.purpose}", make)
-
-
-@dataclass(frozen=True, slots=True)
-class Keeping(Generic[Reading]):
-    """A journal, and how the reading of a batch is written to it and read back.
-
-    ``repeated`` is told how many samples were measured again when a check resumed, to see whether the model is still
-    the same; ``None`` where readings cannot be compared, or are compared elsewhere.
-    """
-
-    journal: Journal
-    pack: Callable[[Reading], Entry]
-    unpack: Callable[[Entry], Reading]
-    repeated: Callable[[int], None] | None = None
 
 
 def once(journal: Journal, key: str, measure: Callable[[], Entry]) -> Entry:

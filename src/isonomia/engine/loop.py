@@ -16,11 +16,12 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from isonomia.engine.journal import Entry, Journal, Keeping, MissingEntryError, NullJournal, once, recall_if_any
+from isonomia.engine.journal import Entry, Journal, MissingEntryError, NullJournal, once, recall_if_any
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.parameters import Budget, Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
 from isonomia.models.meter import BudgetSpentError, Meter, current_meter
+from isonomia.models.steady import Steadiness
 from isonomia.populations.protocol import BatchSizes
 from isonomia.records.verdict import Expression
 
@@ -219,6 +220,14 @@ class BatchWork(Work[Reading, State], Protocol, Generic[Reading, State]):
         """Whether to stop."""
         ...
 
+    def pack(self, reading: Reading) -> Entry:
+        """A reading as a journal keeps it."""
+        ...
+
+    def unpack(self, entry: Entry) -> Reading:
+        """The reading that was packed."""
+        ...
+
 
 def run(
     work: BatchWork[Reading, State],
@@ -228,7 +237,8 @@ def run(
     *,
     available: float = inf,
     counted: str = "people",
-    keeping: Keeping[Reading] | None = None,
+    journal: Journal = NullJournal(),  # noqa: B008  (it has no state)
+    steady: Steadiness | None = None,
     ahead: LooksAhead[Plan, Reading] | None = None,
     rows: int = 1,
     reserve: float = 0.0,
@@ -247,8 +257,10 @@ def run(
         How many people the population has.
     counted
         What one sample is, for the observer: people, pairs of them, or cases.
-    keeping
-        The journal in which batches are kept, and from which those already kept are taken; ``None`` to keep none.
+    journal
+        Where batches are kept, and from where those already kept are taken.
+    steady
+        The watch for changed answers of the model. Where a check with a watch resumes, some batches are measured again.
     ahead
         Lets workers start on batches before they are needed; ``None`` where there are no workers. Where the number of
         rows is limited, nothing is begun that may not be needed.
@@ -264,15 +276,7 @@ def run(
     watch, state, meter = _Watch(clock or time.monotonic), work.begin(), current_meter()
     ahead = None if meter.limited else ahead
     foresight = None if ahead is None else Ahead(ahead, work.measure, lambda plan: plan.n)
-    measured = work.measure if foresight is None else foresight.measure
-
-    def measure(plan: Plan) -> Reading:
-        with meter.untimed() if first and not plan.index else nullcontext():
-            return measured(plan)
-
-    known: Callable[[], None] = (lambda: None) if foresight is None else foresight.known
-    steps = measure if keeping is None else partial(_kept, measure, known, keeping, watch, meter, work.measure, {})
-    journal = NullJournal() if keeping is None else keeping.journal
+    readings = _Readings(work, journal, steady, watch, meter, foresight, first)
     rate = _RowRate(meter, rows, (1.0 - reserve) * meter.queries, journal)
     batches = _batches(work, state, schedule, budget, available, journal, watch, rate, foresight)
     most = min(budget.samples, available)
@@ -282,7 +286,7 @@ def run(
                 work,
                 state,
                 batches,
-                steps,
+                readings.of,
                 observer,
                 elapsed=watch.elapsed,
                 most=most,
@@ -470,67 +474,75 @@ REPEATED = 32
 share q of all rows differently goes unnoticed with probability at most about ``(1 - q) ** REPEATED``."""
 
 
-def _kept(
-    measure: Callable[[Plan], Reading],
-    known: Callable[[], None],
-    keeping: Keeping[Reading],
-    watch: _Watch,
-    meter: Meter,
-    alone: Callable[[Plan], Reading],
-    recalled: dict[Plan, Entry],
-    plan: Plan,
-) -> Reading:
-    """The reading of a batch: recalled if it was kept, else measured and kept.
+@dataclass(slots=True)
+class _Readings(Generic[Reading, State]):
+    """The readings of batches: recalled where the journal has them, else measured and kept."""
 
-    That the budget ended a batch is kept, too, so that a replay ends there. Before the first new batch of a check that
-    resumes, some of those that were recalled are measured again ``alone``.
-    """
-    key, journal = f"batch {plan.index}", keeping.journal
-    spent = recall_if_any(journal, SPENT) if meter.limited or meter.seconds < inf else None
-    if spent is not None and spent["batch"] == plan.index:
-        raise BudgetSpentError(spent["reason"])
-    kept = journal.recall(key)
-    if kept is None:
+    work: BatchWork[Reading, State]
+    journal: Journal
+    steady: Steadiness | None
+    watch: _Watch
+    meter: Meter
+    foresight: Ahead[Plan, Reading] | None
+    first: bool
+    recalled: dict[Plan, Entry] = field(default_factory=dict)
+
+    def of(self, plan: Plan) -> Reading:
+        """The reading of a batch. That the budget ended a batch is kept, too, so that a replay ends there."""
+        limited = self.meter.limited or self.meter.seconds < inf
+        spent = recall_if_any(self.journal, SPENT) if limited else None
+        if spent is not None and spent["batch"] == plan.index:
+            raise BudgetSpentError(spent["reason"])
+        entry = self.journal.recall(f"batch {plan.index}")
+        if entry is not None:
+            return self._recalled(plan, entry)
         try:
-            _refuse_changed(alone, keeping, recalled)
-            recalled.clear()
-            reading = measure(plan)
+            self._refuse_changed()
+            reading = self._measured(plan)
         except BudgetSpentError as error:
             reason = error.reason
-            journal.keep(SPENT, lambda: {"batch": plan.index, "reason": reason})
+            self.journal.keep(SPENT, lambda: {"batch": plan.index, "reason": reason})
             raise
-        costs = {"n": plan.n, "seconds": watch.elapsed(), "queries": meter.rows}
-        journal.keep(key, lambda: {**costs, **keeping.pack(reading)})
+        self.journal.keep(f"batch {plan.index}", lambda: {**self._costs(plan), **self.work.pack(reading)})
         return reading
-    if kept["n"] != plan.n:
-        raise DataError(
-            f"expected {plan.n:,} people in batch {plan.index} of the record, but it has {kept['n']:,}: it was made by "
-            "another check, or by another version. Begin a new run"
-        )
-    known()
-    watch.was(float(kept["seconds"]))
-    recalled[plan] = kept
-    reading = keeping.unpack(kept)
-    meter.was(int(kept.get("queries", 0)))
-    return reading
 
+    def _recalled(self, plan: Plan, entry: Entry) -> Reading:
+        if entry["n"] != plan.n:
+            raise DataError(
+                f"expected {plan.n:,} people in batch {plan.index} of the record, but it has {entry['n']:,}: it was "
+                "made by another check, or by another version. Begin a new run"
+            )
+        if self.foresight is not None:
+            self.foresight.known()
+        self.watch.was(float(entry["seconds"]))
+        self.recalled[plan] = entry
+        reading = self.work.unpack(entry)
+        self.meter.was(int(entry.get("queries", 0)))
+        return reading
 
-def _refuse_changed(
-    measure: Callable[[Plan], Reading], keeping: Keeping[Reading], recalled: Mapping[Plan, Entry]
-) -> None:
-    """Measure the smallest of the recalled batches again, and refuse to go on where one comes out differently."""
-    if keeping.repeated is None:
-        return
-    samples = 0
-    for plan in sorted(recalled, key=lambda plan: (plan.n, plan.index)):
-        with current_meter().untimed():
-            again, before = keeping.pack(measure(plan)), recalled[plan]
-        if any(not _alike(again[name], before.get(name)) for name in again):
-            raise changed_since(f"the {plan.n:,} samples of batch {plan.index}")
-        samples += plan.n
-        if samples >= REPEATED:
-            break
-    keeping.repeated(samples)
+    def _measured(self, plan: Plan) -> Reading:
+        measure = self.work.measure if self.foresight is None else self.foresight.measure
+        with self.meter.untimed() if self.first and not plan.index else nullcontext():
+            return measure(plan)
+
+    def _costs(self, plan: Plan) -> Entry:
+        return {"n": plan.n, "seconds": self.watch.elapsed(), "queries": self.meter.rows}
+
+    def _refuse_changed(self) -> None:
+        """Before the first new batch, measure the smallest of the recalled ones again, and refuse changed answers."""
+        recalled, self.recalled = self.recalled, {}
+        if self.steady is None:
+            return
+        samples = 0
+        for plan in sorted(recalled, key=lambda plan: (plan.n, plan.index)):
+            with self.meter.untimed():
+                again, before = self.work.pack(self.work.measure(plan)), recalled[plan]
+            if any(not _alike(again[name], before.get(name)) for name in again):
+                raise changed_since(f"the {plan.n:,} samples of batch {plan.index}")
+            samples += plan.n
+            if samples >= REPEATED:
+                break
+        self.steady.again += samples
 
 
 def changed_since(what: str) -> ChangingModelError:

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Schedule, Silent, run
-from isonomia.engine.journal import Entry, Keeping, MissingEntryError, NullJournal, ReadOnly, once
+from isonomia.engine.journal import Entry, MissingEntryError, NullJournal, ReadOnly, once
 from isonomia.engine.parameters import batch_rng
 from isonomia.errors import DataError
 
@@ -79,8 +79,7 @@ class Walk:
 def _run(
     work: Walk, journal: Remembering | NullJournal, budget: Budget | None = None, **options: object
 ) -> Outcome[int]:
-    keeping = Keeping(journal, work.pack, work.unpack)
-    return run(work, Schedule(), budget or Budget(samples=50_000), Silent(), keeping=keeping, **options)  # type: ignore[arg-type]
+    return run(work, Schedule(), budget or Budget(samples=50_000), Silent(), journal=journal, **options)  # type: ignore[arg-type]
 
 
 def test_a_run_cut_off_at_any_batch_ends_as_the_undisturbed_one() -> None:

@@ -26,7 +26,7 @@ from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases
 from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
-from isonomia.engine.journal import Entry, Keeping
+from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, batch_rng
 from isonomia.errors import IsonomiaError, UsageError
@@ -228,6 +228,10 @@ class SampledCases:
             for judgement in judgements:
                 self.setup.violations.add(self.setup.program, judgement, fresh=self.setup.subject.fresh)
 
+    def pack(self, batch: SampledBatch) -> Entry:
+        """A batch as the journal keeps it."""
+        return batch.pack()
+
     def unpack(self, entry: Entry) -> SampledBatch:
         """A batch that was kept; until the whole check is kept, it is measured again for its violations."""
         batch = SampledBatch.unpack(entry)
@@ -404,7 +408,6 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
     setup = work.setup
     if not setup.finished:
         setup.prepare()
-    keeping: Keeping[SampledBatch] = Keeping(setup.journal, SampledBatch.pack, work.unpack)
     inputs = len(setup.program.spec.inputs)
     available = setup.subject.cases(inputs) if setup.subject.sample else inf
     schedule = schedule.along([rows // inputs for rows in setup.subject.population.get("looks", ())])
@@ -416,7 +419,7 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
         setup.observer,
         available=available,
         counted="cases",
-        keeping=keeping,
+        journal=setup.journal,
         ahead=None if workers is None else work,
         rows=setup.program.k or 1,
         reserve=RESERVE,

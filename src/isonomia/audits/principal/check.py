@@ -16,7 +16,7 @@ from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState
 from isonomia.audits.principal.view import assumptions, exact_remarks, sampled_remarks
 from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, proof_entry, proved_by, sampled_since
 from isonomia.audits.protocol import Check
-from isonomia.audits.verdicts import earlier_looks, introduce, keeping_of, new_verdict, why_stopped
+from isonomia.audits.verdicts import earlier_looks, introduce, new_verdict, why_stopped
 from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.parameters import Budget, Observer, root
@@ -138,8 +138,16 @@ def _sampled(
     try:
         looks, order = earlier_looks(check.population)
         schedule = replace(check.schedule, first=first).along(looks, whole=order == "file")
-        keeping = keeping_of(check, work.pack, work.unpack)
-        outcome = run(work, schedule, budget, observer, available=available, keeping=keeping, ahead=work.ahead)
+        outcome = run(
+            work,
+            schedule,
+            budget,
+            observer,
+            available=available,
+            journal=check.journal,
+            steady=check.steady,
+            ahead=work.ahead,
+        )
     finally:
         observer.end()
         if work.asker is not None:

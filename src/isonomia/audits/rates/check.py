@@ -29,9 +29,9 @@ from isonomia.audits.rates.looks import next_table
 from isonomia.audits.rates.programs import Proof, prove
 from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given, rows_each
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
-from isonomia.audits.verdicts import introduce, keeping_of, new_verdict, no_other_values, same_answers, why_stopped
+from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.journal import Entry, MissingEntryError, once
-from isonomia.engine.loop import Outcome, run
+from isonomia.engine.loop import BatchWork, Outcome, run
 from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import DataError
 from isonomia.evidence.bet_evidence import BetEvidence
@@ -229,7 +229,7 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
 
 def _drawn(check: Check[Property], question: Question, prepared: Prepared, observer: Observer) -> Outcome[Any]:
     """Draw batch after batch until the check is decided or must stop."""
-    work = prepared.work
+    work: BatchWork[Any, Any] = prepared.work
     observer.begin(str(check.prop))
     try:
         return run(
@@ -239,14 +239,15 @@ def _drawn(check: Check[Property], question: Question, prepared: Prepared, obser
             observer,
             available=prepared.available,
             counted=question.counted,
-            keeping=keeping_of(check, work.pack, work.unpack),
-            ahead=work.ahead,
+            journal=check.journal,
+            steady=check.steady,
+            ahead=prepared.work.ahead,
             rows=max(rows_each(check, question), 1),
         )
     finally:
         observer.end()
-        if work.asker is not None:
-            work.asker.close()
+        if prepared.work.asker is not None:
+            prepared.work.asker.close()
 
 
 def _left_over(prepared: Prepared, outcome: Outcome[Any]) -> tuple[str, ...]:
