@@ -11,12 +11,12 @@ from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check
 from isonomia.audits.replay import refuse_impossible
 from isonomia.audits.verdicts import recorded_model, recorded_population
-from isonomia.engine.journal import ReadOnly
 from isonomia.engine.parameters import Silent
 from isonomia.models.adapt import adapt
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import Steadiness
 from isonomia.records import Verdict
+from isonomia.records.journal import ReadOnly
 from isonomia.records.store import ANSWER_PREFIX
 from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety

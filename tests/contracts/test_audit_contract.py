@@ -31,12 +31,12 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import AUDITS, audit_for
 from isonomia.audits.replay import CounterexampleRecheck, Rebuilt, Recomputed, rebuilt, recheck, recomputed, rerun
 from isonomia.cli.app import app
-from isonomia.engine.journal import MissingEntryError
 from isonomia.engine.parameters import Progress, Silent
 from isonomia.errors import IsonomiaError
 from isonomia.models.loader import load_model
 from isonomia.records.compare import changes, run_in_file, run_in_store
 from isonomia.records.evidence import CheckEvidence, EvidenceFile, evidence_of, evidence_text, read_evidence
+from isonomia.records.journal import MissingEntryError
 from isonomia.records.store import ANSWER_PREFIX, Store
 from isonomia.report import show
 from isonomia.report.entries import AuditReport, Entry

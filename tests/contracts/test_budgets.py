@@ -15,11 +15,11 @@ from loopback_service import Service
 import isonomia as iso
 from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
 from isonomia.cli import main
-from isonomia.engine.journal import ReadOnly
 from isonomia.errors import BudgetTooSmallError, ChangingModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering, send
 from isonomia.populations.table import Table
+from isonomia.records.journal import ReadOnly
 
 
 class Counted:

@@ -25,7 +25,6 @@ from isonomia.audits.protocol import (
 )
 from isonomia.audits.registry import AUDITS, register
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers, why_stopped
-from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
 from isonomia.engine.loop import run as run_loop
 from isonomia.engine.parameters import Observer, batch_rng, root
@@ -36,6 +35,7 @@ from isonomia.populations.protocol import Source
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.display import view as views
 from isonomia.records.display.view import Block, CounterexampleView, RecordView, Sentence, View
+from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression, Verdict
 
 KIND = "one answer"

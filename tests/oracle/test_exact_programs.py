@@ -22,8 +22,8 @@ from isonomia.audits.proofs import QUICK, THOROUGH
 from isonomia.audits.rates.programs import prove
 from isonomia.audits.rates.question import ask_about
 from isonomia.audits.verdicts import recorded_model, recorded_population
-from isonomia.engine.journal import ReadOnly
 from isonomia.engine.parameters import Silent
+from isonomia.records.journal import ReadOnly
 from raising import raises
 
 

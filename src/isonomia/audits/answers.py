@@ -28,7 +28,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.engine.journal import Entry, Journal, NullJournal, ReadOnly
 from isonomia.engine.parameters import batch_rng, root
 from isonomia.models.checked import ask
 from isonomia.models.decoder import VectorAnswers
@@ -37,6 +36,7 @@ from isonomia.models.protocol import Answer, Model
 from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Population, Source
 from isonomia.populations.table import Table, joined
+from isonomia.records.journal import Entry, Journal, NullJournal, ReadOnly
 from isonomia.spec.columns import host
 from isonomia.spec.tree import Value
 

@@ -16,7 +16,6 @@ from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import INTERRUPTED, new_verdict, why_stopped
-from isonomia.engine.journal import MissingEntryError, once, recall_if_any
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, Observer, Silent, derived_seed, root
 from isonomia.errors import UsageError, nearest
@@ -33,6 +32,7 @@ from isonomia.populations.finite import Sample
 from isonomia.populations.profile import protected_attribute
 from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population, refuse_clusters
 from isonomia.populations.recorded import RecordedPopulation
+from isonomia.records.journal import MissingEntryError, once, recall_if_any
 from isonomia.records.verdict import Verdict
 from isonomia.spec.analysis import outcome_candidates
 from isonomia.spec.principal import PrincipalFairness

@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 
 from isonomia.audits.answers import Asker, SharedPeople, packed, unpacked
 from isonomia.audits.protocol import Check
-from isonomia.engine.journal import Entry, Journal
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.meter import count, current_meter, metering
@@ -23,6 +22,7 @@ from isonomia.models.steady import MAX_AGAIN, Handed, spread_evenly
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 from isonomia.populations.streaming import LongTable
+from isonomia.records.journal import Entry, Journal
 
 KEY = "everybody"
 """The journal key of the counts of everybody."""

@@ -15,7 +15,6 @@ from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
 from isonomia.audits.protocol import Check
-from isonomia.engine.journal import Entry, MissingEntryError, exact_fraction, once
 from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.cells import Masses
@@ -25,6 +24,7 @@ from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
 from isonomia.populations.protocol import Wanted, facts_of
 from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
+from isonomia.records.journal import Entry, MissingEntryError, exact_fraction, once
 from isonomia.spec.tree import Do, Row, Version, columns_of
 from isonomia.wording import plural
 

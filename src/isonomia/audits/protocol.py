@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from isonomia.audits.answers import SharedPeople
-from isonomia.engine.journal import Entry, Journal, NullJournal
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import SpecError, UsageError
@@ -22,6 +21,7 @@ from isonomia.executors import Pool
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import Steadiness
 from isonomia.records.display.view import View
+from isonomia.records.journal import Entry, Journal, NullJournal
 from isonomia.records.verdict import Verdict
 
 

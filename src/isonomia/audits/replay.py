@@ -37,7 +37,6 @@ from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check, Permissions
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import CACHE, recorded_model, recorded_population
-from isonomia.engine.journal import Entry, MissingEntryError, ReadOnly
 from isonomia.engine.parameters import Observer, Point, Silent, Tracing
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.loader import Kind, kind_of, load_model
@@ -45,6 +44,7 @@ from isonomia.models.protocol import Model
 from isonomia.populations import Sample
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
+from isonomia.records.journal import Entry, MissingEntryError, ReadOnly
 from isonomia.records.verdict import Verdict
 from isonomia.wording import visible
 

@@ -8,7 +8,6 @@ from typing import Any
 from typing import Literal as OneOf
 
 from isonomia.audits.protocol import AuditProperty, Check
-from isonomia.engine.journal import Entry, Journal, NullJournal, once
 from isonomia.errors import DataError, RecordError
 from isonomia.models.protocol import RecordedModel
 from isonomia.models.session import ModelSession
@@ -16,6 +15,7 @@ from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population
 from isonomia.populations.recorded import RecordedPopulation
+from isonomia.records.journal import Entry, Journal, NullJournal, once
 from isonomia.records.verdict import Verdict
 from isonomia.records.violations import KeepsViolations
 from isonomia.spec.text import to_text, value_text

@@ -16,13 +16,13 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from isonomia.engine.journal import Entry, Journal, MissingEntryError, NullJournal, once, recall_if_any
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.parameters import Budget, Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
 from isonomia.models.meter import BudgetSpentError, Meter, current_meter
 from isonomia.models.steady import Steadiness
 from isonomia.populations.protocol import BatchSizes
+from isonomia.records.journal import Entry, Journal, MissingEntryError, NullJournal, once, recall_if_any
 from isonomia.records.verdict import Expression
 
 CAUTION = 3.0

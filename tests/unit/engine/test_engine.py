@@ -9,11 +9,11 @@ from math import inf
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, run
-from isonomia.engine.journal import MissingEntryError
 from isonomia.engine.lookahead import Ahead
 from isonomia.engine.loop import Steps, run_steps
 from isonomia.engine.parameters import batch_rng, fold_rng, root
 from isonomia.errors import UsageError
+from isonomia.records.journal import MissingEntryError
 
 
 @dataclass

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isonomia.engine.journal import exact_fraction
 from isonomia.errors import DataError
+from isonomia.records.journal import exact_fraction
 
 
 @pytest.mark.parametrize("value", [Fraction(3, 4), Fraction(-7), Fraction(10**300, 7**200)])

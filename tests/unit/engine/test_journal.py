@@ -10,9 +10,9 @@ from itertools import count
 import pytest
 
 from isonomia.engine import Budget, Outcome, Plan, Schedule, Silent, run
-from isonomia.engine.journal import Entry, MissingEntryError, NullJournal, ReadOnly, once
 from isonomia.engine.parameters import batch_rng
 from isonomia.errors import DataError
+from isonomia.records.journal import Entry, MissingEntryError, NullJournal, ReadOnly, once
 
 
 @dataclass

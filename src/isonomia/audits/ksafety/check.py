@@ -23,7 +23,6 @@ from isonomia.audits.ksafety.verdict import SafetyOutcome, verdict_of
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, is_proof, show
 from isonomia.audits.protocol import Check, Entries, Recheck
 from isonomia.audits.verdicts import introduce, why_stopped
-from isonomia.engine.journal import Clock, Entry, once
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError, UsageError
 from isonomia.models.meter import BudgetSpentError, current_meter
@@ -31,6 +30,7 @@ from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import is_population
 from isonomia.populations.recorded import table_of_rows
+from isonomia.records.journal import Clock, Entry, once
 from isonomia.records.verdict import Verdict
 from isonomia.spec.safety import Safety
 from isonomia.wording import plural

@@ -33,12 +33,12 @@ from isonomia.audits.ksafety.violations import (
     is_proof,
     show_violations,
 )
-from isonomia.engine.journal import Entry, once
 from isonomia.engine.parameters import Budget, corner_rng
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain
 from isonomia.populations.domains.protocol import DomainFacts
+from isonomia.records.journal import Entry, once
 from isonomia.wording import plural
 
 MAX_CORNERS = 64

@@ -27,11 +27,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.engine.journal import Entry, exact_fraction
 from isonomia.errors import NumericalError
 from isonomia.evidence.bet_evidence import AnyWealth, BetEvidence, bets_for
 from isonomia.evidence.confidence_sequences import mean_interval
 from isonomia.evidence.inversion import inversion_for
+from isonomia.records.journal import Entry, exact_fraction
 from isonomia.records.verdict import Expression
 from isonomia.spec.nomos.tree import Binary, Ensures, Name, expression_text
 from isonomia.spec.tree import Column, Comparison, Constant, Formula, Junction, Leaf, Mean, Rate

@@ -26,12 +26,12 @@ from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases
 from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
-from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, batch_rng
 from isonomia.errors import IsonomiaError, UsageError
 from isonomia.models.meter import current_meter
 from isonomia.populations.domains import Domain
+from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression
 
 SEARCH = 100_000

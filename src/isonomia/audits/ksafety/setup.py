@@ -28,7 +28,6 @@ from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, Vio
 from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, new_asker
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
-from isonomia.engine.journal import Entry, Journal, NamespacedJournal, NullJournal, once
 from isonomia.engine.parameters import Observer, Silent, root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
@@ -40,6 +39,7 @@ from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Source, fingerprint_if_any
 from isonomia.populations.table import Table
+from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal, once
 from isonomia.spec.safety import Safety
 
 INTERRUPTED = "interrupted"

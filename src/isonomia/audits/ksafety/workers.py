@@ -28,7 +28,6 @@ from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare
 from isonomia.audits.ksafety.evaluate import MOST_TEXT, Booleans, Evaluation, GivenChoices, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
-from isonomia.engine.journal import Entry, Journal, NamespacedJournal, NullJournal
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.decoder import VectorAnswers
@@ -38,6 +37,7 @@ from isonomia.models.session import ModelSession
 from isonomia.models.steady import MAX_AGAIN, Handed
 from isonomia.populations.domains import Domain, TableRecords
 from isonomia.populations.domains.protocol import DomainFacts, inner_domain
+from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal
 
 _lock = threading.RLock()
 """A user's functions may not be thread-safe: a process computes one slice at a time."""

@@ -37,7 +37,6 @@ from isonomia.audits.proofs import (
     unpacked_number,
 )
 from isonomia.audits.protocol import Check
-from isonomia.engine.journal import Entry
 from isonomia.engine.parameters import Observer, Progress, root
 from isonomia.errors import DataError, NumericalError
 from isonomia.evidence.cells import DrawCell, LinearForm, Masses, total_mass
@@ -45,6 +44,7 @@ from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.evidence.strata.worlds import Observed
 from isonomia.populations.protocol import Population
 from isonomia.populations.worlds.paths import NotExactError, row_values
+from isonomia.records.journal import Entry
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.tree import Column, Output, Row, Value
 

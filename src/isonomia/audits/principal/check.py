@@ -17,7 +17,6 @@ from isonomia.audits.principal.view import assumptions, exact_remarks, sampled_r
 from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, proof_entry, proved_by, sampled_since
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import earlier_looks, introduce, new_verdict, why_stopped
-from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Outcome, run
 from isonomia.engine.parameters import Budget, Observer, root
 from isonomia.errors import NumericalError
@@ -27,6 +26,7 @@ from isonomia.populations.finite import Census, Sample, WithReplacement
 from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
+from isonomia.records.journal import Entry, once
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.principal import PrincipalFairness
 

@@ -21,7 +21,6 @@ from scipy.special import logsumexp
 from isonomia.audits.answers import AskedTogether, Asks, BatchesAhead
 from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, refuse_many, sorted_into
-from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan
 from isonomia.engine.parameters import batch_rng
 from isonomia.evidence.bets import Wealth
@@ -29,6 +28,7 @@ from isonomia.evidence.fair_worlds import FairWorlds, FairWorldsState
 from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Source
 from isonomia.populations.table import Table
+from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression
 
 Floats = NDArray[np.float64]

@@ -19,12 +19,12 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.question import Asked, Question, in_all
-from isonomia.engine.journal import Entry, exact_fraction
 from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.evidence.normal_form import compared
 from isonomia.populations.protocol import Population, people
+from isonomia.records.journal import Entry, exact_fraction
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property

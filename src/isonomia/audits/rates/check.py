@@ -30,7 +30,6 @@ from isonomia.audits.rates.programs import Proof, prove
 from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given, rows_each
 from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
 from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
-from isonomia.engine.journal import Entry, MissingEntryError, once
 from isonomia.engine.loop import BatchWork, Outcome, run
 from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import DataError
@@ -43,6 +42,7 @@ from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
 from isonomia.populations.frames import column_from, distinct
 from isonomia.populations.protocol import Directable, Wanted, facts_of
+from isonomia.records.journal import Entry, MissingEntryError, once
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.columns import host
 from isonomia.spec.property import Property

@@ -15,7 +15,6 @@ from isonomia.audits.rates.counting import Promises, Reader, batch_of
 from isonomia.audits.rates.looks import no_look_remark
 from isonomia.audits.rates.question import Question, need_ranges
 from isonomia.audits.verdicts import earlier_looks
-from isonomia.engine.journal import Entry
 from isonomia.engine.loop import Plan, Schedule
 from isonomia.engine.parameters import batch_rng, root
 from isonomia.errors import DataError, SpecError, UsageError
@@ -27,6 +26,7 @@ from isonomia.evidence.normal_form import Polynomial, compared, value_at
 from isonomia.evidence.protocol import LeafTally
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Clusters, Source, facts_of, people
+from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text

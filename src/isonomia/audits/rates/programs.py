@@ -32,13 +32,13 @@ from isonomia.audits.proofs import (
 )
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Question
-from isonomia.engine.journal import Entry
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
 from isonomia.evidence.exact import Interval, enclose, exact_truth, judge
 from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.populations.worlds.paths import NotExactError, ProgramPath, row_values
+from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text

@@ -12,13 +12,13 @@ from isonomia.audits.people import refuse_absent_values, refuse_class
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
-from isonomia.engine.journal import Journal, NullJournal
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, Wanted, facts_of
 from isonomia.populations.table import Table
+from isonomia.records.journal import Journal, NullJournal
 from isonomia.spec.analysis import range_of
 from isonomia.spec.columns import example, kind_of, plain
 from isonomia.spec.evaluate import Batch, truth

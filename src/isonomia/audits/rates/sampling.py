@@ -29,7 +29,6 @@ from isonomia.audits.rates.intervals import Knowledge, inversions_for, progress_
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, countable, need_ranges, rows_each
 from isonomia.audits.verdicts import earlier_looks
-from isonomia.engine.journal import Entry, once
 from isonomia.engine.loop import Plan, Schedule
 from isonomia.engine.parameters import Budget, batch_rng, fold_rng, root
 from isonomia.errors import UsageError
@@ -46,6 +45,7 @@ from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted, AbductedSource
 from isonomia.populations.finite import WithReplacement
 from isonomia.populations.protocol import People, Population, Source, Wanted, facts_of, people_in_parts
+from isonomia.records.journal import Entry, once
 from isonomia.records.verdict import Expression
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text

@@ -20,7 +20,6 @@ from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counte
 from isonomia.audits.responsiveness.sampling import DecisionRule, PersonCounts, PointSampler, sample_people
 from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, table_of
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
-from isonomia.engine.journal import Entry, Journal, NullJournal, once
 from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Observer
 from isonomia.errors import ModelError, UnreliableModelError, UsageError, nearest
@@ -28,6 +27,7 @@ from isonomia.evidence.binomial import least_draws, least_sequential_draws
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import RecordedModel
 from isonomia.populations.frames import plain_value
+from isonomia.records.journal import Entry, Journal, NullJournal, once
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.records.violations import Columns, ViolationSet
 from isonomia.spec.responsiveness import Responsiveness, classes_named

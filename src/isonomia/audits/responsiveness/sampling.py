@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.points import DrawnPortion, PointCounts, TargetTest, begin_draws, count_draws
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, unpacked
-from isonomia.engine.journal import Clock, Entry, once
 from isonomia.engine.loop import AGAIN, REPEATED, Outcome, Steps, changed_since, run_steps
 from isonomia.engine.parameters import Observer, batch_rng
 from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
@@ -36,6 +35,7 @@ from isonomia.evidence.confidence_sequences import (
 from isonomia.evidence.multiple import e_bh, holm
 from isonomia.models.meter import Meter, count, current_meter
 from isonomia.models.steady import Handed
+from isonomia.records.journal import Clock, Entry, once
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
 

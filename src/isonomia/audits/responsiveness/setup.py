@@ -28,7 +28,6 @@ from isonomia.audits.responsiveness.points import (
     profiles,
     shared_context,
 )
-from isonomia.engine.journal import Entry, Journal, NamespacedJournal, NullJournal
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.executors import Shared
 from isonomia.interventions import Memory, ReachableSets
@@ -39,6 +38,7 @@ from isonomia.models.protocol import Answer
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.frames import plain_value
 from isonomia.populations.table import Table
+from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
 from isonomia.spec.tree import Row, columns_of, nodes, outputs_of

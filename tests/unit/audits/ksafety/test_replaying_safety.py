@@ -18,9 +18,9 @@ from walking import Walk
 import isonomia as iso
 from isonomia.audits.check import run_check
 from isonomia.audits.ksafety import cases
-from isonomia.engine.journal import MissingEntryError
 from isonomia.engine.parameters import Progress, Silent
 from isonomia.populations.domains import Games
+from isonomia.records.journal import MissingEntryError
 
 MODULE = """
 inputs = {"age": [20, 30, 40, 50, 60, 70], "priors": [0, 1, 2, 3, 4, 5]}

@@ -14,7 +14,6 @@ import pytest
 
 from isonomia.audits.check import run_check
 from isonomia.audits.replay import Recomputed, compared, rebuilt, recomputed, stand_in
-from isonomia.engine.journal import ReadOnly
 from isonomia.engine.parameters import Silent
 from isonomia.errors import RecordError
 from isonomia.records.evidence import (
@@ -25,6 +24,7 @@ from isonomia.records.evidence import (
     read_evidence,
     seal_problem,
 )
+from isonomia.records.journal import ReadOnly
 from isonomia.records.strict_json import evidence_schema
 from raising import raises
 

@@ -15,8 +15,8 @@ from repeatable_checks import Notebook
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.verdicts import recorded_model, recorded_population
-from isonomia.engine.journal import MissingEntryError, ReadOnly
 from isonomia.engine.parameters import Silent
+from isonomia.records.journal import MissingEntryError, ReadOnly
 
 CHECKS = {**rates_cases.CHECKS, **principal_cases.CHECKS}
 

@@ -289,9 +289,9 @@ def test_what_does_not_hang_on_the_draws_is_still_compared(on_a_device: tuple[Pa
 
 def test_a_run_does_not_go_on_with_draws_of_another_device(on_a_device: tuple[Path, EvidenceFile]) -> None:
     from isonomia.audits.check import new_check, run_check
-    from isonomia.engine.journal import ReadOnly
     from isonomia.errors import DataError
     from isonomia.populations.program import Program
+    from isonomia.records.journal import ReadOnly
 
     _, evidence = on_a_device
     check = new_check("P[target | minority] >= 0.3", population=Program.of(PROGRAM, "people.fr"), seed=7)

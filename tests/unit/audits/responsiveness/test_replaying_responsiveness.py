@@ -12,8 +12,8 @@ from responsiveness_cases import CHECKS, STEPS, check, old_only
 import isonomia as iso
 from isonomia.audits.responsiveness import sampling
 from isonomia.audits.responsiveness.setup import packed, unpacked
-from isonomia.engine.journal import MissingEntryError
 from isonomia.errors import DataError
+from isonomia.records.journal import MissingEntryError
 
 
 def test_answers_are_kept_for_people_as_they_are_and_not_for_their_points() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isonomia.engine.journal import Clock, NamespacedJournal, NullJournal
+from isonomia.records.journal import Clock, NamespacedJournal, NullJournal
 
 
 class Remembering:
