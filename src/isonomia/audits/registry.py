@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from isonomia.audits.ksafety import KSAFETY
-from isonomia.audits.ksafety.verdict import REPAIR
+from isonomia.audits.ksafety.view import REPAIR
 from isonomia.audits.principal import PRINCIPAL
 from isonomia.audits.protocol import Audit, Check, FileKey, KnownFirst
 from isonomia.audits.rates import RATES

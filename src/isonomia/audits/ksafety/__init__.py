@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.audits.file_options import named_property, of_callable, refuse_options
-from isonomia.audits.ksafety.verdict import VIEW
+from isonomia.audits.ksafety.view import VIEW
 from isonomia.audits.protocol import (
     Check,
     Entries,

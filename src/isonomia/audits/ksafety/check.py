@@ -14,26 +14,27 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.ksafety.cases import Cases, Runner, all_cases, prepare_known
+from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, Value, missing
-from isonomia.audits.ksafety.evidence import Tally
+from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share, noise_shares
 from isonomia.audits.ksafety.imports import with_inputs
-from isonomia.audits.ksafety.sampling import RESERVE, draw_cases, draw_each_row
+from isonomia.audits.ksafety.sampling import RESERVE, SafetyOutcome, draw_cases, draw_each_row
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
-from isonomia.audits.ksafety.verdict import SafetyOutcome, verdict_of
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, is_proof, show
 from isonomia.audits.protocol import Check, Entries, Recheck
-from isonomia.audits.verdicts import introduce, why_stopped
+from isonomia.audits.verdicts import introduce, new_verdict, same_answers, stored_violations, why_stopped
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError, UsageError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.finite import Census
-from isonomia.populations.protocol import is_population
 from isonomia.populations.recorded import table_of_rows
 from isonomia.records.journal import Clock, Entry, once
-from isonomia.records.verdict import Verdict
+from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.violations import ViolationSet
+from isonomia.spec.nomos.tree import Ensures, Var, calls_in, expression_text
 from isonomia.spec.safety import Safety
-from isonomia.wording import plural
+from isonomia.wording import chance, plural
 
 MAX_CASES = 2_000_000
 """How many cases are all tried where no budget is given."""
@@ -62,23 +63,17 @@ def _outcome(setup: Setup) -> SafetyOutcome:
     settled, failures = _by_known(setup)
     if settled is not None:
         return settled
-    outcome = _by_cases(setup)
-    # Where every case was tried, a known counterexample on which the model fails is one of them, or does not matter.
-    return outcome if outcome.complete else outcome.with_failures(failures)
-
-
-def _by_cases(setup: Setup) -> SafetyOutcome:
-    tried = _try_all(setup)
-    if tried is None:
-        return draw_cases(setup, listed=None)
-    tally, early = tried
+    listed = _try_all(setup)
+    if listed is None:
+        return draw_cases(setup, listed=None).with_failures(failures)
+    tally, early = listed
     if early is not None:
-        return _ended_early(setup, tally, early)
+        return _ended_early(setup, tally, early).with_failures(failures)
     if not setup.subject.sample:
+        # Every case was tried: a known counterexample on which the model fails is one of them, or does not matter.
         return _all_tried(setup, tally)
-    if tally.violating:
-        return _violated_in_sample(setup, tally)
-    return draw_cases(setup, listed=tally)
+    outcome = _violated_in_sample(setup, tally) if tally.violating else draw_cases(setup, listed=tally)
+    return outcome.with_failures(failures)
 
 
 def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
@@ -117,11 +112,14 @@ def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
     """Those that still violate it. Their answers are kept apart: later steps number their own answers from 0."""
     domain, runner = setup.domain, setup.new_runner("known counterexamples")
     violating, failures = _still_violating(runner, domain, known)
-    again = [item for item in violating if is_proof(setup.program, item)]
-    if is_population(setup.check.population) and setup.check.population.kind == "census":
-        again = [item for item in again if _among(domain, item)]
-    # A few people drawn from a population without end do not show whom it can draw.
-    elsewhere = [] if setup.subject.fresh else list(_gone_elsewhere(domain, again))
+    again, elsewhere = [item for item in violating if is_proof(setup.program, item)], list[str]()
+    # A few people drawn from a population without end do not show whom it can draw; other domains are not searched.
+    if again and isinstance(domain, TableDomain) and not setup.subject.fresh:
+        present = [[_has(domain, record) for record in item["inputs"].values()] for item in again]
+        if isinstance(setup.check.population, Census):
+            again = [item for item, records in zip(again, present, strict=True) if all(records)]
+        elif not any(map(any, present)):
+            elsewhere.append("none of them is among the given inputs: they come from other data, or the data changed")
     return {"violating": again, "elsewhere": elsewhere, "failures": failures}
 
 
@@ -158,25 +156,8 @@ def _again(runner: Runner, domain: Domain, item: Mapping[str, Any], failures: Co
     return shown | {"minimal": bool(item.get("minimal", False))}
 
 
-def _among(domain: Domain, item: Mapping[str, Any]) -> bool:
-    """Whether every input of a counterexample is one of the table's rows; other domains are not searched."""
-    return not isinstance(domain, TableDomain) or all(_has(domain, record) for record in item["inputs"].values())
-
-
-def _gone_elsewhere(domain: Domain, known: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """A remark where none of the counterexamples' inputs is among the table's rows.
-
-    They still prove that the model violates the property. Domains other than tables are not searched.
-    """
-    if not isinstance(domain, TableDomain):
-        return ()
-    rows = [record for item in known for record in item["inputs"].values()]
-    if not rows or any(_has(domain, record) for record in rows):
-        return ()
-    return ("none of them is among the given inputs: they come from other data, or the data have changed",)
-
-
 def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
+    """Whether an input of a counterexample is one of the table's rows."""
     restored, same = domain.restore([record]), np.ones(domain.size, dtype=bool)
     for name in domain.whole.names:
         here, there = domain.whole.column(name), domain.column(restored, name)
@@ -332,3 +313,180 @@ def recheck(check: Check[Safety], counterexamples: Sequence[Mapping[str, Any]], 
     finally:
         setup.close()
     return Recheck(len(counterexamples), len(again))
+
+
+# -------------------------------------------------------------------------------------------------------------- verdict
+
+
+def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
+    """Put the verdict together."""
+    check, program, shown = setup.check, setup.program, outcome.summary.counterexamples
+    fact = outcome.complete or (outcome.answer is False and any(is_proof(program, item) for item in shown))
+    shares = [_share(number, outcome, check.delta) for number in range(len(program.spec.ensures))]
+    names = [f"violates {expression_text(item.condition)}" for item in program.spec.ensures]
+    leaves, compared = list(zip(names, shares, strict=True)), shares
+    if outcome.beyond is not None:
+        pair = noise_shares(outcome.tally, check.delta)
+        leaves, compared = list(zip((names[0], f"{names[0]}, asked again"), pair, strict=True)), [outcome.beyond]
+    return new_verdict(
+        check,
+        outcome.answer,
+        risk=0.0 if fact or outcome.answer is None else check.delta,
+        method="exact" if outcome.complete else "tests",
+        samples=outcome.tested,
+        leaves=tuple(LeafRecord(name, outcome.estimating.tested, *share) for name, share in leaves),
+        expressions=tuple(
+            _expression(item, number, share, outcome, check.prop.eps)
+            for number, (item, share) in enumerate(zip(program.spec.ensures, compared, strict=True))
+        ),
+        stopped=outcome.stopped,
+        assumptions=_assumptions(setup, outcome),
+        remarks=(*outcome.remarks, *_remarks(setup, outcome)),
+        seconds=outcome.seconds,
+        population=setup.subject.population,
+        counterexamples=shown,
+        details=_details(setup, outcome),
+        counted="cases",
+        kept=_kept(setup, outcome),
+    )
+
+
+def _kept(setup: Setup, outcome: SafetyOutcome) -> ViolationSet | None:
+    """All violations: those seen now, or those stored by the run that wrote this journal."""
+    stored = stored_violations(setup.journal)
+    if stored is not None and setup.finished and not len(setup.violations.kept):
+        return stored.violations()
+    kept = setup.violations.kept
+    if not len(kept):
+        return None
+    if stored is not None and outcome.stopped != INTERRUPTED:
+        stored.keep_violations(kept)
+    return kept
+
+
+def _share(number: int, outcome: SafetyOutcome, delta: float) -> Share:
+    if outcome.complete:
+        return complete_share(outcome.estimating, number)
+    return drawn_share(outcome.estimating, number, delta)
+
+
+def _expression(item: Ensures, number: int, share: Share, outcome: SafetyOutcome, eps: float) -> Expression:
+    some_left_open = not outcome.complete and not outcome.tally.by_ensures[number] and not outcome.refuted
+    return compared_share(item, share, eps if some_left_open else None, outcome.answer is True)
+
+
+def _assumptions(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
+    program, subject = setup.program, setup.subject
+    same = same_answers(setup.check, "the model always gives the same answer for the same input")
+    assumptions = [*subject.assumptions, *same]
+    steady = sorted(_called(program) & subject.own)
+    if steady:
+        assumptions.append(f"{', '.join(steady)} always gives the same result for the same arguments")
+    if program.code is not None:
+        assumptions.append("the block draws random numbers by randInt, randReal and the domain's functions only")
+    if not outcome.complete and outcome.answer is not False:
+        assumptions.append("cases are drawn independently, every choice uniform over its range")
+    return tuple(assumptions)
+
+
+def _called(program: CompiledSpec) -> set[str]:
+    """Every function that is called, and every name that code reads."""
+    steps = (*program.preparation, *program.finish, *program.ensures)
+    parts = (step.value if isinstance(step, Var) else step.condition for step in steps)
+    called = {call.function for part in parts for call in calls_in(part)}
+    return called | (set() if program.code is None else set(program.code.reads))
+
+
+def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
+    tally, summary = outcome.tally, outcome.summary
+    remarks = [] if outcome.corners is None else outcome.corners.remarks()
+    if tally.rejected or tally.without_choice:
+        remarks.append(
+            f"{tally.rejected:,} draws were rejected by a precondition and {tally.without_choice:,} had nothing to "
+            "choose from; neither counts as a case"
+        )
+    if tally.vacuous:
+        cases = "all cases" if tally.vacuous == tally.tested else f"{tally.vacuous:,} of {tally.tested:,} cases"
+        remarks.append(f"in {cases} the condition of the implication was false, so nothing was tested")
+    for reason, count in (tally.reasons + Counter(outcome.failures)).most_common(5):
+        remarks.append(f"{plural(count, 'case')} failed: {reason}")
+    if tally.failed or outcome.failures:
+        remarks.append("cases that failed count against holds, and not as violations")
+    if setup.evidence.strict and not outcome.complete and not tally.violating and not tally.weight:
+        remarks += _without_violation(setup, outcome)
+    if tally.violating:
+        remarks.append(_distinct(summary, "distinct violation" if outcome.beyond is None else "consistent flip"))
+    if tally.violating and summary.gone > 0 and setup.check.random_model:
+        remarks.append(
+            f"{plural(summary.gone, 'violation')} did not occur again when the model was asked again, which is to be "
+            "expected of a model that answers at random; those shown occurred again"
+        )
+    elif tally.violating and summary.gone > 0:
+        remarks.append(
+            f"{plural(summary.gone, 'violation')} did not occur when the same case was computed again: "
+            "something in it draws from something else than its seed, or does not answer the same to the same question"
+        )
+    if setup.program.code is not None:
+        remarks.append("the block was run as Python, as you allowed")
+    if setup.subject.ignored:
+        names = ", ".join(setup.subject.ignored)
+        meant = "the model that was given, and draws that can be repeated"
+        remarks.append(f"{names} of the imports is not used: by these names the language means {meant}")
+    return tuple(remarks)
+
+
+def _distinct(summary: ViolationSummary, called: str) -> str:
+    violations, inputs = plural(summary.distinct, called), plural(summary.inputs, "input")
+    if summary.exact:
+        return f"{violations} of {inputs} were found"
+    least = "at least " if summary.inputs >= summary.distinct else ""
+    return f"more than {violations} of {least}{inputs} were found"
+
+
+def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
+    """What random cases without a violation prove, and why an interval says less."""
+    n, check = outcome.tally.tested, setup.check
+    if not n or outcome.tally.failed or outcome.failures:
+        return []
+    shown, proved = f"{plural(n, 'case')} showed no violation", setup.evidence.proved(n)
+    if outcome.refuted:
+        few = f"less than {chance(proved)} of the cases violate it, at the risk {chance(check.delta)}"
+        return [f"{plural(n, 'random case')} showed no violation: {few}"]
+    if outcome.answer is True:
+        return [f"{shown}: it holds for all but {check.prop.eps:.3g} of the cases"]
+    return [
+        f"{shown}, which by itself proves that it holds for all but {chance(proved)} of the cases, at the risk "
+        f"{chance(check.delta)}; the interval of the share has to be right after violations too, and is wider"
+    ]
+
+
+def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
+    tally, summary, corners = outcome.tally, outcome.summary, outcome.corners
+    conditions = [expression_text(item.condition) for item in setup.program.spec.ensures]
+    changes, repeats = noise_shares(tally, setup.check.delta)
+    return {
+        "audit": "k-safety",
+        **({} if outcome.beyond is None else {"noise": {"changes": changes[0], "again": repeats[0]}}),
+        "k": setup.program.k,
+        "eps": setup.check.prop.eps,
+        "complete": outcome.complete,
+        "cases": {
+            "tested": tally.tested,
+            **({"further": outcome.tested - tally.tested} if outcome.tested > tally.tested else {}),
+            "rejected": tally.rejected,
+            "without_choice": tally.without_choice,
+            "vacuous": tally.vacuous,
+            "failed": tally.failed,
+            "inputs": summary.tested,
+        },
+        "violations": {
+            "cases": tally.violating,
+            "distinct": summary.distinct,
+            **({} if summary.exact else {"exact": False}),
+            "inputs": summary.inputs,
+            "by_ensures": dict(zip(conditions, tally.by_ensures, strict=True)),
+        },
+        **({"kinds": list(summary.kinds)} if summary.kinds else {}),
+        "failures": dict((tally.reasons + Counter(outcome.failures)).most_common(20)),
+        **({"corners": corners.counts()} if corners and corners.tried else {}),
+    }

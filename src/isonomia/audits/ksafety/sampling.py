@@ -6,7 +6,8 @@ preconditions rejected some draws, the bets are settled piece by piece.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
@@ -18,10 +19,9 @@ from isonomia.audits.ksafety.blocks import MAX_THREADS
 from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, draw_choices, prepare
 from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
 from isonomia.audits.ksafety.evaluate import SEEDS, Evaluation, GivenChoices, RandomChoices
-from isonomia.audits.ksafety.evidence import PAIRS, RateState, Tally, beyond_noise, compared_share, drawn_share
+from isonomia.audits.ksafety.evidence import PAIRS, RateState, Share, Tally, beyond_noise, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
 from isonomia.audits.ksafety.shrinking import shrink_all
-from isonomia.audits.ksafety.verdict import SafetyOutcome
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases
 from isonomia.audits.people import UNLIMITED
@@ -45,6 +45,66 @@ MAX_BATCH = 2**16
 
 RESERVE = 0.1
 """The share of a query budget that is left for shrinking and showing violations. It limits how many cases are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyOutcome:
+    """How a check ended.
+
+    Attributes
+    ----------
+    answer
+        ``True`` for holds, ``False`` for violated, ``None`` for undecided.
+    tally, summary
+        The counts, and what is known about the violations.
+    complete
+        Whether every case was tried.
+    tested
+        How many cases were put to the model in all: those in ``tally``, and others.
+    stopped, seconds
+        Why it stopped, and how long it took.
+    remarks
+        What else a reader should know.
+    drawn
+        The random cases from which shares are estimated, where they are not those of ``tally``.
+    corners
+        The result of the corners, where some were tried.
+    failures
+        Why cases outside ``tally`` failed, and how many: known counterexamples, corners, and the cases of a sample's
+        rows.
+    beyond
+        For a claim beyond noise, by how much answers change more often than when asked again.
+    """
+
+    answer: bool | None
+    tally: Tally
+    summary: ViolationSummary
+    complete: bool
+    tested: int
+    stopped: str
+    seconds: float
+    remarks: tuple[str, ...] = ()
+    drawn: Tally | None = None
+    corners: Corners | None = None
+    failures: Mapping[str, int] = field(default_factory=dict)
+    beyond: Share | None = None
+
+    def with_failures(self, failures: Mapping[str, int]) -> SafetyOutcome:
+        """The same outcome with further failed cases: whatever step they come from, they count against *holds*."""
+        if not failures:
+            return self
+        outcome = replace(self, failures=Counter(self.failures) + Counter(failures))
+        return replace(outcome, answer=None, stopped="a case failed") if self.answer is True else outcome
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a corner violates what must always be true."""
+        return self.corners is not None and self.corners.refuting
+
+    @property
+    def estimating(self) -> Tally:
+        """What shares are estimated from."""
+        return self.tally if self.drawn is None else self.drawn
 
 
 @dataclass(slots=True)
