@@ -36,6 +36,7 @@ from isonomia.audits.ksafety.functions import call_function, draw_only
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import current_meter
 from isonomia.populations.domains import Domain
+from isonomia.populations.domains.protocol import DomainFacts
 from isonomia.populations.table import Table
 from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var, calls_in, names_in
 
@@ -320,7 +321,7 @@ class Runner:
 
     def _in_pieces(self, what: str, domain: Domain, records: Any) -> Answers:
         """Large records, such as images, are made and put to the model in pieces of the domain's size."""
-        n, size = len(records), getattr(domain, "together", None)
+        n, size = len(records), DomainFacts.of(domain).together
         if size is None or n <= size:
             return self._answers(what, domain.table(records))
         parts = [np.arange(start, min(start + size, n), dtype=np.intp) for start in range(0, n, size)]

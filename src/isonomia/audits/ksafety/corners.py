@@ -38,6 +38,7 @@ from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain
 from isonomia.populations.domains.protocol import DomainFacts
+from isonomia.populations.generator import GeneratorSource
 from isonomia.records.journal import Entry, once
 from isonomia.wording import plural
 
@@ -222,8 +223,9 @@ def _inputs_at_ends(
     """Inputs that exist: rows of a table, or people whom an unlimited population names or has drawn."""
     inputs, domain = setup.inputs, setup.domain
     if isinstance(inputs, FreshInputs):
-        own = getattr(inputs.source, "corners", lambda *_: None)(TURNS * max_n, rng)
-        domain = inputs.domain_of(inputs.source.batch(0, pool, rng) if own is None else own)
+        source = inputs.source
+        own = source.corners(TURNS * max_n, rng) if isinstance(source, GeneratorSource) else None
+        domain = inputs.domain_of(source.batch(0, pool, rng) if own is None else own)
         rows = worth_drawing(runner, domain)
         return domain, rows if own is not None else _at_ends(domain, rows, max_n, rng)
     rows = worth_drawing(runner, domain) if inputs.once else inputs.rows

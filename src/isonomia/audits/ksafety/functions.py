@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from functools import partial
 from typing import Any
 
@@ -238,8 +238,9 @@ def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> V
 
 def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
     values = column_from(result, f"{call.function}(...)") if isinstance(result, list) else result
-    if not hasattr(values, "__len__") or len(values) != batch.n:
-        given = f"{len(values):,}" if hasattr(values, "__len__") else f"a {type(values).__name__}"
+    sized = isinstance(values, Sized)
+    if not sized or len(values) != batch.n:
+        given = f"{len(values):,}" if sized else f"a {type(values).__name__}"
         raise DataError(
             f"expected {call.function}(...) to give a result for each of {batch.n:,} cases, but got {given}"
         )

@@ -182,14 +182,17 @@ def _entered(name: str, entry: Any, folder: str | None) -> ImportedDomain:
 
 
 def _imported(module: ModuleType, name: str) -> ImportedDomain:
-    public: Sequence[str] = getattr(module, "__all__", [word for word in vars(module) if not word.startswith("_")])
-    names = [word for word in public if word not in WORDS and _is_function(getattr(module, word, None))]
-    functions = {word: getattr(module, word) for word in names}
-    file = getattr(module, "__file__", None)
+    contents = vars(module)
+    public: Sequence[str] = contents.get("__all__", [word for word in contents if not word.startswith("_")])
+    functions = {word: contents[word] for word in public if word not in WORDS and _is_function(contents.get(word))}
+    file = contents.get("__file__")
     label = f"the module {name!r}" + (f" ({file})" if file else "")
-    entry = {word: getattr(module, word) for word in WORDS if hasattr(module, word)}
     # `groups`, `orders` and `functions` are common names: in a module they count only where they are mappings.
-    stated = {word: value for word, value in entry.items() if word in WORDS[:3] or isinstance(value, Mapping)}
+    stated = {
+        word: contents[word]
+        for word in WORDS
+        if word in contents and (word in WORDS[:3] or isinstance(contents[word], Mapping))
+    }
     folder = str(file.rpartition("/")[0]) if file else None
     return _offer(name, label, stated, {**functions, **stated.get("functions", {})}, folder)
 

@@ -35,9 +35,6 @@ KEPT = 256
 SHOWN = 10
 """How many counterexamples among all cases, or among those drawn, a verdict holds."""
 
-LATER = 2**16
-"""New digests are sorted in once this many are waiting."""
-
 FACTOR = 6
 """How much larger one sorted part is than the next: fewer parts are searched faster, and joined more often."""
 
@@ -114,60 +111,37 @@ class DistinctCount:
     """How many different cases there were, up to a limit; each case is identified by its digest.
 
     Digests are kept sorted, in parts, each several times as large as the next: a lookup takes a few searches, and each
-    digest is merged a few times.
+    digest is merged a few times. ``exact`` says whether there were no more than the limit.
     """
 
     limit: int = field(default_factory=lambda: MAX_DISTINCT)
-    _exceeded: bool = False
+    exact: bool = True
     _parts: list[Words] = field(default_factory=list, repr=False)
-    _waiting: list[Words] = field(default_factory=list, repr=False)
-    _count: int = 0
-    _sure: int = 0
+    _not_remembered: int = 0
 
     def __len__(self) -> int:
         """How many there were; the limit where there were more."""
-        self._catch_up()
-        return self.limit if self._exceeded else self._sure + sum(part.shape[1] for part in self._parts)
-
-    @property
-    def exact(self) -> bool:
-        """Whether there were no more than the limit."""
-        self._catch_up()
-        return not self._exceeded
+        return self._not_remembered + sum(part.shape[1] for part in self._parts) if self.exact else self.limit
 
     def count(self, n: int) -> NDArray[np.intp]:
         """Count ``n`` cases that are certain to be new, without remembering them; gives those within the limit."""
         room = self.limit - len(self)
-        self._exceeded |= n > room
-        self._sure += min(n, room)
+        self.exact &= n <= room
+        self._not_remembered += min(n, room)
         return np.arange(min(n, room))
-
-    def note(self, words: Words) -> None:
-        """Add the digests of some cases later, since many together cost less; which are new is not known at once."""
-        if not self._exceeded:
-            self._waiting.append(words)
-            self._count += words.shape[1]
-            if self._count >= LATER:
-                self._catch_up()
-
-    def _catch_up(self) -> None:
-        if self._waiting:
-            words, self._waiting, self._count = np.concatenate(self._waiting, axis=1), [], 0
-            self.add(words)
 
     def add(self, words: Words) -> NDArray[np.intp]:
         """Add the digests of some cases; gives the positions of those that are new, in order.
 
         Where they exceed the limit, only as many as fit count as new.
         """
-        self._catch_up()
-        if self._exceeded:
+        if not self.exact:
             return np.zeros(0, dtype=np.intp)
         first = first_of_each(words)
         new = first[~self.has(words[:, first])]
         room = self.limit - len(self)
         if len(new) > room:
-            self._exceeded, self._parts = True, []
+            self.exact, self._parts = False, []
             return np.asarray(np.sort(new)[:room])
         if len(new):
             self._sort_in(words[:, new])
@@ -236,7 +210,6 @@ class Violations:
     kinds: KindCount = field(default_factory=KindCount)
     first: dict[str, Any] | None = None
     _corners: DistinctCount = field(default_factory=DistinctCount)
-    _rows: NDArray[np.bool_] | None = None
 
     def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, found: str = "random") -> None:
         """Add judged cases; ``fresh`` where their inputs were newly drawn, whatever their row numbers."""
@@ -292,7 +265,10 @@ class Violations:
             return np.zeros(0, dtype=np.intp)
         new = self.distinct.count(len(cases)) if sure else self.distinct.add(_of_cases(cases, draw))
         origins = digests(cases.inputs, draw)
-        self._note_inputs(domain, cases, origins, fresh=sure and draw > 0)
+        if sure and draw > 0:  # each fresh input is new
+            self.inputs.count(len(np.unique(np.stack(cases.inputs), axis=1)[0]))
+        else:
+            self.inputs.add(origins)
         for index in self._smallest_of(origins, cases, costs).tolist():
             origin = (draw, *(int(column[index]) for column in cases.inputs))
             cost = (float(costs[0, index]), float(costs[1, index]))
@@ -305,17 +281,6 @@ class Violations:
             kept = self._ranked()[:KEPT]
             self.smallest, self.worst = dict(kept), (kept[-1][1].cost, kept[-1][0])
         return new
-
-    def _note_inputs(self, domain: Domain, cases: Cases, origins: Words, *, fresh: bool) -> None:
-        """Count the inputs: those of a table are remembered by row, and each fresh one is new."""
-        if fresh:
-            self.inputs.count(len(np.unique(np.stack(cases.inputs), axis=1)[0]))
-        elif len(cases.inputs) == 1 and int(cases.inputs[0].max()) < domain.size:
-            if self._rows is None:
-                self._rows = np.zeros(domain.size, dtype=bool)
-            self._rows[cases.inputs[0]] = True
-        else:
-            self.inputs.note(origins)
 
     def ranked(self, max_n: int) -> list[Violation]:
         """The smallest changes."""
@@ -339,8 +304,7 @@ class Violations:
         """The summary; ``tried`` violations were computed again, and those in ``shown`` occurred again."""
         tested = None if self.tested is None else int(np.count_nonzero(self.tested))
         distinct, exact, kinds = len(self.distinct), self.distinct.exact, self.kinds.summary(outputs)
-        inputs = len(self.inputs) + (0 if self._rows is None else int(np.count_nonzero(self._rows)))
-        inputs = inputs if exact else min(inputs, distinct)
+        inputs = len(self.inputs) if exact else min(len(self.inputs), distinct)
         return ViolationSummary(tuple(shown), tried - len(shown), distinct, exact, inputs, tested, kinds)
 
 

@@ -288,7 +288,7 @@ def _new(factory: Any) -> Any:
         made = factory() if callable(factory) else None
     except TypeError:  # it takes arguments
         made = None
-    if made is None or not hasattr(made, "fit") or not hasattr(made, "predict"):
+    if not all(hasattr(made, method) for method in ("fit", "predict")):
         given = f"{factory!r} of type {type(factory).__name__}" if made is None else f"a function that gives {made!r}"
         raise UsageError(
             "expected model_factory as a classifier with fit and predict, or a function without arguments that gives a "

@@ -98,8 +98,7 @@ class Domain(Protocol):
 
     Everything works on batches. Transformations give new records and leave the old ones alone.
 
-    A domain may also have ``together``, the most records that the model is given at once, ``fingerprint()``, and what
-    :class:`DomainFacts` lists.
+    A domain may also have ``fingerprint()`` and what :class:`DomainFacts` lists.
     """
 
     @property
@@ -186,6 +185,8 @@ class DomainFacts:
         The name under which :meth:`Domain.show` gives the numbers of an array.
     continuous
         Whether the model answers with several numbers for each record.
+    together
+        The most records that the model is given at once; ``None`` for any number.
     one
         ``one(records, index)`` is one record as a function of one case takes it; ``None`` for what is shown of it.
     many
@@ -200,6 +201,7 @@ class DomainFacts:
     what: str = "input"
     part: str = "array"
     continuous: bool = False
+    together: int | None = None
     one: Callable[[Any, int], Any] | None = None
     many: Callable[[Sequence[Any]], Any] | None = None
     corners: Callable[[NDArray[np.intp], int, np.random.Generator], Any] | None = None
