@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from isonomia.models.cache import Cached
     from isonomia.models.executable import ExecutableModel
     from isonomia.models.http import HttpModel
-    from isonomia.models.services import read_service
+    from isonomia.models.loader import read_service
     from isonomia.populations import Census, Generator, Ranges, Sample, Weighted
     from isonomia.populations.causal import Causal
     from isonomia.populations.domains import Games, Images, LunarLander, Sounds, Texts
@@ -199,7 +199,7 @@ _LATER = {
     "log_to_mlflow": "isonomia.report.tracking",
     "measure": "isonomia.report",
     "plan": "isonomia.audits.check",
-    "read_service": "isonomia.models.services",
+    "read_service": "isonomia.models.loader",
     **dict.fromkeys(_SPEC, "isonomia.spec"),
     **dict.fromkeys(_ERRORS, "isonomia.errors"),
     **dict.fromkeys(("Census", "Generator", "Ranges", "Sample", "Weighted"), "isonomia.populations"),

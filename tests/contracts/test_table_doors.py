@@ -18,7 +18,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import isonomia as iso
-from isonomia.populations.frames import plain_value
+from isonomia.populations.table import plain_value
 
 ROWS = 240
 RNG = np.random.default_rng(5)

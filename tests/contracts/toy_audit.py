@@ -30,9 +30,9 @@ from isonomia.engine.loop import run as run_loop
 from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import UsageError
 from isonomia.models.checked import ask
-from isonomia.populations.frames import plain_value
 from isonomia.populations.protocol import Source
 from isonomia.populations.recorded import table_of_rows
+from isonomia.populations.table import plain_value
 from isonomia.records.display import view as views
 from isonomia.records.display.view import Block, CounterexampleView, RecordView, Sentence, View
 from isonomia.records.journal import Entry

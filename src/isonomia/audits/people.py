@@ -14,11 +14,10 @@ from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.frames import distinct
 from isonomia.populations.protocol import Population, Wanted, facts_of, is_population
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, distinct
 from isonomia.spec.columns import kind_of, plain
 from isonomia.spec.text import value_text
 from isonomia.spec.tree import (

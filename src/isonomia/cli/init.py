@@ -103,7 +103,7 @@ def _draft_audit(
     force: bool,
 ) -> None:
     from isonomia.audits.audit_file.drafting import Files, draft_audit
-    from isonomia.populations.files import rows_from
+    from isonomia.populations.finite import rows_from
 
     printed = target == STANDARD_OUTPUT
     folder = Path() if printed else target.parent

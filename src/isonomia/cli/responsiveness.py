@@ -100,7 +100,7 @@ def _options(**given: Any) -> dict[str, Any]:
 
 def _ids(table: Table, column: str, points: Path | None, people: Path | None) -> tuple[str, list[Any]]:
     """The column that tells people apart, which must do so."""
-    from isonomia.populations.frames import plain_value
+    from isonomia.populations.table import plain_value
 
     if points is None and people is None:
         raise UsageError(f"--id {column} has no effect without --points FILE or --people FILE: leave it out")

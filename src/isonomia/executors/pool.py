@@ -27,11 +27,8 @@ from concurrent.futures import (
     CancelledError,
     Executor,
     Future,
-    ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -72,10 +69,10 @@ class Reply:
 def work(function: Callable[[Any, Any], Any], token: str, packed: bytes | None, items: Sequence[Any]) -> Reply:
     """Work on items with the shared value of this token; ``packed`` is that value, pickled, if it was sent along."""
     try:
-        found, shared = _shared(token, packed)
+        is_known, shared = _shared(token, packed)
     except _raised_by_work(True) as error:  # whatever a class does when it is unpickled
         return Reply(error=_portable(error, "it could not be opened in a worker"))
-    return done(function, shared, items, portable=True) if found else Reply(known=False)
+    return done(function, shared, items, portable=True) if is_known else Reply(known=False)
 
 
 def done(function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any], *, portable: bool = False) -> Reply:
@@ -84,8 +81,8 @@ def done(function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any],
     try:
         values = [function(shared, item) for item in items]
     except _raised_by_work(portable) as error:
-        kept = error if isinstance(error, Exception) and not portable else _portable(error, "")
-        return Reply(error=kept, seconds=time.perf_counter() - began)
+        raised = error if isinstance(error, Exception) and not portable else _portable(error, "")
+        return Reply(error=raised, seconds=time.perf_counter() - began)
     return Reply(values=tuple(values), seconds=time.perf_counter() - began)
 
 
@@ -117,8 +114,8 @@ def _portable(error: BaseException, what: str) -> Exception:
             return error
         except Exception:
             return ModelError(str(error))
-    said = f"{type(error).__name__}: {words_of(error)}"
-    return ModelError(f"{what}: {said}" if what else said)
+    message = f"{type(error).__name__}: {words_of(error)}"
+    return ModelError(f"{what}: {message}" if what else message)
 
 
 def begin_process() -> None:
@@ -160,7 +157,7 @@ DESERTED = 10.0
 within a few."""
 
 TERMINATION = 2.0
-"""Seconds that a process has to end by itself once it is told to; then it is killed."""
+"""Seconds that a process has to end by itself after a signal; then it is killed."""
 
 LEAST = 0.005
 """Seconds of work that are worth a round trip to a worker; smaller pieces travel together."""
@@ -169,20 +166,15 @@ _GUESSED = 8
 """The assumed number of workers of an executor that does not say."""
 
 
-_while_waiting: ContextVar[Callable[[], None]] = ContextVar("while_waiting", default=lambda: None)
+_while_waiting: list[Callable[[], None]] = []
 
 
-@contextmanager
-def while_waiting(call: Callable[[], None]) -> Iterator[None]:
-    """Call a function about once a second while other processes are waited for inside.
+def while_waiting(call: Callable[[], None]) -> None:
+    """Call a function about once a second in every thread that waits for other processes.
 
     If it raises, the wait ends, and so do these processes, unless they belong to the caller.
     """
-    token = _while_waiting.set(call)
-    try:
-        yield
-    finally:
-        _while_waiting.reset(token)
+    _while_waiting.append(call)
 
 
 class ExecutorWarning(UserWarning):
@@ -205,6 +197,8 @@ class Executing:
         Whether it belongs to the caller, who alone can make a new one.
     name
         What it is called in messages.
+    deserted
+        Whether an executor has no worker left, and none will come.
     """
 
     open: Callable[[], Executor]
@@ -212,6 +206,7 @@ class Executing:
     here: bool = False
     lasting: bool = False
     name: str = "executor"
+    deserted: Callable[[Any], bool] = lambda _: False
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -386,10 +381,11 @@ class Pool:
             if done:
                 return done.pop().result()
             if not self.executing.here:
-                _while_waiting.get()()
+                for call in _while_waiting:
+                    call()
             waited += POLL
-            nobody = task.sent_to is self._executor and getattr(task.sent_to, "deserted", bool)()
-            deserted = deserted + POLL if nobody else 0.0
+            current = task.sent_to if task.sent_to is self._executor else None
+            deserted = deserted + POLL if current is not None and self.executing.deserted(current) else 0.0
             if deserted >= DESERTED:
                 raise BrokenExecutor(f"{self.executing.name} has no worker left")
             gone = not self.executing.lasting and task.sent_to is not self._executor
@@ -543,8 +539,3 @@ class Tasks:
             if task.future is not None:
                 task.future.cancel()
         self.waiting.clear()
-
-
-def shares_memory(executor: Executor) -> bool:
-    """Whether the workers of an executor are threads of this process."""
-    return isinstance(executor, ThreadPoolExecutor)

@@ -1,7 +1,8 @@
 """From a word to a pool: ``threads``, ``processes:4``, ``dask:tcp://host:8786``, ``ray``, ...
 
 A pool named by a word is kept until the program ends: the next check finds its workers warm, with the model already
-open. An executor that the caller passes is used as it is, and never shut down.
+open. An executor that the caller passes is used as it is, and never shut down. Dask and Ray get the interface of an
+executor here.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
 from isonomia.errors import UsageError, nearest
-from isonomia.executors.pool import Executing, Pool, begin_process, shares_memory
+from isonomia.executors.pool import Executing, Pool, begin_process
 
 WORDS = ("threads", "processes", "loky", "dask", "ray", "mpi")
 
@@ -54,11 +54,11 @@ def pool_for(executor: Executor | str | Pool | None, workers: int = 1) -> Pool |
         raise UsageError(f"{_EXPECTED}, but got executor={executor!r}")
     given: Any = executor
     name = type(given).__name__
-    return Pool(Executing(lambda: given, here=shares_memory(given), lasting=True, name=name))
+    return Pool(Executing(lambda: given, here=isinstance(given, ThreadPoolExecutor), lasting=True, name=name))
 
 
 def is_remote(word: str) -> bool:
-    """Whether a word names workers that somebody else runs, at an address."""
+    """Whether a word names workers at an address, which are not ours."""
     return "://" in word
 
 
@@ -110,10 +110,15 @@ def _executing(text: str, word: str, address: str, count: int) -> Executing:
         case "mpi":
             futures = _needed("mpi4py.futures", "pip install mpi4py, then: mpiexec -n 8 python -m mpi4py.futures ...")
             return Executing(futures.MPIPoolExecutor, None, name=text)
+        case "dask":
+            distributed = _needed("distributed", "pip install 'isonomia[dask]'")
+            number = None if address else count
+            return Executing(
+                lambda: _dask(distributed, address, count), number, name=text, deserted=DaskExecutor.deserted
+            )
         case _:
-            _needed({"dask": "distributed", "ray": "ray"}[word], f"pip install 'isonomia[{word}]'")
-            opened: Callable[[str, int], Executor] = import_module(f"isonomia.executors.{word}").opened
-            return Executing(lambda: opened(address, count), None if address else count, name=text)
+            ray = _needed("ray", "pip install 'isonomia[ray]'")
+            return Executing(lambda: _ray(ray, address, count), None if address else count, name=text)
 
 
 def _needed(module: str, install: str, otherwise: str | None = None) -> Any:
@@ -145,3 +150,77 @@ def close_pools() -> None:
         _pools.clear()
     for pool in pools:
         pool.end()
+
+
+class DaskExecutor(Executor):
+    """A client's executor; its shutdown also ends the cluster, if that was started for it."""
+
+    def __init__(self, client: Any, cluster: Any) -> None:
+        self.client, self.cluster = client, cluster
+        # The same call may be submitted twice on purpose.
+        self._executor = client.get_executor(pure=False)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand a call to some worker."""
+        future: Future[Any] = self._executor.submit(fn, *args, **kwargs)
+        return future
+
+    def deserted(self) -> bool:
+        """Whether our own cluster has no worker left.
+
+        Dask's nannies restart a worker that died, but not one that dies while its nanny is still starting it, as when
+        its first task kills it. Work would then wait for a worker that never comes.
+        """
+        return self.cluster is not None and not self.client.scheduler_info()["workers"]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster, and end it if it is our own."""
+        del wait, cancel_futures
+        self.client.close(timeout=5)
+        if self.cluster is not None:
+            self.cluster.close(timeout=5)
+
+
+def _dask(distributed: Any, address: str, workers: int) -> Executor:
+    """Connect to a scheduler, or start ``workers`` processes with one thread each on this machine."""
+    if address:
+        return DaskExecutor(distributed.Client(address, set_as_default=False), None)
+    cluster = distributed.LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=None)
+    return DaskExecutor(distributed.Client(cluster, set_as_default=False), cluster)
+
+
+class RayExecutor(Executor):
+    """Each call is a task on one CPU."""
+
+    def __init__(self, ray: Any, begun: bool) -> None:
+        self._ray, self._begun = ray, begun
+        self._remote = ray.remote(_call)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand a call to some worker."""
+        future: Future[Any] = self._remote.remote(fn, args, kwargs).future()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave Ray if it was initialized here."""
+        del wait, cancel_futures
+        if self._begun:
+            self._ray.shutdown()
+
+
+def _call(function: Any, arguments: Any, keywords: Any) -> Any:
+    return function(*arguments, **keywords)
+
+
+def _ray(ray: Any, address: str, workers: int) -> Executor:
+    """Use the cluster Ray is connected to, one at an address, or one on this machine; else start ``workers`` CPUs."""
+    begun = not ray.is_initialized()
+    quiet = {"log_to_driver": False, "configure_logging": False}
+    if begun:
+        try:
+            ray.init(address or "auto", **quiet)
+        except ConnectionError:
+            if address:
+                raise
+            ray.init("local", num_cpus=workers, include_dashboard=False, **quiet)
+    return RayExecutor(ray, begun)

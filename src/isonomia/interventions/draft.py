@@ -24,9 +24,8 @@ from isonomia.interventions.features import (
     twins_of,
 )
 from isonomia.populations import profile as vocabulary
-from isonomia.populations.frames import plain_value
 from isonomia.populations.profile import ColumnProfile, has_word, profile_of
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.toml import KeyPath, TomlText, comment_lines, toml_key, toml_value
 from isonomia.wording import capitalised
 

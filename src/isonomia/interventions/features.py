@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability, Thermometer
 from isonomia.interventions.constraints.base import TOLERANCE, Floats
-from isonomia.populations.frames import plain_value
 from isonomia.populations.profile import words_in
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 
 Kind: TypeAlias = Literal["binary", "integer", "real", "categorical"]
 Direction: TypeAlias = Literal["both", "up", "down"]

@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import array_from, checked_features, kept_trying, score_from
 from isonomia.models.decoder import classes_from
-from isonomia.models.inputs import choose_features, fitted_names, input_for, quiet_about_names
+from isonomia.models.inputs import choose_features, fitted_names, input_for, quiet_about_names, steps_of
 from isonomia.models.protocol import Answer, Model, OwnModel
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of
-from isonomia.populations.table import TENSORS, Table
+from isonomia.populations.table import TENSORS, Table, offers
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few, shortened
-
-_MODEL_PARTS = ("answer", "fingerprint", "name", "score_range")
 
 # By package and class: the module here and the function in it. Subclasses count too.
 _MAKERS = {
@@ -77,12 +75,12 @@ def adapt_object(model: object, features: Sequence[str] | None = None) -> Model:
             f"model should be a fitted model, but is the class {model.__qualname__}. "
             f"Make an object of it first: model={model.__qualname__}(...)."
         )
-    if all(hasattr(model, part) for part in _MODEL_PARTS):
+    if offers(model, "answer", "fingerprint", "name", "score_range"):
         return _already(model, chosen)
     maker = _library_maker(model)
     if maker is not None:
         return cast(Model, maker(model, features=chosen))
-    if callable(getattr(model, "predict", None)):
+    if predicts(model):
         return EstimatorModel(model, chosen)
     if callable(model):
         _check_takes_a_batch(model)
@@ -97,9 +95,14 @@ def _library_maker(model: object) -> Callable[..., Any] | None:
     """The function that adapts an object of a known library, found without importing the library."""
     for kind in type(model).__mro__:
         maker = _MAKERS.get((kind.__module__.partition(".")[0], kind.__name__))
-        if maker is not None and not (kind.__name__ == "Module" and callable(getattr(model, "predict", None))):
+        if maker is not None and not (kind.__name__ == "Module" and predicts(model)):
             return function_of(*maker)
     return None
+
+
+def predicts(model: object) -> bool:
+    """Whether an object has a method ``predict``, as estimators do."""
+    return callable(getattr(model, "predict", None))
 
 
 def function_of(module: str, name: str) -> Callable[..., Any]:
@@ -115,7 +118,10 @@ def _already(model: object, features: tuple[str, ...] | None) -> Model:
             name="features",
         )
     whole = cast(Model, model)
-    return whole if isinstance(getattr(model, "reads", ...), tuple | None) else OwnModel(whole)
+    reads = getattr(model, "reads", ...)
+    if isinstance(reads, tuple | None):
+        return whole
+    return OwnModel(whole, None if reads is ... else tuple(reads))
 
 
 def _check_takes_a_batch(function: Any) -> None:
@@ -123,7 +129,7 @@ def _check_takes_a_batch(function: Any) -> None:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in callables have none
         return
-    name = getattr(function, "__qualname__", type(function).__qualname__)
+    name = callable_name(function)
     try:
         signature.bind(None)
     except TypeError as error:
@@ -150,15 +156,9 @@ class CallableModel:
         """What to call it in messages and reports."""
         return callable_name(self.function)
 
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """``None``: a callable may return anything."""
-        return None
+    score_range = None  # a callable may return anything
 
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """Empty: a callable may return anything."""
-        return ()
+    classes = ()
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -229,7 +229,7 @@ class EstimatorModel:
     @property
     def score_range(self) -> tuple[float, float] | None:
         """From 0 to 1 for probabilities; ``None`` otherwise."""
-        return (0.0, 1.0) if hasattr(self.estimator, "predict_proba") else None
+        return (0.0, 1.0) if offers(self.estimator, "predict_proba") else None
 
     @property
     def classes(self) -> tuple[Value, ...]:
@@ -253,7 +253,7 @@ class EstimatorModel:
         given = input_for(self.estimator, choose_features(self.estimator, table, self.features).copy())
         with quiet_about_names(given):
             score = self._score(given) if want_score else None
-            from_prediction = want_score and score is None and not hasattr(self.estimator, "classes_")
+            from_prediction = want_score and score is None and not offers(self.estimator, "classes_")
             prediction = self._prediction(given, score) if want_prediction or from_prediction else None
         if from_prediction and prediction is not None:
             score = score_from(prediction)
@@ -271,16 +271,17 @@ class EstimatorModel:
 
     def describe(self) -> str:
         """Say in one line what it is."""
-        steps = [type(step).__name__ for _, step in getattr(self.estimator, "steps", ())]
+        steps = [type(step).__name__ for _, step in steps_of(self.estimator)]
         made_of = f" of {' -> '.join(steps)}" if steps else ""
         columns = f"; takes {first_few(self.reads)}" if self.reads else ""
         gives = f"; gives {first_few(self.classes)}" if self.classes else ""
         return f"estimator {self.name}{made_of}{f' from {self.source}' if self.source else ''}{columns}{gives}"
 
     def _score(self, given: Any) -> NDArray[np.float64] | None:
-        for method in ("predict_proba", "decision_function"):
-            if hasattr(self.estimator, method):
-                raw = getattr(self.estimator, method)(given)
+        for name in ("predict_proba", "decision_function"):
+            method = getattr(self.estimator, name, None)
+            if method is not None:
+                raw = method(given)
                 if isinstance(raw, list) and raw and np.ndim(raw[0]) == 2:
                     raise ModelError(
                         f"{self.name} predicts {len(raw)} outputs at once, and one was expected. "

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import IsonomiaError
 from isonomia.models.protocol import Answer
-from isonomia.populations.frames import column_from
-from isonomia.populations.table import RECORDS, Table
+from isonomia.populations.table import RECORDS, Table, column_from
 from isonomia.records.sqlite import Database, Schema
 from isonomia.spec.tree import Value
 

@@ -19,8 +19,7 @@ from isonomia.errors import ModelError
 from isonomia.models.checked import checked_classes
 from isonomia.models.decoder import classes_from
 from isonomia.models.inputs import converted, matrix, refuse
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.spec.tree import Value
 from isonomia.wording import first_few
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, IsonomiaError, ModelError, UnreliableModelError, UsageError, nearest
 from isonomia.models.meter import send
 from isonomia.models.protocol import Answer, Model
-from isonomia.populations.frames import column_from, plain_value
-from isonomia.populations.table import TENSORS, Table, is_tensor_like
+from isonomia.populations.table import TENSORS, Table, column_from, is_tensor_like, offers, plain_value
 from isonomia.spec.columns import as_floats, first, host, is_tensor, missing_in, namespace, some
 from isonomia.spec.tree import Value
 from isonomia.wording import plural, words_of
@@ -114,13 +113,13 @@ def kept_trying(call: Callable[[], T], who: str) -> T:
 
 def _lost_connection(error: BaseException | None) -> bool:
     """Whether an error, or one that led to it, is a connection that broke."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
         if isinstance(error, IsonomiaError):
             return False  # our own clients have tried again themselves
         if isinstance(error, ConnectionError | TimeoutError):
             return True
-        seen.add(id(error))
+        visited.add(id(error))
         error = error.__cause__ or error.__context__
     return False
 
@@ -282,22 +281,22 @@ def _array_text(raw: object, array: NDArray[Any]) -> str:
     return f"an array of shape {array.shape} and type {array.dtype}"
 
 
-def array_from(raw: object, *, on_device: bool = False) -> NDArray[Any]:
+def array_from(raw: Any, *, on_device: bool = False) -> NDArray[Any]:
     """Make an array of what a model returned, keeping its shape; a single column is flattened.
 
     One-dimensional values follow the conventions of a table's column: text as objects, ``None`` where missing. A tensor
     stays a tensor only if ``on_device``.
     """
     if is_tensor_like(raw):
-        tensor: Any = raw.detach() if hasattr(raw, "detach") else raw
+        tensor = raw.detach() if offers(raw, "detach") else raw
         if on_device:
             column: NDArray[Any] = tensor[:, 0] if tensor.ndim == 2 and tensor.shape[1] == 1 else tensor
             return column
         raw = host(tensor)
-    if isinstance(raw, str | bytes | dict) or not hasattr(raw, "__len__"):
+    if isinstance(raw, str | bytes | dict) or not offers(raw, "__len__"):
         return np.asarray(raw, dtype=object) if not isinstance(raw, np.ndarray) else raw
     nested = isinstance(raw, list | tuple) and len(raw) > 0 and np.ndim(raw[0]) > 0
-    shape = np.shape(raw) if hasattr(raw, "shape") else None
+    shape = np.shape(raw) if offers(raw, "shape") else None
     if nested or (shape is not None and len(shape) != 1):
         array = np.asarray(raw)
         return column_from(array[:, 0], "prediction") if array.ndim == 2 and array.shape[1] == 1 else array
@@ -385,7 +384,7 @@ def checked_classes(classes: Sequence[Any] | None) -> tuple[Value, ...]:
     """Read the classes of a model, in the order of its scores; empty if not given."""
     if classes is None:
         return ()
-    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise option_error("classes", "a list, such as ['no', 'yes']", classes)
     labels = tuple(plain_value(label) for label in classes)
     wrong = [label for label in labels if not isinstance(label, str | bool | int | float)]

@@ -192,8 +192,13 @@ class Sender:
         return _made, (self.url, dict(self.headers), self.token, self.timeout, self.retries, pace)
 
 
-_deadline = local()
-"""When the exchange of this thread must be over."""
+class _Deadline(local):
+    """When the exchange of this thread must be over."""
+
+    until = 0.0
+
+
+_deadline = _Deadline()
 
 _AT_ONCE = 2**14  # bytes; a peer that takes them slowly is noticed after each
 
@@ -228,7 +233,7 @@ class _Limited:
 
 def _left(timeout: float | None, what: str) -> float | None:
     """The time that is left for one step of an exchange."""
-    left = getattr(_deadline, "until", monotonic()) - monotonic()
+    left = _deadline.until - monotonic()
     if left <= 0:
         raise getattr(needed("httpcore", "http", "a model behind HTTP"), f"{what}Timeout")("the time is over")
     return left if timeout is None else min(timeout, left)

@@ -22,8 +22,7 @@ from isonomia.errors import ModelError
 from isonomia.models.checked import array_from
 from isonomia.models.meter import send
 from isonomia.models.protocol import Answer, AroundModel, Model
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.spec.columns import host, namespace
 from isonomia.spec.tree import Value
 
@@ -202,15 +201,9 @@ class VectorAnswers(AroundModel):
 
     model: Model
 
-    @property
-    def score_range(self) -> tuple[float, float] | None:
-        """``None``: actions are not scores."""
-        return None
+    score_range = None  # actions are not scores
 
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """Empty: actions are not classes."""
-        return ()
+    classes = ()
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """The model's answer as a prediction, whether the model calls it score or prediction."""

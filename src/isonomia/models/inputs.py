@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from isonomia.errors import ModelError, nearest
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import RECORDS, Table
+from isonomia.populations.table import RECORDS, Table, plain_value
 
 
 def fitted_names(estimator: Any) -> tuple[str, ...] | None:
@@ -32,6 +31,18 @@ def fitted_names(estimator: Any) -> tuple[str, ...] | None:
         return None
     names = tuple(str(name) for name in fitted)
     return None if names == tuple(f"Column_{i}" for i in range(len(names))) else names
+
+
+def _fitted_width(estimator: Any) -> int | None:
+    """How many columns an estimator was fitted with; ``None`` if it does not say."""
+    width: int | None = getattr(estimator, "n_features_in_", None)
+    return width
+
+
+def steps_of(estimator: Any) -> list[tuple[str, Any]]:
+    """The named steps of a pipeline; empty for another estimator."""
+    steps = getattr(estimator, "steps", None)
+    return steps if isinstance(steps, list) else []
 
 
 def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | None) -> Table:
@@ -49,7 +60,7 @@ def choose_features(estimator: Any, table: Table, features: tuple[str, ...] | No
     if wanted is not None:
         _check_present(type(estimator).__name__, wanted, table.names)
         return table.select(wanted)
-    expected = getattr(estimator, "n_features_in_", None)
+    expected = _fitted_width(estimator)
     if expected is not None and expected != len(table.names):
         raise ModelError(
             f"{type(estimator).__name__} was fitted on {expected} columns without names, but the table has "
@@ -81,7 +92,7 @@ def input_for(estimator: Any, table: Table) -> Any:
     if _reads_texts(estimator):
         return _texts(estimator, table)
     if fitted_names(estimator) is None:
-        says_number = getattr(estimator, "n_features_in_", None) is not None
+        says_number = _fitted_width(estimator) is not None
         return _stacked(table) if says_number or table.kind in {"columns", "rows"} else table.native
     if table.kind in {"pandas", "polars"}:
         return table.native
@@ -97,8 +108,8 @@ _READ_TEXTS = ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer")
 
 
 def _reads_texts(estimator: Any) -> bool:
-    steps = getattr(estimator, "steps", None)
-    return isinstance(steps, list) and bool(steps) and type(steps[0][1]).__name__ in _READ_TEXTS
+    steps = steps_of(estimator)
+    return bool(steps) and type(steps[0][1]).__name__ in _READ_TEXTS
 
 
 def _texts(estimator: Any, table: Table) -> list[Any]:
@@ -115,7 +126,7 @@ def _texts(estimator: Any, table: Table) -> list[Any]:
 
 def _flattened(estimator: Any, table: Table) -> Any:
     """A batch in the form that an estimator was fitted on, if it says how many numbers a row had."""
-    native, expected = table.native, getattr(estimator, "n_features_in_", None)
+    native, expected = table.native, _fitted_width(estimator)
     if expected is None:
         return native
     arrays = native if isinstance(native, np.ndarray) else [np.asarray(record) for record in native]

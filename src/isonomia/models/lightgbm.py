@@ -28,7 +28,7 @@ from isonomia.models.files import needed
 from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, offers
 from isonomia.spec.tree import Value
 
 _OUTPUTS = {"binary": "probabilities", "multiclass": "probabilities", "multiclassova": None}
@@ -108,7 +108,7 @@ def lightgbm_model(
     source
         The file it came from.
     """
-    is_estimator = hasattr(model, "booster_")
+    is_estimator = offers(model, "booster_")
     booster = model.booster_ if is_estimator else model
     objective = _objective(booster)
     named = named_classes(model, classes, is_estimator=is_estimator)

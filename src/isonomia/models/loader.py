@@ -1,7 +1,7 @@
 """Models from wherever they are: a file, a folder, an address, or ``module:object``.
 
 A file's content decides what kind it is, and none of its code is run to find out. Each kind has its own module, which
-is imported when the first such file is opened.
+is imported when the first such file is opened. A file in TOML describes a model outside of this process.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -24,6 +24,7 @@ from isonomia.models.adapt import adapt_object, function_of
 from isonomia.models.checked import checked_features
 from isonomia.models.files import check_archive, members_of
 from isonomia.models.protocol import Model
+from isonomia.toml import TomlText
 
 
 class Kind(Enum):
@@ -53,9 +54,10 @@ _OPENERS = {
     Kind.XGBOOST: ("xgboost", "open_xgboost"),
     Kind.LIGHTGBM: ("lightgbm", "open_lightgbm"),
     Kind.MLFLOW: ("mlflow", "open_mlflow"),
-    Kind.SERVICE: ("services", "read_service"),
+    Kind.SERVICE: ("loader", "read_service"),
     Kind.PROGRAM: ("executable", "ExecutableModel"),
 }
+_HTTP = ("http", "HttpModel")
 # Not module:object, whose object has no slash in front.
 _REMOTE = re.compile(r"[A-Za-z][\w+.-]*:/")
 _ADVICE = {
@@ -97,7 +99,7 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
     if features is not None:
         options["features"] = checked_features(features)
     if text.lower().startswith(("http://", "https://")):
-        return pass_options(function_of("http", "HttpModel"), "an HTTP endpoint", text, options)
+        return pass_options(function_of(*_HTTP), "an HTTP endpoint", text, options)
     path = Path(source)
     if _exists(path):
         return open_path(path, options)
@@ -165,9 +167,9 @@ def _not_understood(path: Path) -> UsageError:
 
 
 def _not_found(path: Path) -> UsageError:
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    present = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     return UsageError(
-        f"there is no model at {str(path)!r}.{nearest(path.name, beside)} Give the path of a file or folder, an "
+        f"there is no model at {str(path)!r}.{nearest(path.name, present)} Give the path of a file or folder, an "
         "address that begins with http:// or https://, or an importable object as module:object."
     )
 
@@ -318,10 +320,10 @@ def _imported(name: str) -> ModuleType:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            beside = [file.stem for file in Path.cwd().glob("*.py")]
+            local = [file.stem for file in Path.cwd().glob("*.py")]
             raise UsageError(
                 f"there is no module {error.name!r} in {here} or among the installed packages."
-                f"{nearest(error.name, beside)}"
+                f"{nearest(error.name, local)}"
             ) from error
         raise _raised(name, error) from error
     except (Exception, SystemExit) as error:
@@ -335,9 +337,62 @@ def _raised(name: str, error: BaseException) -> ModelError:
 def _attribute(module: ModuleType, path: str) -> Any:
     value: Any = module
     for part in path.split("."):
-        if not hasattr(value, part):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
             owner = getattr(value, "__name__", type(value).__name__)
             public = [name for name in dir(value) if not name.startswith("_")]
-            raise UsageError(f"{owner!r} has no {part!r}.{nearest(part, public)}", name=part)
-        value = getattr(value, part)
+            raise UsageError(f"{owner!r} has no {part!r}.{nearest(part, public)}", name=part) from None
     return value
+
+
+def read_service(path: str | PathLike[str]) -> Model:
+    """Read the description of a service or a program.
+
+    The file has one table, ``[model]``, with ``url`` and the options of :class:`~isonomia.models.http.HttpModel`, or
+    with ``command`` and those of :class:`~isonomia.models.executable.ExecutableModel`. A program runs in the folder of
+    the file; ``folder`` changes that.
+
+    Parameters
+    ----------
+    path
+        The file, in TOML.
+
+    Raises
+    ------
+    UsageError
+        When there is no such file.
+    SpecError
+        When it is not valid TOML, or does not describe a model; with the line.
+    """
+    file = Path(fspath(path))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"expected the description of a model in {file}, but it cannot be read: {error}") from error
+    toml = TomlText.parse(text, str(file))
+    others = [name for name in toml.content if name != "model"]
+    if others or not isinstance(toml.content.get("model"), Mapping):
+        hint = nearest(others[0], ["model"]) if others else ""
+        raise toml.error(f"expected one table, [model], but there is {', '.join(others) or 'none'}.{hint}")
+    return _service(toml, file.parent)
+
+
+def _service(toml: TomlText, folder: Path) -> Model:
+    """The model that the options describe; a relative ``folder`` among them is relative to the file's."""
+    options = dict(toml.content["model"])
+    if ("url" in options) == ("command" in options):
+        message = "expected url, for a service, or command, for a program, and not both"
+        raise toml.error(message, "model", "url")
+    is_program = "command" in options
+    kind = function_of(*(_OPENERS[Kind.PROGRAM] if is_program else _HTTP))
+    toml.check_table(options, list(inspect.signature(kind).parameters), "[model]", "model")
+    if is_program:
+        within = options.get("folder", "")
+        if not isinstance(within, str):
+            raise toml.error(f"folder should be the path of a folder, but is {within!r}", "model", "folder")
+        options["folder"] = folder / within
+    try:
+        return cast(Model, kind(**options))
+    except UsageError as error:
+        raise toml.error(str(error), "model", *([error.name] if error.name else [])) from None

@@ -218,10 +218,19 @@ def metering(meter: Meter | None) -> Iterator[Meter]:
     meter = meter or Meter()
     token = _CURRENT.set(meter)
     try:
-        with while_waiting(meter.refuse_overdue):
-            yield meter
+        yield meter
     finally:
         _CURRENT.reset(token)
+
+
+def _refuse_overdue() -> None:
+    """End the wait for workers that are long overdue, if a check is running."""
+    meter = _CURRENT.get()
+    if meter is not None:
+        meter.refuse_overdue()
+
+
+while_waiting(_refuse_overdue)
 
 
 @contextmanager

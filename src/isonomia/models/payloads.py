@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.checked import option_error, score_from
 from isonomia.models.protocol import Answer
-from isonomia.populations.frames import column_from, plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, column_from, plain_value
 from isonomia.spec.tree import Value
 from isonomia.wording import shortened
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isonomia.errors import ModelError, UntrustedTypesError, UsageError
-from isonomia.models.adapt import EstimatorModel, adapt_object
+from isonomia.models.adapt import EstimatorModel, adapt_object, predicts
 from isonomia.models.files import check_trusted, needed
 from isonomia.models.lightgbm import LightGBMModel
 from isonomia.models.protocol import Model
@@ -78,7 +78,7 @@ def open_skops(path: Path, *, trusted: Sequence[str] = (), features: Sequence[st
         unknown = sorted(set(io.get_untrusted_types(file=path)) - set(names))
         if not unknown:
             content = io.load(path, trusted=list(names))
-            if not callable(getattr(content, "predict", None)):
+            if not predicts(content):
                 raise UsageError(
                     f"expected an object with a method predict, but it is of type {type(content).__name__}."
                 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +78,15 @@ def describe(model: Model) -> str:
     model
         What :func:`adapt` or :func:`load_model` returned.
     """
-    own = getattr(model, "describe", None)
-    return str(own()) if callable(own) else f"{type(model).__name__} {model.name}"
+    return model.describe() if isinstance(model, Described) else f"{type(model).__name__} {model.name}"
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A model that says itself what it is."""
+
+    def describe(self) -> str:
+        """Say in one line what it is."""
 
 
 class AroundModel:
@@ -120,15 +127,18 @@ class AroundModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnModel(AroundModel):
-    """A user's own model that does not state in a tuple which columns it reads."""
+    """A user's own model that does not state in a tuple which columns it reads.
+
+    ``columns`` are those that it reads; ``None`` where it does not say, and is given all of them.
+    """
 
     model: Model
+    columns: tuple[str, ...] | None
 
     @property
     def reads(self) -> tuple[str, ...] | None:
-        """The columns that it reads; ``None`` where it does not say, and is given all of them."""
-        reads = getattr(self.model, "reads", None)
-        return None if reads is None else tuple(reads)
+        """The columns that it reads."""
+        return self.columns
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """The model's answer."""

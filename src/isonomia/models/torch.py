@@ -30,7 +30,7 @@ from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of, source_of
-from isonomia.populations.table import RECORDS, TENSORS, Table
+from isonomia.populations.table import RECORDS, TENSORS, Table, is_tensor_like, offers
 from isonomia.spec.columns import is_tensor
 from isonomia.wording import first_few
 
@@ -225,7 +225,7 @@ def _device(module: Any) -> Any:
 def _tensor(returned: Any, name: str, rows: int) -> Any:
     if isinstance(returned, tuple | list) and len(returned) == 1:
         returned = returned[0]
-    if not hasattr(returned, "detach"):
+    if not is_tensor_like(returned):
         raise ModelError(
             f"{name} should return one tensor, but returned a {type(returned).__name__}. "
             "Wrap it in a module that returns the part to audit."
@@ -248,10 +248,10 @@ def _learnt(module: Any) -> str:
         kind = type(part)
         source = "" if kind.__module__.startswith("torch.") else source_of(kind)
         digest.update(f"{kind.__module__}.{kind.__qualname__}\0{part!r}\0{source}\0".encode())
-    if hasattr(module, "inlined_graph"):
+    if _is_script(module):
         digest.update(str(module.inlined_graph).encode())
     for name, tensor in module.state_dict().items():
-        if hasattr(tensor, "detach"):
+        if is_tensor_like(tensor):
             plain = tensor.detach().cpu().contiguous()
             digest.update(f"{name}\0{plain.dtype}\0{tuple(plain.shape)}\0".encode())
             digest.update(plain.reshape(-1).view(needed("torch", "torch", "a module").uint8).numpy().tobytes())
@@ -261,7 +261,11 @@ def _learnt(module: Any) -> str:
 def _kind(inner: Any) -> str:
     if isinstance(inner, Exported):
         return "exported PyTorch program"
-    return "TorchScript module" if hasattr(inner, "inlined_graph") else "PyTorch module"
+    return "TorchScript module" if _is_script(inner) else "PyTorch module"
+
+
+def _is_script(module: Any) -> bool:
+    return offers(module, "inlined_graph")
 
 
 def torch_model(

@@ -28,7 +28,7 @@ from isonomia.models.files import needed
 from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, offers
 from isonomia.spec.tree import Value
 
 _OUTPUTS = {
@@ -143,7 +143,7 @@ def xgboost_model(
     source
         The file it came from.
     """
-    is_estimator = hasattr(model, "get_booster")
+    is_estimator = offers(model, "get_booster")
     booster = model.get_booster() if is_estimator else model
     named = named_classes(model, classes, is_estimator=is_estimator)
     attributes = booster.attributes()

@@ -14,9 +14,8 @@ import numpy as np
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.frames import distinct
 from isonomia.populations.protocol import Population, PopulationFacts, Source, Wanted, refuse_clusters
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, distinct
 from isonomia.populations.worlds.abduction import counterfactual, not_invertible, under_interventions
 from isonomia.populations.worlds.source import Direction, WorldSource, direction_for, stream_remarks, streams_for
 from isonomia.populations.worlds.world import (
@@ -100,15 +99,9 @@ class Causal:
         for name, value in zip(Causal.__slots__, (world, declared, among, directions), strict=True):
             object.__setattr__(self, name, value)
 
-    @property
-    def kind(self) -> str:
-        """``"causal"``."""
-        return "causal"
+    kind = "causal"
 
-    @property
-    def size(self) -> None:
-        """``None``: the draws are unlimited."""
-        return
+    size = None  # the draws are unlimited
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
@@ -329,10 +322,7 @@ class Abducted:
         """How many people there are."""
         return self.people.size
 
-    @property
-    def streams(self) -> tuple[Row | None, ...]:
-        """One stream, without a condition."""
-        return (None,)
+    streams = (None,)  # one, without a condition
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class _DatasetReader:
 
     def order(self, name: str) -> tuple[str, ...]:
         kind = self.dataset.schema.field(name).type
-        return tuple(self.form.categories.get(name, ())) if getattr(kind, "ordered", False) else ()
+        return tuple(self.form.categories.get(name, ())) if types.is_dictionary(kind) and kind.ordered else ()
 
     def starts(self) -> Iterator[int]:
         """The rows at which reading can start: the first rows of Parquet row groups, or of files."""

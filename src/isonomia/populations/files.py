@@ -1,4 +1,4 @@
-"""From whatever a population is given to its rows: held in memory, or read batch by batch.
+"""From a path to rows: held in memory, or read batch by batch.
 
 Files and folders are read by pyarrow, and given to the model as pandas frames if pandas is installed, since most models
 are fitted on these, else as polars, else as pyarrow tables. To choose for yourself, read the file with your own library
@@ -12,13 +12,11 @@ from dataclasses import replace
 from glob import glob, has_magic
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from isonomia.errors import DataError, nearest, refuse_no_path
-from isonomia.populations.streaming import LongTable, long_lazy, long_relation
+from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import Table, check_columns
-
-Rows: TypeAlias = Table | LongTable
 
 HELD = 2**28
 """A single file of up to this many bytes is held in memory; a larger one is read batch by batch."""
@@ -33,18 +31,22 @@ _IN_FOLDERS = (*_TYPED, *_SEPARATORS, *_JSON_LINES)
 """The extensions of files that are read from a folder. A JSON document among them usually describes the others."""
 
 
-def rows_from(data: object) -> Rows:
-    """Hold a table in memory, or prepare to read it.
-
-    Folders, patterns, large files, polars lazy frames, DuckDB relations and pyarrow datasets are read batch by batch.
-    Everything else is held.
-    """
-    if isinstance(data, LongTable):
-        return data
-    if isinstance(data, str | PathLike):
-        return _from_path(fspath(data))
-    lazy = _lazy(data)
-    return Table.of(data) if lazy is None else lazy
+def rows_at(path: str) -> Rows:
+    """The rows at a path: those of a folder, a pattern or a large file are read batch by batch, others are held."""
+    if not path.strip():
+        raise DataError("the path of a table should name a file or a folder, but it is empty. Is a variable not set?")
+    if "://" in path:
+        raise DataError(
+            f"a table should be a file, a folder or a table in memory, but {path} is an address. Download it first, or "
+            "open it with your own library (pandas, polars, DuckDB) and hand over the table."
+        )
+    refuse_no_path(path)
+    if is_many(path):
+        return long_files(path)
+    file = Path(path)
+    if _ending(file) in _IN_FOLDERS and file.is_file() and file.stat().st_size > HELD:
+        return _read_as_it_goes([file], file.parent)
+    return read_table(path)
 
 
 def read_table(path: str | PathLike[str]) -> Table:
@@ -109,39 +111,6 @@ def is_many(path: str) -> bool:
     return Path(path).is_dir() or (has_magic(path) and not Path(path).exists())
 
 
-def _from_path(path: str) -> Rows:
-    if not path.strip():
-        raise DataError("the path of a table should name a file or a folder, but it is empty. Is a variable not set?")
-    if "://" in path:
-        raise DataError(
-            f"a table should be a file, a folder or a table in memory, but {path} is an address. Download it first, or "
-            "open it with your own library (pandas, polars, DuckDB) and hand over the table."
-        )
-    refuse_no_path(path)
-    if is_many(path):
-        return long_files(path)
-    file = Path(path)
-    if _ending(file) in _IN_FOLDERS and file.is_file() and file.stat().st_size > HELD:
-        return _read_as_it_goes([file], file.parent)
-    return read_table(path)
-
-
-def _lazy(data: object) -> LongTable | None:
-    """A lazy table, recognized by the name of its type, so that no library is imported that the user does not use."""
-    kind = type(data)
-    match f"{kind.__module__.split('.')[0]}.{kind.__name__}":
-        case "polars.LazyFrame":
-            return long_lazy(data)
-        case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
-            return long_relation(data)
-        case "pyarrow.FileSystemDataset" | "pyarrow.UnionDataset" | "pyarrow.InMemoryDataset":
-            from isonomia.populations.datasets import long_dataset
-
-            return long_dataset(data, "pyarrow")
-        case _:
-            return None
-
-
 # ---------------------------------------------------------------------------- one file
 
 
@@ -160,8 +129,8 @@ def _check_exists(file: Path) -> None:
         return
     if not file.parent.is_dir():
         raise DataError(f"{file} does not exist, nor does the folder {file.parent}.")
-    beside = [other.name for other in file.parent.iterdir() if other.is_file()]
-    raise DataError(f"{file} does not exist.{nearest(file.name, beside)}")
+    present = [other.name for other in file.parent.iterdir() if other.is_file()]
+    raise DataError(f"{file} does not exist.{nearest(file.name, present)}")
 
 
 def _read(file: Path, ending: str) -> tuple[Any, tuple[str, ...]]:
@@ -193,13 +162,13 @@ def _check_unpacked(file: Path) -> None:
     """Refuse a compressed file that unpacks to far more than its size; it is unpacked up to the limit, in pieces."""
     from isonomia.populations.text_files import open_bytes
 
-    most, unpacked = max(_HARMLESS, _RATIO * file.stat().st_size), 0
+    limit, unpacked = max(_HARMLESS, _RATIO * file.stat().st_size), 0
     with open_bytes(file) as stream:
         while part := stream.read(1 << 20):
             unpacked += len(part)
-            if unpacked > most:
+            if unpacked > limit:
                 raise DataError(
-                    f"{file} has {file.stat().st_size:,} bytes and unpacks to more than {most:,}, which no table does. "
+                    f"{file} has {file.stat().st_size:,} bytes and unpacks to more than {limit:,}, as no table does. "
                     "If it is one, unpack it yourself."
                 )
 

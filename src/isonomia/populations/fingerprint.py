@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, offers
 from isonomia.spec.columns import EXACT
 
 
@@ -32,9 +32,13 @@ def fingerprint_of(*parts: str) -> str:
 
 def callable_name(function: Callable[..., Any]) -> str:
     """The name of a function, a method, a partial application or a callable object, for people."""
+    return str(_named(function).__qualname__).replace("<locals>.", "")
+
+
+def _named(function: Callable[..., Any]) -> Any:
+    """What names a callable: the function, the one inside a partial application, or the class of an object."""
     inner = getattr(function, "func", function)
-    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
-    return str(name).replace("<locals>.", "")
+    return inner if offers(inner, "__qualname__") else type(inner)
 
 
 def identity_of(function: Callable[..., Any]) -> str:
@@ -43,8 +47,7 @@ def identity_of(function: Callable[..., Any]) -> str:
     The arguments of a partial application count too. Values that a function closes over or finds in its module do not,
     nor does the state of an object with ``__call__``.
     """
-    inner = getattr(function, "func", function)
-    named = inner if hasattr(inner, "__qualname__") else type(inner)
+    named = _named(function)
     source = source_of(named)
     bound = repr((function.args, function.keywords)) if isinstance(function, partial) else ""
     return fingerprint_of(str(getattr(named, "__module__", "")), callable_name(function), source, bound)

@@ -11,22 +11,21 @@ from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Integral
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.files import Rows, rows_from
+from isonomia.populations.files import rows_at
 from isonomia.populations.fingerprint import TableDigest, fingerprint_of, table_fingerprint
-from isonomia.populations.frames import declared_values, distinct
 from isonomia.populations.profile import signs_of_repeats
 from isonomia.populations.protocol import Clusters, PopulationFacts, Wanted, check_request
-from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table, check_known, joined
+from isonomia.populations.streaming import LongTable, Rows, long_lazy, long_relation
+from isonomia.populations.table import Table, check_known, declared_values, distinct, joined
 from isonomia.spec.columns import missing, plain
-from isonomia.spec.tree import Row, Value
+from isonomia.spec.tree import Value
 
 ROW_ORDERS = ("random", "file")
 """How the rows of a sample can be ordered."""
@@ -59,10 +58,7 @@ class _TablePopulation:
         """How many rows there are."""
         return self.rows.rows
 
-    @property
-    def streams(self) -> tuple[Row | None, ...]:
-        """One stream, without a condition."""
-        return (None,)
+    streams = (None,)  # one, without a condition
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -161,10 +157,7 @@ class Sample(_TablePopulation):
         object.__setattr__(self, "note", "")
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
-    @property
-    def kind(self) -> str:
-        """``"sample"``."""
-        return "sample"
+    kind = "sample"
 
     @property
     def facts(self) -> PopulationFacts:
@@ -326,10 +319,7 @@ class Census(_TablePopulation):
         object.__setattr__(self, "exact", exact)
         object.__setattr__(self, "_fingerprints", [] if isinstance(data, str | PathLike) else None)
 
-    @property
-    def kind(self) -> str:
-        """``"census"``."""
-        return "census"
+    kind = "census"
 
     @property
     def facts(self) -> PopulationFacts:
@@ -464,10 +454,7 @@ class RowSource:
     table: Table
     order: NDArray[np.intp] | None  # which row comes when; None for the table's own order
 
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return True
+    finite = True  # whether each row counts once
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
         """Give the rows numbered from ``start`` up to ``start + n``, or what is left of them."""
@@ -483,10 +470,7 @@ class WithReplacement:
 
     table: Table
 
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return False
+    finite = False  # whether each row counts once
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Give ``n`` rows drawn with the batch's own randomness."""
@@ -508,10 +492,7 @@ class LongSource:
     _held: Table | None = field(default=None, init=False)
     _following: Iterator[Table] | None = field(default=None, init=False)
 
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return True
+    finite = True  # whether each row counts once
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
         """Give the rows numbered from ``start`` up to ``start + n``, or what is left of them."""
@@ -546,3 +527,36 @@ class LongSource:
     def __setstate__(self, state: tuple[LongTable, tuple[str, ...] | None]) -> None:
         self.table, self.columns = state
         self._first, self._held, self._following = 0, None, None
+
+
+# ---------------------------------------------------------------------------- from whatever the user has to rows
+
+
+def rows_from(data: object) -> Rows:
+    """Hold a table in memory, or prepare to read it.
+
+    Folders, patterns, large files, polars lazy frames, DuckDB relations and pyarrow datasets are read batch by batch.
+    Everything else is held.
+    """
+    if isinstance(data, LongTable):
+        return data
+    if isinstance(data, str | PathLike):
+        return rows_at(fspath(data))
+    lazy = _lazy(data)
+    return Table.of(data) if lazy is None else lazy
+
+
+def _lazy(data: object) -> LongTable | None:
+    """A lazy table, recognized by the name of its type, so that no library is imported that the user does not use."""
+    kind = type(data)
+    match f"{kind.__module__.split('.')[0]}.{kind.__name__}":
+        case "polars.LazyFrame":
+            return long_lazy(data)
+        case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
+            return long_relation(data)
+        case "pyarrow.FileSystemDataset" | "pyarrow.UnionDataset" | "pyarrow.InMemoryDataset":
+            from isonomia.populations.datasets import long_dataset
+
+            return long_dataset(data, "pyarrow")
+        case _:
+            return None

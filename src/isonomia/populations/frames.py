@@ -7,42 +7,18 @@ Categories become their values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import DataError, UsageError
-from isonomia.spec.columns import DURATION, EXACT, TIME, normalise, python_value
-from isonomia.spec.tree import Value
+from isonomia.errors import DataError
+from isonomia.spec.columns import DURATION, EXACT, TIME, holds, normalise, python_value, with_type
 
 if TYPE_CHECKING:
     import narwhals as nw
-
-
-def column_from(values: object, name: str) -> NDArray[Any]:
-    """Make a column from anything array-like: an array, a list, or a series of any data-frame library.
-
-    ``name`` says what the values are, for the error message.
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        return normalise(values.tolist())
-    if isinstance(values, list | tuple | range):
-        return normalise(values)
-    if not isinstance(values, np.ndarray):
-        series = _as_series(values)
-        if series is not None:
-            return column_from_series(series)
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise DataError(
-            f"{name} should have one dimension, but has {array.ndim} (shape {array.shape}). "
-            "Give one value for each row."
-        )
-    return normalise(np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array)
 
 
 def column_from_series(series: nw.Series[Any]) -> NDArray[Any]:
@@ -76,8 +52,9 @@ def _numbers(series: nw.Series[Any]) -> NDArray[Any]:
 
 
 def _moments(series: nw.Series[Any]) -> NDArray[Any]:
-    zone = getattr(series.dtype, "time_zone", None)
-    if zone is not None:
+    import narwhals as nw
+
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     return np.asarray(series.to_numpy()).astype(TIME)
 
@@ -96,71 +73,12 @@ def _are_large(*values: Any) -> bool:
     return any(value is not None and abs(int(value)) > EXACT for value in result)
 
 
-def _as_series(values: object) -> nw.Series[Any] | None:
+def series_of(values: object) -> nw.Series[Any] | None:
+    """A series of any library; ``None`` for anything else."""
     import narwhals as nw
 
     wrapped: object = nw.from_native(values, allow_series=True, pass_through=True)
     return wrapped if isinstance(wrapped, nw.Series) else None
-
-
-def plain_value(value: Any) -> Any:
-    """Turn one element of a column into a plain Python value, ``None`` where it is missing."""
-    plain = python_value(value)
-    return plain.isoformat() if isinstance(plain, date) else plain
-
-
-def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
-    """The values that the user declares for a column, since draws could miss a rare one; numbers before text."""
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
-        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.", name="values")
-    return distinct([column_from(list(given), f"values[{name!r}]")], name)
-
-
-def distinct(columns: Iterable[NDArray[Any]], name: str) -> tuple[Value, ...]:
-    """List the values that occur in a column, given in parts; numbers before text, each ascending."""
-    values: set[Any] = set()
-    floating = False
-    for column in columns:
-        values.update(_present(column, name))
-        floating = floating or column.dtype.kind == "f"
-    if floating:  # also in parts without a missing value, so that the borders between parts do not matter
-        values = {float(value) if type(value) is int else value for value in values}
-    return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
-
-
-def _present(column: NDArray[Any], name: str) -> set[Any]:
-    if column.dtype.kind in "biu":
-        return set(np.unique(column).tolist())
-    if column.dtype.kind == "f":
-        return set(np.unique(column[~np.isnan(column)]).tolist())
-    for value in column:
-        if value is not None and not isinstance(value, str | bool | int | float):
-            raise DataError(
-                f"the values of column {name!r} should be text, numbers or truth values, but one is "
-                f"{value!r} ({type(value).__name__}). Write the values out instead: for g in {{...}}."
-            )
-    return set(column.tolist()) - {None}
-
-
-def with_type(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values in a type that keeps their meaning: the wanted type if it can hold them."""
-    if dtype.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all():
-        wide = np.dtype(np.int64)
-        return values.astype(dtype if holds(dtype, values) else wide) if holds(wide, values) else values
-    if dtype.kind == "f" and values.dtype.kind in "biu":
-        return values.astype(dtype)
-    if dtype.kind == "b" and values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all():
-        return values.astype(dtype)
-    if dtype.kind in "iu" and values.dtype.kind in "biu":
-        return values.astype(np.result_type(dtype, values.dtype) if values.dtype.kind != "b" else dtype)
-    return values
-
-
-def holds(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
-    """Whether an integer type is wide enough: otherwise values would silently overflow."""
-    ends = np.iinfo(dtype)
-    # As floats, the largest 64-bit integers are rounded up to a number that no longer fits.
-    return not len(values) or bool(values.min() >= ends.min and float(values.max()) < float(ends.max) + 1.0)
 
 
 _WHOLE = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -195,8 +113,12 @@ class FrameStore:
 
         Other libraries do not declare categories: they are whatever texts occur.
         """
-        kind: Any = self.native[name].dtype if self.kind == "pandas" else None
-        return self.order(name) if not hasattr(kind, "categories") else tuple(kind.categories.tolist())
+        if self.kind == "pandas":
+            import pandas as pd
+
+            kind = self.native[name].dtype
+            return tuple(kind.categories.tolist()) if isinstance(kind, pd.CategoricalDtype) else ()
+        return self.order(name)
 
     def take(self, indices: NDArray[np.intp]) -> FrameStore:
         """The rows at these positions, numbered from 0."""
@@ -230,6 +152,62 @@ class FrameStore:
         return FrameStore(native, self.names, rows, self.kind)
 
 
+@dataclass(slots=True, eq=False)
+class RowsOfFrame:
+    """Some rows of a data frame, copied out only when more than single columns are needed.
+
+    ``column_of`` gives a column of the whole frame, converted once for all subsets of its rows.
+    """
+
+    whole: FrameStore
+    column_of: Callable[[str], NDArray[Any]]
+    indices: NDArray[np.intp]
+    _cut: FrameStore | None = None
+
+    @property
+    def native(self) -> Any:
+        """These rows alone."""
+        return self.store.native
+
+    @property
+    def kind(self) -> str:
+        """The library."""
+        return self.whole.kind
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return self.whole.names
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.indices)
+
+    @property
+    def store(self) -> FrameStore:
+        """These rows as a frame of their own."""
+        if self._cut is None:
+            self._cut = self.whole.take(self.indices)
+        return self._cut
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One column."""
+        return self.column_of(name)[self.indices]
+
+    def take(self, indices: NDArray[np.intp]) -> FrameStore:
+        """The rows at these positions."""
+        return self.store.take(indices)
+
+    def slice(self, start: int, stop: int) -> FrameStore:
+        """The rows from ``start`` up to ``stop``."""
+        return self.store.slice(start, stop)
+
+    def select(self, names: Sequence[str]) -> FrameStore:
+        """These columns, in this order."""
+        return self.store.select(names)
+
+
 def _renumbered(frame: Any) -> Any:
     """Drop row labels, which would otherwise leak into how a model joins columns."""
     import pandas as pd
@@ -239,9 +217,10 @@ def _renumbered(frame: Any) -> Any:
 
 def _own(native: Any) -> Any:
     """Keep a model that writes to its batch from changing the population."""
-    if not hasattr(native, "reset_index"):
-        return native  # polars and pyarrow never write in place
-    if type(native).__module__.startswith("pandas"):
+    library = library_of(native)
+    if library in {"polars", "pyarrow"}:
+        return native  # they never write in place
+    if library == "pandas":
         import pandas as pd
 
         if int(pd.__version__.split(".")[0]) >= 3:
@@ -305,12 +284,18 @@ def query_error(error: Exception) -> DataError:
 
 def _as_arrow(data: object) -> object:
     """Read what only pyarrow can read, a dataset or a reader of batches, into a pyarrow table."""
-    if not type(data).__module__.startswith("pyarrow"):
+    if library_of(data) != "pyarrow":
         return data
     for name in ("read_all", "to_table"):
-        if hasattr(data, name):
-            return getattr(data, name)()
+        read = getattr(data, name, None)
+        if read is not None:
+            return read()
     return data
+
+
+def library_of(value: object) -> str:
+    """The library that the type of an object belongs to, such as ``"pandas"``."""
+    return type(value).__module__.partition(".")[0]
 
 
 def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
@@ -333,7 +318,7 @@ def replaced_in_frame(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any:
 
 def _replaced_numbers(native: Any, columns: Mapping[str, NDArray[Any]]) -> Any | None:
     """The same for pandas if all columns are plain numbers, in a tenth of the time; else ``None``."""
-    if type(native).__module__.partition(".")[0] != "pandas":
+    if library_of(native) != "pandas":
         return None
     types, made = dict(native.dtypes), {}
     for name, values in columns.items():

@@ -14,9 +14,15 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest
 from isonomia.populations.fingerprint import callable_name, fingerprint_of, identity_of, table_fingerprint
-from isonomia.populations.frames import declared_values, distinct
-from isonomia.populations.protocol import BatchSizes, Device, PopulationFacts, Wanted, check_request
-from isonomia.populations.table import Table, tensor_table
+from isonomia.populations.protocol import (
+    BatchSizes,
+    Device,
+    PopulationFacts,
+    Wanted,
+    check_request,
+    fingerprint_if_any,
+)
+from isonomia.populations.table import Table, declared_values, distinct, is_tensor_like, tensor_table
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Row, Value, columns_of
 from isonomia.wording import words_of
@@ -45,7 +51,7 @@ class Generator:
         ``corners(most, rng)`` gives people at the ends of its ranges, as :class:`Ranges` does: k-safety tries them
         first.
     given
-        Draws of groups, in addition to ``draw`` for everybody: ``{"income > 1e6": rich}``. A rate given such a
+        Draws of groups, in addition to ``draw`` for all people: ``{"income > 1e6": rich}``. A rate given such a
         condition is estimated from its group's own draws, so that a rare group costs no more than a common one.
     values
         The values of a column, ``{"race": ["A", "B"]}``. Those of other columns are the ones that occur among
@@ -113,15 +119,9 @@ class Generator:
         set_field(self, "batch_sizes", None if where is None else BatchSizes(min(_FIRST, largest), 1.1, 2.0, largest))
         set_field(self, "_seen", {})
 
-    @property
-    def kind(self) -> str:
-        """``"generator"``."""
-        return "generator"
+    kind = "generator"
 
-    @property
-    def size(self) -> None:
-        """``None``: the draws are unlimited."""
-        return
+    size = None  # the draws are unlimited
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,8 +130,7 @@ class Generator:
             return self.given_names
         if None not in self._seen:
             self._seen[None] = self._find_names()
-        names: tuple[str, ...] = self._seen[None]
-        return names
+        return tuple(self._seen[None])
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -165,8 +164,7 @@ class Generator:
         if column not in self._seen:
             pilots = [table.column(column) for table in self._pilots(_VALUES_DRAWS, self.names)]
             self._seen[column] = distinct(pilots, column)
-        values: tuple[Value, ...] = self._seen[column]
-        return values
+        return tuple(self._seen[column])
 
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> GeneratorSource:  # noqa: ARG002
         """Open the generator for one run; each batch brings its own randomness, so the seed goes unused."""
@@ -193,10 +191,10 @@ class Generator:
 
 
 def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | None) -> dict[str, Draw]:
-    """The draw for each condition; everybody's, under an empty text, comes last, so that groups use their own."""
+    """The draw for each condition; that of all people, under an empty text, is last: groups use their own."""
     if isinstance(draw, Mapping):
         if given:
-            raise UsageError("expected draw as a callable beside given=, but it is a mapping: put everything into one")
+            raise UsageError("expected draw as a callable together with given=, but it is a mapping: put all into it")
         return dict(draw)
     if given is not None and not isinstance(given, Mapping):
         raise UsageError(f"expected given as {{condition: draw}}, but got {given!r}")
@@ -245,8 +243,7 @@ def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) 
 
 def _identity(draw: Draw) -> str:
     """A draw's own fingerprint, such as that of declared ranges; otherwise its name, module and source."""
-    own: Callable[[], str] | None = getattr(draw, "fingerprint", None)
-    return identity_of(draw) if own is None else own()
+    return fingerprint_if_any(draw) or identity_of(draw)
 
 
 # ---------------------------------------------------------------------------- opened for one run
@@ -262,10 +259,7 @@ class GeneratorSource:
     seen: dict[Any, Any] | None = None  # what pilot draws have shown; None for these themselves
     device: Device | None = None  # where torch draws; None for NumPy
 
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return False
+    finite = False  # whether each row counts once
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Draw ``n`` people from a stream with the batch's own randomness."""
@@ -353,11 +347,9 @@ def _checked_tensors(data: Any, device: Device) -> Mapping[Any, Any]:
     if not isinstance(data, Mapping):
         raise DataError(f"expected a mapping from column to tensor, but got a {type(data).__name__}")
     for name, values in data.items():
-        where = getattr(values, "device", None)
-        kind = getattr(where, "type", None)  # torch's; a NumPy array's device is the text "cpu", which has no type
-        if kind is not None and kind != device.name.partition(":")[0]:
+        if is_tensor_like(values) and str(values.device).partition(":")[0] != device.name.partition(":")[0]:
             raise DataError(
-                f"expected column {name!r} on {device.name}, but it is on {where}: draw it there, device=..."
+                f"expected column {name!r} on {device.name}, but it is on {values.device}: draw it there, device=..."
             )
     return data
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from isonomia.errors import DataError, SpecError, UsageError, nearest, refuse_no_path
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.frames import distinct
 from isonomia.populations.protocol import BatchSizes, Device, PopulationFacts, Source, Wanted
+from isonomia.populations.table import distinct
 from isonomia.populations.worlds.source import Direction, WorldSource, stream_remarks, streams_for
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare.reader import read_program
@@ -103,15 +103,9 @@ class Program:
         set_field(self, "batch_sizes", _NUMPY if where is None else _CPU if where.name == "cpu" else _GPU)
         set_field(self, "precision", precision)
 
-    @property
-    def kind(self) -> str:
-        """``"program"``."""
-        return "program"
+    kind = "program"
 
-    @property
-    def size(self) -> None:
-        """``None``: the draws are unlimited."""
-        return
+    size = None  # the draws are unlimited
 
     @property
     def streams(self) -> tuple[Row | None, ...]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from isonomia.errors import SpecError, UsageError
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, offers
 from isonomia.spec.tree import Do, Other, Row, Value, Version
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class BatchSizes:
         """The sizes if a model is asked, which may need far more memory per person than a few numbers."""
         if self.draws_only:
             return None
-        most = min(self.most, _MOST_ASKED)
-        return BatchSizes(min(self.first, most), self.growth, self.early, most)
+        largest = min(self.most, _MOST_ASKED)
+        return BatchSizes(min(self.first, largest), self.growth, self.early, largest)
 
 
 _MOST_ASKED = 2**22
@@ -252,12 +252,12 @@ class Population(Protocol):
 
 def is_population(value: object) -> bool:
     """Whether something is a population, such as a sample."""
-    return all(hasattr(value, name) for name in ("kind", "streams", "open", "values"))
+    return offers(value, "kind", "streams", "open", "values")
 
 
 def fingerprint_if_any(subject: Any) -> str | None:
     """The fingerprint of a population, a domain or a model; ``None`` for a user's own without one."""
-    return str(subject.fingerprint()) if hasattr(subject, "fingerprint") else None
+    return str(subject.fingerprint()) if offers(subject, "fingerprint") else None
 
 
 def _nothing_declared(column: str) -> tuple[Value, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 from isonomia.populations.fingerprint import fingerprint_of
-from isonomia.populations.frames import column_from
+from isonomia.populations.table import column_from
 from isonomia.spec.tree import Value
 
 FeatureRange: TypeAlias = tuple[float, float] | list[Value]

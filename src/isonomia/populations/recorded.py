@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.frames import column_from
 from isonomia.populations.protocol import BatchSizes, Clusters, PopulationFacts, Wanted
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, column_from
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Row, Value
 

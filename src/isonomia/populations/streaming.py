@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.populations.fingerprint import TableDigest, digest_of_columns
-from isonomia.populations.frames import collected, distinct, query_error
-from isonomia.populations.table import Table, check_columns, check_known
+from isonomia.populations.frames import collected, query_error
+from isonomia.populations.table import Table, check_columns, check_known, distinct
 from isonomia.spec.tree import Value
 
 AT_ONCE = 2**16
@@ -222,6 +222,9 @@ class LongTable:
         return self.rows * _bytes_of(first) / first.rows
 
 
+Rows: TypeAlias = Table | LongTable
+
+
 def _unique(part: Table, name: str) -> NDArray[Any]:
     """A column with each of its values once, if its library finds them quickly; else the whole column."""
     if part.kind != "pyarrow":
@@ -287,16 +290,23 @@ def refuse_more_than(free: float, rows: int, size: float) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LazyFrameReader:
-    """A polars lazy frame. The model is given polars frames."""
+class _Query:
+    """The query of a lazy table, its columns, and how many rows it gives."""
 
     query: Any
     names: tuple[str, ...]
     rows: int
-    kind: str = "polars"
-    stamp: None = None
-    files: tuple[Path, ...] = ()
-    starts: None = None
+
+    stamp = None
+    files = ()
+    starts = None
+
+
+class _LazyFrameReader(_Query):
+    """A polars lazy frame. The model is given polars frames."""
+
+    __slots__ = ()
+    kind = "polars"
 
     def order(self, name: str) -> tuple[str, ...]:
         import polars as pl
@@ -334,26 +344,20 @@ def long_lazy(query: Any) -> LongTable | None:
     return LongTable(_LazyFrameReader(query, names, int(rows)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RelationReader:
+class _RelationReader(_Query):
     """A DuckDB relation. The model is given pyarrow tables."""
 
-    relation: Any
-    names: tuple[str, ...]
-    rows: int
-    kind: str = "pyarrow"
-    stamp: None = None
-    files: tuple[Path, ...] = ()
-    starts: None = None
+    __slots__ = ()
+    kind = "pyarrow"
 
     def order(self, name: str) -> tuple[str, ...]:
         """The values of an enumeration, in the declared order, as DuckDB compares them; empty for other columns."""
-        kind = self.relation.types[self.names.index(name)]
+        kind = self.query.types[self.names.index(name)]
         return tuple(dict(kind.children)["values"]) if kind.id == "enum" else ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
         # As quoted text: an expression for a column called * would select all columns.
-        chosen = self.relation.project(", ".join(map(_quoted, columns)))
+        chosen = self.query.project(", ".join(map(_quoted, columns)))
         read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
         yield from of_size(_checked(lambda: read(2**16)), size, start)
 

@@ -7,17 +7,26 @@ records that have no columns, such as images, sounds, texts or states.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import DataError, nearest, no_names
-from isonomia.populations.frames import FrameStore, column_from, frame_store, plain_value, replaced_in_frame, with_type
-from isonomia.spec.columns import host, is_tensor, namespace
+from isonomia.errors import DataError, UsageError, nearest, no_names
+from isonomia.populations.frames import (
+    FrameStore,
+    RowsOfFrame,
+    column_from_series,
+    frame_store,
+    replaced_in_frame,
+    series_of,
+)
+from isonomia.spec.columns import host, is_tensor, namespace, normalise, python_value, with_type
+from isonomia.spec.tree import Value
 from isonomia.wording import first_few, shortened
 
 Records: TypeAlias = "NDArray[Any] | list[Any]"
@@ -139,7 +148,7 @@ class Table:
     def take(self, indices: NDArray[np.intp]) -> Table:
         """The rows at these positions, in this order."""
         if isinstance(self._store, FrameStore) and self.rows <= _AT_ONCE:
-            return Table(_RowsOfFrame(self, np.asarray(indices), {}))
+            return Table(RowsOfFrame(self._store, self.column, np.asarray(indices)))
         return Table(_cut(self._store).take(indices))
 
     def slice(self, start: int, stop: int) -> Table:
@@ -178,7 +187,7 @@ def _named_store(data: object, names: Sequence[str] | None) -> TableStore:
     if names is not None:
         raise DataError(f"names is for NumPy arrays only, but the table is a {type(data).__name__}.", name="names")
     if isinstance(data, Mapping):
-        return _column_store(data)
+        return _column_store({name: _native_column(values, name) for name, values in data.items()})
     if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
         return _RowStore([dict(row) for row in data], tuple(dict.fromkeys(name for row in data for name in row)))
     store = None if isinstance(data, str | bytes | list) else frame_store(data)
@@ -187,17 +196,16 @@ def _named_store(data: object, names: Sequence[str] | None) -> TableStore:
     return store
 
 
-def _column_store(data: Mapping[Any, Any]) -> TableStore:
-    columns = {name: _native_column(values, name) for name, values in data.items()}
+def _column_store(columns: dict[Any, Any], kind: str = "columns") -> TableStore:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name!r} has {length}" for name, length in list(lengths.items())[:_SHOWN])
         raise DataError(f"every column should have the same number of rows, but {listed}.")
-    return _ColumnStore(columns, next(iter(lengths.values()), 0))
+    return _ColumnStore(columns, next(iter(lengths.values()), 0), kind)
 
 
 def _native_column(values: object, name: object) -> NDArray[Any]:
-    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sized):
         raise DataError(
             f"column {name!r} should be a list or an array of values, but is a {type(values).__name__}: "
             f"{shortened(repr(values), 80)}."
@@ -213,12 +221,11 @@ def joined(tables: Sequence[Table]) -> Table:
         return tables[0]
     natives = [table.native for table in tables]
     match tables[0].kind:
-        case "columns":
-            return Table.of({name: np.concatenate([native[name] for native in natives]) for name in tables[0].names})
+        case "columns" | "tensors" as kind:
+            columns = {name: _concatenated([native[name] for native in natives]) for name in tables[0].names}
+            return Table.of(columns) if kind == "columns" else tensor_table(columns)
         case "array":
             return Table.of(np.concatenate(natives), tables[0].names)
-        case "tensors":
-            return tensor_table({name: _concatenated([native[name] for native in natives]) for name in tables[0].names})
         case "rows":
             return Table.of([row for native in natives for row in native])
         case _:
@@ -285,18 +292,19 @@ def tensor_table(columns: Mapping[Any, Any]) -> Table:
     flat = [name for name, values in held.items() if not values.ndim]
     if flat:
         raise DataError(f"column {flat[0]!r} should have one value a row, but is a single one: {held[flat[0]]!r}.")
-    lengths = {name: len(values) for name, values in held.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name!r} has {length}" for name, length in list(lengths.items())[:_SHOWN])
-        raise DataError(f"every column should have the same number of rows, but {listed}.")
-    store = _TensorStore(held, next(iter(lengths.values()), 0))
+    store = _column_store(held, TENSORS)
     check_columns(store.names, store.rows)
     return Table(store)
 
 
 def is_tensor_like(values: object) -> bool:
     """Whether these values belong to an array library other than NumPy."""
-    return all(hasattr(values, name) for name in ("dtype", "shape", "device", "ndim")) and is_tensor(values)
+    return offers(values, "dtype", "shape", "device", "ndim") and is_tensor(values)
+
+
+def offers(value: object, *names: str) -> bool:
+    """Whether an object of a user or of another library has all of these attributes."""
+    return all(hasattr(value, name) for name in names)
 
 
 def check_columns(names: Sequence[object], rows: int) -> None:
@@ -331,6 +339,70 @@ def check_known(names: Sequence[str], known: Sequence[str]) -> None:
 
 def _listed(names: Sequence[object]) -> str:
     return first_few([repr(name) for name in names], 12) or "none"
+
+
+# ---------------------------------------------------------------------------- columns and their values
+
+
+def column_from(values: object, name: str) -> NDArray[Any]:
+    """Make a column from anything array-like: an array, a list, or a series of any data-frame library.
+
+    ``name`` says what the values are, for the error message.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return normalise(values.tolist())
+    if isinstance(values, list | tuple | range):
+        return normalise(values)
+    if not isinstance(values, np.ndarray):
+        series = series_of(values)
+        if series is not None:
+            return column_from_series(series)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(
+            f"{name} should have one dimension, but has {array.ndim} (shape {array.shape}). "
+            "Give one value for each row."
+        )
+    return normalise(np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array)
+
+
+def plain_value(value: Any) -> Any:
+    """Turn one element of a column into a plain Python value, ``None`` where it is missing."""
+    plain = python_value(value)
+    return plain.isoformat() if isinstance(plain, date) else plain
+
+
+def declared_values(name: str, given: Sequence[Value]) -> tuple[Value, ...]:
+    """The values that the user declares for a column, since draws could miss a rare one; numbers before text."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise UsageError(f"values[{name!r}] should be a list of at least one value, but is {given!r}.", name="values")
+    return distinct([column_from(list(given), f"values[{name!r}]")], name)
+
+
+def distinct(columns: Iterable[NDArray[Any]], name: str) -> tuple[Value, ...]:
+    """List the values that occur in a column, given in parts; numbers before text, each ascending."""
+    values: set[Any] = set()
+    floating = False
+    for column in columns:
+        values.update(_present(column, name))
+        floating = floating or column.dtype.kind == "f"
+    if floating:  # also in parts without a missing value, so that the borders between parts do not matter
+        values = {float(value) if type(value) is int else value for value in values}
+    return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
+
+
+def _present(column: NDArray[Any], name: str) -> set[Any]:
+    if column.dtype.kind in "biu":
+        return set(np.unique(column).tolist())
+    if column.dtype.kind == "f":
+        return set(np.unique(column[~np.isnan(column)]).tolist())
+    for value in column:
+        if value is not None and not isinstance(value, str | bool | int | float):
+            raise DataError(
+                f"the values of column {name!r} should be text, numbers or truth values, but one is "
+                f"{value!r} ({type(value).__name__}). Write the values out instead: for g in {{...}}."
+            )
+    return set(column.tolist()) - {None}
 
 
 # ---------------------------------------------------------------------------- how each kind is held and cut
@@ -368,59 +440,16 @@ class TableStore(Protocol):
         """These columns, in this order."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RowsOfFrame:
-    """Some rows of a data frame, copied out only when more than single columns are needed."""
-
-    whole: Table
-    indices: NDArray[np.intp]
-    cut: dict[None, TableStore]
-
-    @property
-    def native(self) -> Any:
-        return self.store.native
-
-    @property
-    def kind(self) -> str:
-        return self.whole.kind
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.whole.names
-
-    @property
-    def rows(self) -> int:
-        return len(self.indices)
-
-    @property
-    def store(self) -> TableStore:
-        if None not in self.cut:
-            self.cut[None] = self.whole._store.take(self.indices)
-        return self.cut[None]
-
-    def column(self, name: str) -> NDArray[Any]:
-        return self.whole.column(name)[self.indices]
-
-    def take(self, indices: NDArray[np.intp]) -> TableStore:
-        return self.store.take(indices)
-
-    def slice(self, start: int, stop: int) -> TableStore:
-        return self.store.slice(start, stop)
-
-    def select(self, names: Sequence[str]) -> TableStore:
-        return self.store.select(names)
-
-
 def _cut(store: TableStore) -> TableStore:
     """The same rows as a separate store."""
-    return store.store if isinstance(store, _RowsOfFrame) else store
+    return store.store if isinstance(store, RowsOfFrame) else store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ColumnStore:
-    """A mapping from column name to NumPy array."""
+    """A mapping from column name to NumPy array, or to tensor if it is not text."""
 
-    native: dict[str, NDArray[Any]]
+    native: dict[str, Any]
     rows: int
     kind: str = "columns"
 
@@ -429,45 +458,21 @@ class _ColumnStore:
         return tuple(self.native)
 
     def column(self, name: str) -> NDArray[Any]:
-        return column_from(self.native[name], f"column {name!r}")
-
-    def take(self, indices: NDArray[np.intp]) -> _ColumnStore:
-        return _ColumnStore({name: values[indices] for name, values in self.native.items()}, len(indices))
-
-    def slice(self, start: int, stop: int) -> _ColumnStore:
-        return _ColumnStore({name: v[start:stop].copy() for name, v in self.native.items()}, stop - start)
-
-    def select(self, names: Sequence[str]) -> _ColumnStore:
-        return _ColumnStore({name: self.native[name] for name in names}, self.rows)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _TensorStore:
-    """A mapping from column name to tensor, or to NumPy array for text."""
-
-    native: dict[str, Any]
-    rows: int
-    kind: str = TENSORS
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.native)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """A copy for NumPy; values of several dimensions are described in words."""
+        """A tensor is copied for NumPy; values of several dimensions are described in words."""
         array = host(self.native[name])
         return column_from(array if array.ndim == 1 else list(map(described, array)), f"column {name!r}")
 
-    def take(self, indices: NDArray[np.intp]) -> _TensorStore:
-        return _TensorStore({name: _rows_of(v, np.asarray(indices)) for name, v in self.native.items()}, len(indices))
+    def take(self, indices: NDArray[np.intp]) -> _ColumnStore:
+        taken = {name: _rows_of(values, np.asarray(indices)) for name, values in self.native.items()}
+        return _ColumnStore(taken, len(indices), self.kind)
 
-    def slice(self, start: int, stop: int) -> _TensorStore:
+    def slice(self, start: int, stop: int) -> _ColumnStore:
         cut = {name: values[start:stop] for name, values in self.native.items()}
         copied = {n: namespace(v).asarray(v, copy=True) if is_tensor(v) else v.copy() for n, v in cut.items()}
-        return _TensorStore(copied, stop - start)
+        return _ColumnStore(copied, stop - start, self.kind)
 
-    def select(self, names: Sequence[str]) -> _TensorStore:
-        return _TensorStore({name: self.native[name] for name in names}, self.rows)
+    def select(self, names: Sequence[str]) -> _ColumnStore:
+        return _ColumnStore({name: self.native[name] for name in names}, self.rows, self.kind)
 
 
 def _rows_of(values: Any, indices: NDArray[np.intp]) -> Any:

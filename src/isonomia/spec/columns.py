@@ -134,6 +134,27 @@ def python_value(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
+def with_type(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values in a type that keeps their meaning: the wanted type if it can hold them."""
+    if dtype.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all():
+        wide = np.dtype(np.int64)
+        return values.astype(dtype if holds(dtype, values) else wide) if holds(wide, values) else values
+    if dtype.kind == "f" and values.dtype.kind in "biu":
+        return values.astype(dtype)
+    if dtype.kind == "b" and values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all():
+        return values.astype(dtype)
+    if dtype.kind in "iu" and values.dtype.kind in "biu":
+        return values.astype(np.result_type(dtype, values.dtype) if values.dtype.kind != "b" else dtype)
+    return values
+
+
+def holds(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
+    """Whether an integer type is wide enough: otherwise values would silently overflow."""
+    ends = np.iinfo(dtype)
+    # As floats, the largest 64-bit integers are rounded up to a number that no longer fits.
+    return not len(values) or bool(values.min() >= ends.min and float(values.max()) < float(ends.max) + 1.0)
+
+
 def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
     """A column of numbers, truth values, text or times, as :func:`normalise` gives it, that can be compared.
 

@@ -20,7 +20,7 @@ from isonomia.audits.audit_file.reader import AuditFile
 from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError, SpecError
 from isonomia.models.client import Sender
 from isonomia.models.process import Command, ended_with, tail
-from isonomia.populations.frames import plain_value
+from isonomia.populations.table import plain_value
 from isonomia.records.commands import versions
 from isonomia.records.evidence import EvidenceFile
 from isonomia.toml import TomlText

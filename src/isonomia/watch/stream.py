@@ -32,8 +32,7 @@ from isonomia.evidence.detectors import Detector, RestartWeights
 from isonomia.evidence.hypotheses import HalfSpace, hypothesis_of
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Channel, channels_for
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.spec.analysis import range_of
 from isonomia.spec.columns import EXACT
 from isonomia.spec.property import Property, expand

@@ -11,8 +11,8 @@ from isonomia.errors import ModelError, SpecError, UsageError
 from isonomia.models import ask
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
+from isonomia.models.loader import read_service
 from isonomia.models.payloads import AnswerPath, Template, labels, plain_rows, scores
-from isonomia.models.services import read_service
 from isonomia.populations import Table
 from raising import raises
 

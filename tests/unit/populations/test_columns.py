@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from isonomia.errors import DataError
-from isonomia.populations.frames import column_from, distinct
+from isonomia.populations.table import column_from, distinct
 from raising import raises
 
 

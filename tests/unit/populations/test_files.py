@@ -13,8 +13,8 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import read_table
-from isonomia.populations.files import rows_from
 from isonomia.populations.fingerprint import table_fingerprint
+from isonomia.populations.finite import rows_from
 from raising import raises
 
 CSV = """\

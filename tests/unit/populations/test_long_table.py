@@ -11,7 +11,8 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import Table
-from isonomia.populations.files import HELD, rows_from
+from isonomia.populations.files import HELD
+from isonomia.populations.finite import rows_from
 from isonomia.populations.streaming import LongTable, free_memory, long_lazy, long_relation, refuse_more_than
 from raising import raises
 

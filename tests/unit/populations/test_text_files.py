@@ -17,7 +17,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError
 from isonomia.populations import Table, read_table
-from isonomia.populations.files import rows_from
+from isonomia.populations.finite import rows_from
 from isonomia.populations.streaming import LongTable
 from raising import raises
 

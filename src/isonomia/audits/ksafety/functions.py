@@ -25,8 +25,7 @@ from isonomia.audits.ksafety.evaluate import (
 )
 from isonomia.errors import DataError, IsonomiaError
 from isonomia.populations.domains.protocol import DomainFacts, Function, one_record
-from isonomia.populations.frames import column_from
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, column_from
 from isonomia.spec.nomos.tree import Expression, FunctionCall, ScalarLiteral
 from isonomia.spec.tree import children
 

@@ -32,9 +32,8 @@ from isonomia.populations.domains.protocol import as_function, is_domain
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.domains.texts import Texts
 from isonomia.populations.finite import Census
-from isonomia.populations.frames import column_from
 from isonomia.populations.protocol import is_population
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, column_from
 from isonomia.spec.nomos import CodeBlock, Spec, read_block
 from isonomia.spec.nomos.tree import MODEL_CALLS, FunctionCall, Var, calls_in
 from isonomia.spec.safety import Safety

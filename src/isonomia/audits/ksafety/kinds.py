@@ -20,7 +20,7 @@ from isonomia.audits.ksafety.evaluate import Evaluation, Value, is_column
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.domains.protocol import DomainFacts, inner_domain
 from isonomia.populations.domains.tables import TableRecords
-from isonomia.populations.frames import plain_value
+from isonomia.populations.table import plain_value
 from isonomia.records.violations import Columns, ViolationSet, storable
 from isonomia.spec.nomos.tree import expression_text
 

@@ -21,7 +21,7 @@ from isonomia.audits.ksafety.evaluate import Value, is_column
 from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
 from isonomia.models.meter import BudgetSpentError
 from isonomia.populations.domains import Domain
-from isonomia.populations.frames import plain_value
+from isonomia.populations.table import plain_value
 from isonomia.records.journal import Entry
 from isonomia.records.violations import ViolationSet
 from isonomia.spec.nomos.tree import expression_text

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError, nearest
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.spec.columns import kind_of, missing, plain
 from isonomia.wording import first_few, listed
 

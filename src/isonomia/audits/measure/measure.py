@@ -24,10 +24,10 @@ from isonomia.errors import UsageError, nearest
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
 from isonomia.models.session import open_session
-from isonomia.populations.files import Rows, rows_from
-from isonomia.populations.finite import Census, Sample
+from isonomia.populations.finite import Census, Sample, rows_from
 from isonomia.populations.profile import signs_of_repeats
 from isonomia.populations.protocol import facts_of, is_population
+from isonomia.populations.streaming import Rows
 from isonomia.populations.table import Table, check_known
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, ScoreBin, word_of
 from isonomia.version import __version__

@@ -17,8 +17,7 @@ from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
 from isonomia.models.protocol import Answer, Model
 from isonomia.models.session import ModelSession
-from isonomia.populations.files import Rows
-from isonomia.populations.streaming import AT_ONCE, LongTable
+from isonomia.populations.streaming import AT_ONCE, LongTable, Rows
 from isonomia.populations.table import Table, check_known
 
 PREDICTION, SCORE = "prediction", "score"

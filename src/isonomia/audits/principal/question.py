@@ -14,9 +14,8 @@ from isonomia.audits.verdicts import values_in
 from isonomia.errors import DataError, SpecError, UsageError, nearest, no_names
 from isonomia.evidence.strata.worlds import LinearAssumption, PrincipalEffect, TableShape, assume, definition_effects
 from isonomia.models.protocol import Model
-from isonomia.populations.frames import distinct, plain_value
 from isonomia.populations.protocol import Population, Wanted
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, distinct, plain_value
 from isonomia.records.journal import Journal, NullJournal
 from isonomia.spec.columns import missing, plain
 from isonomia.spec.principal import PrincipalFairness

@@ -33,9 +33,8 @@ from isonomia.evidence.strata.repair import Objective, Repair, adjust_outcomes, 
 from isonomia.evidence.strata.worlds import Definition, LinearAssumption, Observed, TableShape, assume, tally
 from isonomia.models.adapt import adapt
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.frames import column_from
 from isonomia.populations.protocol import refuse_clusters
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, column_from
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.tree import Value
 

@@ -40,8 +40,8 @@ from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
-from isonomia.populations.frames import column_from, distinct
 from isonomia.populations.protocol import Directable, Wanted, facts_of
+from isonomia.populations.table import column_from, distinct
 from isonomia.records.journal import Entry, MissingEntryError, once
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.columns import host

@@ -18,9 +18,8 @@ from isonomia.errors import BudgetTooSmallError, UsageError, nearest
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import current_meter
 from isonomia.populations.finite import Census
-from isonomia.populations.frames import plain_value
 from isonomia.populations.profile import is_sure_outcome
-from isonomia.populations.table import Table, replaced
+from isonomia.populations.table import Table, plain_value, replaced
 from isonomia.records.display.view import sent_to_model
 from isonomia.records.refusals import PrincipalReason, RefusalList, RefusedApplicant
 from isonomia.spec.responsiveness import Actions, classes_named, preclusion, target_of

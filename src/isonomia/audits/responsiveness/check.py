@@ -26,7 +26,7 @@ from isonomia.errors import ModelError, UnreliableModelError, UsageError, neares
 from isonomia.evidence.binomial import least_draws, least_sequential_draws
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import RecordedModel
-from isonomia.populations.frames import plain_value
+from isonomia.populations.table import plain_value
 from isonomia.records.journal import Entry, Journal, NullJournal, once
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.records.violations import Columns, ViolationSet

@@ -18,8 +18,8 @@ from isonomia.interventions.features import encoded
 from isonomia.models.checked import ask
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer, Model
-from isonomia.populations.frames import plain_value
 from isonomia.populations.recorded import table_of_rows
+from isonomia.populations.table import plain_value
 from isonomia.records.violations import Columns
 
 Indices = NDArray[np.intp]

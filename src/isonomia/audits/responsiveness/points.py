@@ -31,8 +31,7 @@ from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import MAX_AGAIN, Handed
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE
 from isonomia.spec.tree import Row, columns_of, outputs_of

@@ -36,8 +36,7 @@ from isonomia.interventions.features import PersonError, encoded
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness

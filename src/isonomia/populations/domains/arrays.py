@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains.protocol import Function, Kind, Marked
-from isonomia.populations.frames import column_from, distinct, plain_value
-from isonomia.populations.table import Table, batch_table
+from isonomia.populations.table import Table, batch_table, column_from, distinct, plain_value
 
 Values: TypeAlias = "NDArray[Any] | list[NDArray[Any]]"
 """A batch of arrays: one array if all have the same shape, otherwise a list."""

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains.protocol import Ask, Function, as_function
 from isonomia.populations.domains.tables import TableDomain, TableRecords
-from isonomia.populations.frames import column_from
-from isonomia.populations.table import Table, batch_table
+from isonomia.populations.table import Table, batch_table, column_from
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeAlias
 from typing import Literal as OneOf
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, offers
 
 Kind: TypeAlias = OneOf["record", "number", "text", "truth", "anything"]
 """What a value is, as far as it can be known before anything is computed."""
@@ -210,7 +210,8 @@ class DomainFacts:
     @classmethod
     def of(cls, domain: Domain) -> DomainFacts:
         """The facts of a domain; a user's own may have any of them."""
-        return cls(**{name: getattr(domain, name) for name in cls.__slots__ if hasattr(domain, name)})
+        own: dict[str, Any] = {each.name: getattr(domain, each.name, each.default) for each in fields(cls)}
+        return cls(**own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,4 +237,4 @@ def one_record(domain: Domain) -> Callable[[Any, int], Any]:
 
 def is_domain(value: object) -> bool:
     """Whether something is a domain rather than a population."""
-    return all(hasattr(value, name) for name in ("inputs", "functions", "feature", "concatenate"))
+    return offers(value, "inputs", "functions", "feature", "concatenate")

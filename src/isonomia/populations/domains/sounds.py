@@ -6,7 +6,7 @@ so a sound that becomes too loud is clipped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -96,7 +96,7 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
 
 def _waves(waves: Any) -> tuple[list[NDArray[Any]], bool]:
     """The sounds one by one, and whether they came as one array."""
-    if isinstance(waves, str | bytes) or not hasattr(waves, "__iter__"):
+    if isinstance(waves, str | bytes) or not isinstance(waves, Iterable):
         raise DataError(f"expected sounds as a list of arrays, or one array, but got a {type(waves).__name__}")
     even = isinstance(waves, np.ndarray) and waves.dtype != object
     sounds = [np.asarray(wave).view() for wave in waves]

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, nearest
 from isonomia.populations.domains.protocol import Function, Kind, Marked
-from isonomia.populations.frames import distinct, plain_value
-from isonomia.populations.table import Table, replaced
+from isonomia.populations.table import Table, distinct, plain_value, replaced
 
 Booleans = NDArray[np.bool_]
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.domains.protocol import Function, as_function
 from isonomia.populations.domains.tables import Gap, TableDomain, TableRecords
-from isonomia.populations.frames import column_from
-from isonomia.populations.table import Table, batch_table
+from isonomia.populations.table import Table, batch_table, column_from
 
 Text = str | None
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from isonomia.errors import DataError, SpecError
-from isonomia.populations.frames import plain_value
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.populations.worlds.compile import compile_condition, compile_expression, in_double_precision
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import Frame, Run, StepTable, StoredNoise

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.frames import column_from
+from isonomia.populations.table import column_from
 from isonomia.populations.worlds.run import Frame, Intervals
 from isonomia.spec.tree import Value
 

@@ -19,6 +19,7 @@ from isonomia.evidence.cells import DrawCell, LinearForm, StepDraw
 from isonomia.evidence.polytopes import NormalDraw
 from isonomia.populations.worlds.mechanisms import Categories, Mechanism
 from isonomia.populations.worlds.world import World
+from isonomia.spec.columns import python_value
 from isonomia.spec.fairsquare.tree import (
     Assign,
     BinaryOperation,
@@ -435,7 +436,7 @@ def _category(categories: Categories, site: Site, cell: DrawCell) -> Iterator[Wa
         part = cell.within(site, below / whole, (below + share) / whole)
         below += share
         if part is not None:
-            yield _plain(value.item() if hasattr(value, "item") else value), part
+            yield _plain(python_value(value)), part
 
 
 # ---------------------------------------------------------------------------- expressions of properties

@@ -77,10 +77,7 @@ class WorldSource:
     directions: tuple[Direction | None, ...] = (None,)
     among: Row | None = None
 
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return False
+    finite = False  # whether each row counts once
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Draw ``n`` people with the batch's own randomness."""

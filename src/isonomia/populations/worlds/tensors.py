@@ -80,10 +80,7 @@ class TensorSource:
     precision: str  # "float32" or "float64"
     _kept: dict[tuple[frozenset[str], frozenset[str]], tuple[Statement, ...]] = field(default_factory=dict, repr=False)
 
-    @property
-    def finite(self) -> bool:
-        """Whether each row counts once."""
-        return False
+    finite = False  # whether each row counts once
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
         """Draw ``n`` people with the batch's own randomness."""

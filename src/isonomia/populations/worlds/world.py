@@ -5,7 +5,7 @@ A causal model as users write it: equations by name, put in order, and what vari
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.populations.fingerprint import identity_of
-from isonomia.populations.frames import column_from, declared_values
+from isonomia.populations.table import column_from, declared_values
 from isonomia.populations.worlds.compile import Block, compile_block
 from isonomia.populations.worlds.mechanisms import Categories, Custom, Equation, Mechanism, mechanism_of
 from isonomia.populations.worlds.run import Frame, Intervals, Run, StoredNoise
@@ -407,7 +407,7 @@ def settings_for(world: World, settings: Mapping[str, Any], rows: int) -> dict[s
 
 
 def _setting(world: World, name: str, given: Any, rows: int) -> Any:
-    if isinstance(given, str) or not hasattr(given, "__len__"):
+    if isinstance(given, str) or not isinstance(given, Sized):
         value = _settable(name, given)
         _category_of_equation(world, name, value, "")
         return np.asarray(value, dtype=object) if isinstance(value, str) else value

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.checked import ask
 from isonomia.models.protocol import Answer, Model
-from isonomia.populations.frames import plain_value
 from isonomia.populations.profile import (
     BAD_VALUES,
     BENEFITS,
@@ -26,7 +25,7 @@ from isonomia.populations.profile import (
     plain_text,
     words_in,
 )
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, plain_value
 from isonomia.spec.text import name_text, number_text, value_text
 from isonomia.spec.tree import Value
 

@@ -51,9 +51,8 @@ from isonomia.interventions import Draft, Interventions
 from isonomia.models.meter import BudgetSpentError, Meter, current_meter, metering
 from isonomia.models.protocol import Model, describe
 from isonomia.populations import Census, Sample
-from isonomia.populations.files import Rows
 from isonomia.populations.profile import ColumnProfile, is_sure_outcome
-from isonomia.populations.streaming import LongTable
+from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import Table
 from isonomia.spec.property import Property
 from isonomia.spec.text import name_text
