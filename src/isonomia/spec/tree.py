@@ -17,16 +17,14 @@ A node is a frozen dataclass, so :func:`children` and :func:`rebuilt` need not k
 serve the trees of the other languages as well (:mod:`isonomia.spec.nomos.tree`, :mod:`isonomia.spec.fairsquare.tree`).
 """
 
-# ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
-
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from itertools import pairwise
-from operator import add, eq, ge, gt, le, lt, mul, ne, sub, truediv
+from operator import add, attrgetter, eq, ge, gt, le, lt, mul, ne, sub, truediv
 from typing import Any, TypeAlias, TypeVar
 from typing import Literal as OneOf
 
@@ -48,47 +46,45 @@ FLIPPED: dict[RowRelation, RowRelation] = {"<": ">", "<=": ">=", ">": "<", ">=":
 """The relation of ``b`` to ``a``, for each relation of ``a`` to ``b``."""
 
 
-def _place() -> Place | None:
-    return field(default=None, compare=False, repr=False, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Something that may stand in a text; where it stands there does not count when nodes are compared."""
+
+    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 # ---------------------------------------------------------------------------- versions of a person
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Placed):
     """``sex = 'M'``: a variable is set to a value."""
 
     name: str
     value: Literal | Variable
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class AsIf:
+class AsIf(Placed):
     """``education as if sex = 'M'``: a variable takes the value that it would have had under the settings."""
 
     name: str
     settings: tuple[Setting, ...]
-    place: Place | None = _place()
 
 
 Change: TypeAlias = Setting | AsIf
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
+class Do(Placed):
     """``do(sex = 'M', education as if sex = 'F')``: the same person, with the same noise, under these changes."""
 
     items: tuple[Change, ...]
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class Other(Placed):
     """``other``: a second person, drawn independently from the same population."""
-
-    place: Place | None = _place()
 
 
 Version: TypeAlias = Do | Other
@@ -98,30 +94,27 @@ Version: TypeAlias = Do | Other
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(Placed):
     """A column of the table, by name; of the person as they are, or of another version of them."""
 
     name: str
     version: Version | None = None
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(Placed):
     """What the model answers: its ``prediction``, its ``score``, or the score of one class, ``score['good']``."""
 
     name: OneOf["prediction", "score"]
     label: Value | None = None
     version: Version | None = None
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Placed):
     """A value written out: text, a number, or a truth value."""
 
     value: Value
-    place: Place | None = _place()
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and True are different literals, though Python holds them equal.
@@ -134,11 +127,10 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Placed):
     """A name bound by an enclosing ``for``."""
 
     name: str
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +150,15 @@ class RowArithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Placed):
     """``abs(x)``, ``min(x, y)`` or ``max(x, y)``, row by row."""
 
     function: OneOf["abs", "min", "max"]
     arguments: tuple[Row, ...]
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class PairCall:
+class PairCall(Placed):
     """``name(person, other)``: a number that a Python function computes for two people, such as their distance.
 
     The function is called with the named columns of every first person and with those of every second one. The same
@@ -177,26 +168,23 @@ class PairCall:
     name: str
     function: PairFunction
     columns: tuple[str, ...]
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Placed):
     """One comparison of two terms; a chain ``a < b < c`` is the conjunction of its links."""
 
     relation: RowRelation
     left: Row
     right: Row
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Member(Placed):
     """``term in {'a', 'b'}``."""
 
     operand: Row
     values: tuple[Literal | Variable, ...]
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,34 +230,31 @@ Row: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Placed):
     """``P[event | given]``: the share of the population, or of one group, for whom the event is true."""
 
     event: Row
     given: Row | None = None
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(Placed):
     """``E[term from low to high | given]``: the mean of a number whose range is known or declared."""
 
     term: Row
     given: Row | None = None
     low: float | None = None
     high: float | None = None
-    place: Place | None = _place()
 
 
 Leaf: TypeAlias = Rate | Mean
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Placed):
     """A number written out."""
 
     value: float
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,31 +265,28 @@ class Negative:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Placed):
     """``left + right`` and the like."""
 
     sign: ArithmeticSign
     left: Quantity
     right: Quantity
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class Power(Placed):
     """``base ** exponent`` with a constant exponent; a whole number unless the base is constant too."""
 
     base: Quantity
     exponent: float
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
+class Extreme(Placed):
     """``abs(x)``, ``min(x, y, ...)`` or ``max(x, y, ...)``."""
 
     function: OneOf["abs", "min", "max"]
     arguments: tuple[Quantity, ...]
-    place: Place | None = _place()
 
 
 Quantity: TypeAlias = Rate | Mean | Constant | Negative | Arithmetic | Power | Extreme
@@ -351,7 +333,7 @@ class Implies:
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class Each(Placed):
     """``for variable in source except excluded: body``.
 
     ``source`` is a column, standing for the values that occur in it, or the values themselves.
@@ -361,7 +343,6 @@ class Each:
     source: Column | tuple[Literal, ...]
     excluded: tuple[Literal | Variable, ...]
     body: Formula
-    place: Place | None = _place()
 
 
 Formula: TypeAlias = Comparison | Not | Junction | Implies | Each
@@ -378,23 +359,23 @@ comparison has bets of its own."""
 
 _Tree = TypeVar("_Tree")
 
-_is_node: Callable[[Any], bool] = cache(lambda kind: hasattr(kind, "__dataclass_fields__"))
-_parts: Callable[[Any], tuple[str, ...]] = cache(
-    lambda kind: tuple(name for name in kind.__dataclass_fields__ if name not in {"place", "function"})
+_is_node: Callable[[Any], bool] = cache(is_dataclass)
+_parts: Callable[[Any], dict[str, attrgetter[Any]]] = cache(
+    lambda kind: {part.name: attrgetter(part.name) for part in fields(kind) if part.name not in {"place", "function"}}
 )
-"""The fields of a kind of node that can hold nodes; a function is a plain value, even where it is a dataclass."""
+"""How to read the fields of a kind of node that can hold nodes; a function is a plain value, even as a dataclass."""
 
 
 def children(node: _Tree) -> tuple[_Tree, ...]:
     """The nodes directly below a node, in the order in which they are written."""
     result: list[Any] = []
-    _gather((getattr(node, name) for name in _parts(type(node))), result)
+    _gather((read(node) for read in _parts(type(node)).values()), result)
     return tuple(result)
 
 
 def rebuilt(node: _Tree, change: Callable[[Any], Any]) -> _Tree:
     """The same node with each node directly below it changed."""
-    changed = {name: _changed(getattr(node, name), change) for name in _parts(type(node))}
+    changed = {name: _changed(read(node), change) for name, read in _parts(type(node)).items()}
     return replace(node, **changed)  # type: ignore[type-var]
 
 
@@ -431,11 +412,7 @@ def depth_of(root: Node) -> int:
 
 def place_of(root: Node) -> Place | None:
     """Where a node stands in the text: its own place, or else that of the first node below it that has one."""
-    for node in nodes(root):
-        place: Place | None = getattr(node, "place", None)
-        if place is not None:
-            return place
-    return None
+    return next((node.place for node in nodes(root) if isinstance(node, Placed) and node.place is not None), None)
 
 
 def leaves_of(formula: Node) -> tuple[Leaf, ...]:

@@ -253,8 +253,8 @@ def _without_draws(step: Var, random: frozenset[str], drawn: int) -> tuple[Expre
     def without(node: Expression) -> Expression:
         if isinstance(node, FunctionCall) and node.function in random:
             name = f"draw {drawn + len(draws) + 1}"
-            draws.append(Var(name, node, step.place))
-            return Name(name, node.place)
+            draws.append(Var(name, node, place=step.place))
+            return Name(name, place=node.place)
         return rebuilt(node, without)
 
     return without(step.value), draws

@@ -8,8 +8,6 @@ Definite assignment: every expression is a number, a truth value or a text; a va
 to where it is read.
 """
 
-# ruff: noqa: RUF009  (a place defaults to a field made by a function, which is immutable)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
@@ -18,7 +16,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from isonomia.errors import Place, SpecError, nearest
-from isonomia.spec.tree import children
+from isonomia.spec.tree import Placed, children
 
 Kind: TypeAlias = OneOf["number", "truth", "text"]
 Site: TypeAlias = tuple[str, int]
@@ -27,111 +25,96 @@ MARKS: dict[str, str] = {"sensitiveAttribute": "minority", "qualified": "qualifi
 """The calls that mark a condition, and the column that each of them sets."""
 
 
-def _place() -> Place | None:
-    return field(default=None, compare=False, repr=False, kw_only=True)
-
-
 # ---------------------------------------------------------------------------- expressions
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Placed):
     """A number written out."""
 
     value: float
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(Placed):
     """``True`` or ``False``."""
 
     value: bool
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Placed):
     """Text in quotation marks; only in causal equations, where it is compared with a category."""
 
     value: str
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Placed):
     """The value of a variable."""
 
     name: str
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryMinus:
+class UnaryMinus(Placed):
     """``- operand``."""
 
     operand: Expression
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryOperation:
+class BinaryOperation(Placed):
     """``left + right`` and the like."""
 
     sign: OneOf["+", "-", "*", "/"]
     left: Expression
     right: Expression
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Placed):
     """``first < second <= third``: every link must hold, and each operand is evaluated once."""
 
     first: Expression
     rest: tuple[tuple[OneOf["<", "<=", ">", ">=", "==", "!="], Expression], ...]
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class BooleanOperation:
+class BooleanOperation(Placed):
     """Two or more conditions joined by one connective; all of them are evaluated."""
 
     connective: OneOf["and", "or"]
     operands: tuple[Expression, ...]
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class LogicalNot:
+class LogicalNot(Placed):
     """``not operand``."""
 
     operand: Expression
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Placed):
     """``then if condition else otherwise``; only in causal equations."""
 
     condition: Expression
     then: Expression
     otherwise: Expression
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class Gaussian(Placed):
     """``gaussian(mean, variance)``: a normal draw."""
 
     mean: Expression
     variance: Expression
     site: Site
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class StepDensity:
+class StepDensity(Placed):
     """``step([(low, high, p), ...])``: a draw whose density is constant on each cell.
 
     ``cells`` are in ascending order, do not overlap, have ``low < high``, and their probabilities add up to 1.
@@ -139,7 +122,6 @@ class StepDensity:
 
     cells: tuple[tuple[float, float, float], ...]
     site: Site
-    place: Place | None = _place()
 
 
 Draw: TypeAlias = Gaussian | StepDensity
@@ -151,22 +133,20 @@ Expression: TypeAlias = Number | Text | Reference | UnaryMinus | BinaryOperation
 
 
 @dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(Placed):
     """``target = value``; a mark such as ``qualified(age > 18)`` sets the column of that mark."""
 
     target: str
     value: Expression
-    place: Place | None = _place()
 
 
 @dataclass(frozen=True, slots=True)
-class If:
+class If(Placed):
     """``if condition: ... else: ...``; an ``elif`` is an ``if`` within ``otherwise``."""
 
     condition: Expression
     then: tuple[Statement, ...]
     otherwise: tuple[Statement, ...] = ()
-    place: Place | None = _place()
 
 
 Statement: TypeAlias = Assign | If

@@ -172,14 +172,16 @@ def _take(parts: _Parts, node: Branch, text: str, cut: _BlankedText) -> None:
             names = {"import_": parts.imports, "input_": parts.inputs, "output_": parts.outputs}[node.data]
             names.append(str(first))
         case "var_":
-            step = tree.Var(str(first), _expression(node.children[1], text), place)
+            step = tree.Var(str(first), _expression(node.children[1], text), place=place)
             parts.before.append(step) if parts.block is None else parts.after.append(step)
         case "requires_":
-            parts.before.append(tree.Requires(_expression(first, text), place))
+            parts.before.append(tree.Requires(_expression(first, text), place=place))
         case "block":
             parts.block = _block(text, cut)
         case _:
-            parts.ensures.append(tree.Ensures(_expression(first, text), *_allowance(node.children[1], text), place))
+            parts.ensures.append(
+                tree.Ensures(_expression(first, text), *_allowance(node.children[1], text), place=place)
+            )
     if isinstance(first, str):
         parts.places.append((str(first), place_in(text, first)))
 
@@ -208,17 +210,21 @@ def _expression(node: Branch | Token | None, text: str) -> tree.Expression:
     match node.data:
         case "implies" | "or_" | "and_":
             left, right = (_expression(child, text) for child in children)
-            return tree.Binary(_JOINED[node.data], left, right, place)
+            return tree.Binary(_JOINED[node.data], left, right, place=place)
         case "compare" | "binary":
-            return tree.Binary(str(children[1]), _expression(children[0], text), _expression(children[2], text), place)
+            return tree.Binary(
+                str(children[1]), _expression(children[0], text), _expression(children[2], text), place=place
+            )
         case "not_":
-            return tree.Unary("!", _expression(children[0], text), place)
+            return tree.Unary("!", _expression(children[0], text), place=place)
         case "signed":
             return _signed(str(children[0]), _expression(children[1], text), place)
         case "feature":
-            return tree.FeatureRead(_expression(children[0], text), str(children[1]), place)
+            return tree.FeatureRead(_expression(children[0], text), str(children[1]), place=place)
         case "update":
-            return tree.Update(_expression(children[0], text), str(children[1]), _expression(children[2], text), place)
+            return tree.Update(
+                _expression(children[0], text), str(children[1]), _expression(children[2], text), place=place
+            )
         case _:
             return _atom(node, text, place)
 
@@ -227,17 +233,19 @@ def _atom(node: Branch, text: str, place: Place) -> tree.Expression:
     children = node.children
     match node.data:
         case "number":
-            return tree.ScalarLiteral(_number(str(children[0]), place), place)
+            return tree.ScalarLiteral(_number(str(children[0]), place), place=place)
         case "text":
-            return tree.ScalarLiteral(unquote(str(children[0]), place), place)
+            return tree.ScalarLiteral(unquote(str(children[0]), place), place=place)
         case "name":
-            return tree.Name(str(children[0]), place)
+            return tree.Name(str(children[0]), place=place)
         case "call":
-            return tree.FunctionCall(str(children[0]), _arguments(children[1:], text), None, place)
+            return tree.FunctionCall(str(children[0]), _arguments(children[1:], text), None, place=place)
         case "call_of":
-            return tree.FunctionCall(str(children[1]), _arguments(children[2:], text), _owner(children[0], text), place)
+            return tree.FunctionCall(
+                str(children[1]), _arguments(children[2:], text), _owner(children[0], text), place=place
+            )
         case _:
-            return tree.ScalarLiteral(_WORDS[node.data], place)
+            return tree.ScalarLiteral(_WORDS[node.data], place=place)
 
 
 def _owner(node: Branch | Token, text: str) -> str:
@@ -256,9 +264,9 @@ def _signed(sign: str, operand: tree.Expression, place: Place) -> tree.Expressio
         return operand
     match operand:
         case tree.ScalarLiteral(value=int() | float() as number) if not isinstance(number, bool):
-            return tree.ScalarLiteral(-number, place)
+            return tree.ScalarLiteral(-number, place=place)
         case _:
-            return tree.Unary("-", operand, place)
+            return tree.Unary("-", operand, place=place)
 
 
 def _number(word: str, place: Place) -> int | float:

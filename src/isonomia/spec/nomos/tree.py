@@ -18,7 +18,7 @@ from typing import TypeAlias
 from isonomia.errors import Place, SpecError
 from isonomia.spec.fairsquare.python_source import COMPARISONS, SIGNS
 from isonomia.spec.text import quote
-from isonomia.spec.tree import children
+from isonomia.spec.tree import Placed, children
 
 CONSTANTS = {"MAX_INT": 2**31 - 1}
 """Names that have a value without being declared."""
@@ -30,11 +30,10 @@ Scalar: TypeAlias = "bool | int | float | str | None"
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarLiteral:
+class ScalarLiteral(Placed):
     """A number, a text, ``true``, ``false`` or ``null``."""
 
     value: Scalar
-    place: Place | None = field(default=None, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and true are equal in Python, but they are different constants.
@@ -45,83 +44,75 @@ class ScalarLiteral:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(Placed):
     """An input, a variable or an output."""
 
     name: str
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureRead:
+class FeatureRead(Placed):
     """``x1.priors_count``, or ``x1.f3`` for the feature number 3 where no feature has the name ``f3``."""
 
     record: Expression
     feature: str
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Update(Placed):
     """``x1[f3 := v]``: the same record with one feature set."""
 
     record: Expression
     feature: str
     value: Expression
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(Placed):
     """``function(...)`` or ``domain.function(...)``."""
 
     function: str
     arguments: tuple[Expression, ...]
     domain: str | None = None
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Placed):
     """``!x`` or ``-x``; ``operator`` is the sign as it is written."""
 
     operator: str
     operand: Expression
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Placed):
     """Two operands; ``operator`` is the sign as it is written, in a block also ``//``, ``%`` and ``**``."""
 
     operator: str
     left: Expression
     right: Expression
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 Expression: TypeAlias = ScalarLiteral | Name | FeatureRead | Update | FunctionCall | Unary | Binary
 
 
 @dataclass(frozen=True, slots=True)
-class Var:
+class Var(Placed):
     """``var name := value;``, or an assignment in a plain block."""
 
     name: str
     value: Expression
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Requires:
+class Requires(Placed):
     """``requires condition;``."""
 
     condition: Expression
-    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Ensures:
+class Ensures(Placed):
     """``ensures condition;``, with ``in 99% of cases`` or ``up to noise + 2%`` before the semicolon.
 
     Attributes
@@ -137,7 +128,6 @@ class Ensures:
     condition: Expression
     rate: float | None = None
     noise: float | None = None
-    place: Place | None = field(default=None, compare=False, repr=False)
 
     @property
     def always(self) -> bool:
@@ -507,10 +497,12 @@ def _steps(statement: ast.stmt, at: At) -> list[Var]:
         case ast.Assign(targets=targets, value=value):
             return [step for target in targets for step in _assigned(target, value, at)]
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-            return [Var(name, _expression(value, at), at(statement))]
+            return [Var(name, _expression(value, at), place=at(statement))]
         case ast.AugAssign(target=ast.Name(id=name) as target, op=sign, value=value) if type(sign) in _BINARY:
-            changed = Binary(_BINARY[type(sign)], Name(name, at(target)), _expression(value, at), at(statement))
-            return [Var(name, changed, at(statement))]
+            changed = Binary(
+                _BINARY[type(sign)], Name(name, place=at(target)), _expression(value, at), place=at(statement)
+            )
+            return [Var(name, changed, place=at(statement))]
         case ast.Pass():
             return []
         case _:
@@ -520,13 +512,13 @@ def _steps(statement: ast.stmt, at: At) -> list[Var]:
 def _assigned(target: ast.expr, value: ast.expr, at: At) -> list[Var]:
     match target, value:
         case ast.Name(id=name), _:
-            return [Var(name, _expression(value, at), at(target))]
+            return [Var(name, _expression(value, at), place=at(target))]
         case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
             targets = [name.id for name in names if isinstance(name, ast.Name)]
             known = {node.id for part in values for node in ast.walk(part) if isinstance(node, ast.Name)}
             if len(targets) == len(names) and not known & set(targets):
                 parts = zip(targets, values, names, strict=True)
-                return [Var(name, _expression(part, at), at(node)) for name, part, node in parts]
+                return [Var(name, _expression(part, at), place=at(node)) for name, part, node in parts]
     raise _NotPlainError("it sets something else than a name", at(target))
 
 
@@ -535,17 +527,17 @@ def _expression(node: ast.expr, at: At) -> Expression:
         case ast.Constant(value=int() as value) if value.bit_length() > LARGEST_BITS:
             raise SpecError("this number is too large", at(node))
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
-            return ScalarLiteral(value, at(node))
+            return ScalarLiteral(value, place=at(node))
         case ast.Name(id=name):
-            return Name(name, at(node))
+            return Name(name, place=at(node))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
-            return Binary(_BINARY[type(sign)], _expression(left, at), _expression(right, at), at(node))
+            return Binary(_BINARY[type(sign)], _expression(left, at), _expression(right, at), place=at(node))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return Unary("-", _expression(operand, at), at(node))
+            return Unary("-", _expression(operand, at), place=at(node))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _expression(operand, at)
         case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in COMPARISONS:
-            return Binary(COMPARISONS[type(sign)], _expression(left, at), _expression(right, at), at(node))
+            return Binary(COMPARISONS[type(sign)], _expression(left, at), _expression(right, at), place=at(node))
         case ast.Call(keywords=[]):
             return _call(node, at)
         case _:
@@ -556,9 +548,9 @@ def _call(node: ast.Call, at: At) -> Expression:
     values = tuple(_expression(argument, at) for argument in node.args)
     match node.func:
         case ast.Name(id=name):
-            return FunctionCall(name, values, None, at(node))
+            return FunctionCall(name, values, place=at(node))
         case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            return FunctionCall(name, values, owner, at(node))
+            return FunctionCall(name, values, owner, place=at(node))
         case _:
             raise _NotPlainError("it calls something that has no plain name", at(node))
 
