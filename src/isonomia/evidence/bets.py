@@ -12,7 +12,7 @@ e-process, one for an ordinary check, thousands for a simulation or for an audit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -120,7 +120,12 @@ class EProcess:
     @classmethod
     def stacked(cls, processes: Sequence[EProcess]) -> EProcess:
         """Several e-processes of one shape side by side, each a repetition of its own."""
-        return cls(*(np.stack([getattr(process, name) for process in processes]) for name in cls.__slots__))
+        return cls(
+            np.stack([process.payoffs for process in processes]),
+            np.stack([process.bounds for process in processes]),
+            np.stack([process.prior for process in processes]),
+            np.stack([process.sizes for process in processes]),
+        )
 
     def take(self, rows: NDArray[np.intp]) -> EProcess:
         """Some of the repetitions of a stack."""
@@ -163,14 +168,19 @@ class DividedWealth(Wealth):
     bettors: Floats
     joined: Floats
 
+    @property
+    def parts(self) -> tuple[Floats, ...]:
+        """Its arrays, in the order in which it is made from them."""
+        return self.log_wealth, self.peak, self.tally, self.bettors, self.joined
+
     def rows(self, which: NDArray[np.bool_] | NDArray[np.intp] | slice) -> DividedWealth:
         """Some of the repetitions."""
-        return DividedWealth(*(getattr(self, each.name)[which] for each in fields(self)))
+        return DividedWealth(*(part[which] for part in self.parts))
 
     @classmethod
     def stacked(cls, states: Sequence[DividedWealth]) -> DividedWealth:
         """The repetitions of several states, one after the other."""
-        return cls(*(np.concatenate([getattr(state, each.name) for state in states]) for each in fields(cls)))
+        return cls(*map(np.concatenate, zip(*(state.parts for state in states), strict=True)))
 
 
 def begin(process: EProcess, repetitions: int = 1) -> DividedWealth:

@@ -114,8 +114,8 @@ class SlicedWealth:
 
     def rows(self, which: NDArray[np.bool_] | NDArray[np.intp], tally: Floats) -> SlicedWealth:
         """Some of the slices, with another tally."""
-        parts = {name: getattr(self, name)[which] for name in self.__slots__ if name != "tally"}
-        return replace(self, **parts, tally=tally)
+        low, high, wealth, peak = self.low[which], self.high[which], self.log_wealth[which], self.slice_peak[which]
+        return SlicedWealth(low, high, wealth, peak, self.stakes[which], self.intercepts[which], tally)
 
     @property
     def peak(self) -> Floats:

@@ -22,6 +22,7 @@ of the numbers below only ``MAX_SPREAD`` affects validity.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +135,8 @@ class StakeProblem:
 
     def take(self, rows: NDArray[np.intp]) -> StakeProblem:
         """The same problem for some of the repetitions."""
-        return StakeProblem(*(getattr(self, name)[rows] for name in self.__slots__))
+        scaled, bounds, estimate = self.scaled[rows], self.bounds[rows], self.estimate[rows]
+        return StakeProblem(scaled, bounds, estimate, self.weights[rows], self.allowed[rows], self.max_stakes[rows])
 
     def smoothed(self, pseudo_count: float) -> StakeProblem:
         """The same problem with a pseudo-count in every cell."""
@@ -307,8 +309,7 @@ def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes
     return Stakes(mu[:, None], no, np.stack([no, yes], axis=-1))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(NamedTuple):
     """What :func:`yes_no_stakes` depends on, for some of the repetitions."""
 
     a: Floats
@@ -319,7 +320,7 @@ class _Rows:
     most: Floats
 
     def take(self, rows: NDArray[np.intp]) -> _Rows:
-        return _Rows(*(getattr(self, name)[rows] for name in self.__slots__))
+        return _Rows(*(part[rows] for part in self))
 
     def round(
         self, tolerance: float, mu: Floats, low: Floats, high: Floats, moved: Floats, no: Floats, yes: Floats

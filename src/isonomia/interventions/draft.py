@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from isonomia.errors import DataError, IsonomiaError, SpecError, UsageError, nearest
-from isonomia.interventions.constraints import CONSTRAINTS, Condition, Constraint, OneHot, Reachability
-from isonomia.interventions.effects import EFFECTS, Effect, Noise
+from isonomia.interventions.constraints import CONSTRAINTS, Condition, Constraint, OneHot, Predicate, Reachability
+from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
 from isonomia.interventions.features import (
     FIELDS,
     Direction,
@@ -78,8 +78,9 @@ def written(
 
 def _feature_lines(feature: Feature) -> Iterator[str]:
     yield f"[features.{toml_key(feature.name)}]"
+    values = asdict(feature)
     for part in fields(feature):
-        value = getattr(feature, part.name)
+        value = values[part.name]
         implied = feature.kind == "categorical" and part.name in {"low", "high"}
         implied |= feature.kind == "binary" and (part.name, value) in {("low", 0.0), ("high", 1.0)}
         always = part.name in {"kind", "actionable"}
@@ -88,18 +89,19 @@ def _feature_lines(feature: Feature) -> Iterator[str]:
 
 
 def _item_lines(section: str, item: Any) -> Iterator[str]:
-    if any(getattr(item, name, None) is not None for name in _PYTHON_ONLY):
+    if isinstance(item, Sampler | Causes) or (isinstance(item, Predicate) and item.test is not None):
         raise UsageError(
             f"a {item.kind} ({item.words()}) is made of Python objects, which a TOML text cannot hold. Leave it out "
             "and add it after reading; a predicate can be a condition in words."
         )
     yield f"[[{section}]]"
     yield f"kind = {toml_value(item.kind)}"
-    names = ("condition",) if getattr(item, "condition", "") else _stored_fields(type(item))
+    names = ("condition",) if isinstance(item, Predicate) else _stored_fields(type(item))
+    values = asdict(item)
     for part in fields(item):
-        value = getattr(item, part.name)
+        value = values[part.name]
         if part.name in names and (part.default is MISSING or value != part.default):
-            yield f"{part.name} = {toml_value(asdict(value) if isinstance(value, Condition) else value)}"
+            yield f"{part.name} = {toml_value(value)}"
 
 
 def _stored_fields(kind: type[Any]) -> tuple[str, ...]:

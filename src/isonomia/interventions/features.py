@@ -79,16 +79,16 @@ class Feature:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise UsageError(f"the name of a feature should be text, but it is {self.name!r}", name="name")
-        self._one_of("kind", get_args(Kind))
-        self._one_of("direction", get_args(Direction))
+        self._one_of("kind", self.kind, get_args(Kind))
+        self._one_of("direction", self.direction, get_args(Direction))
         if not isinstance(self.actionable, bool):
             raise self._error("actionable", f"should be true or false, but it is {self.actionable!r}")
         self._check_numbers()
-        for limit in {"up": ("fall", "fall_share"), "down": ("rise", "rise_share")}.get(self.direction, ()):
-            if getattr(self, limit):
-                raise self._error(
-                    limit, f"is {getattr(self, limit):g}, but its direction is {self.direction!r}: remove one of them"
-                )
+        rise, fall = ("rise", self.rise, self.rise_share), ("fall", self.fall, self.fall_share)
+        for name, step, share in {"up": [fall], "down": [rise]}.get(self.direction, []):
+            limit, size = (name, step) if step else (f"{name}_share", share)
+            if size:
+                raise self._error(limit, f"is {size:g}, but its direction is {self.direction!r}: remove one of them")
         if self.kind == "binary":
             object.__setattr__(self, "low", 0.0 if self.low is None else self.low)
             object.__setattr__(self, "high", 1.0 if self.high is None else self.high)
@@ -109,15 +109,14 @@ class Feature:
             return "fall"
         return None
 
-    def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
-        value = getattr(self, field)
+    def _one_of(self, field: str, value: str, allowed: tuple[str, ...]) -> None:
         if value not in allowed:
             listed = ", ".join(map(repr, allowed))
             raise self._error(field, f"should be one of {listed}, but it is {value!r}")
 
     def _check_numbers(self) -> None:
-        for field in ("low", "high", *_LIMITS):
-            value = getattr(self, field)
+        sizes = self.rise, self.fall, self.rise_share, self.fall_share
+        for field, value in zip(("low", "high", *_LIMITS), (self.low, self.high, *sizes), strict=True):
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):

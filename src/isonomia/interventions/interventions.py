@@ -56,8 +56,8 @@ class Interventions:
     effects: tuple[Effect, ...] = ()
 
     def __post_init__(self) -> None:
-        for field in ("features", "constraints", "effects"):
-            object.__setattr__(self, field, tuple(getattr(self, field)))
+        for name, items in (("features", self.features), ("constraints", self.constraints), ("effects", self.effects)):
+            object.__setattr__(self, name, tuple(items))
         repeated = [name for j, name in enumerate(self.names) if name in self.names[:j]]
         if repeated:
             raise UsageError(f"feature {repeated[0]!r} is described twice; describe each once", name=repeated[0])

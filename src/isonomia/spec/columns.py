@@ -362,7 +362,7 @@ def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
     result: NDArray[np.bool_] = RELATIONS[relation](left, right)
     if relation != "!=":
         return result
-    sides = [side for side in (left, right) if hasattr(side, "dtype")]
+    sides = [side for side in (left, right) if not isinstance(side, int | float)]
     return reduce(and_, (~missing_in(side) for side in sides), result)
 
 

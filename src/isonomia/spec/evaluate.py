@@ -20,7 +20,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -144,7 +144,7 @@ def _arithmetic(row: tree.RowNegative | tree.RowArithmetic | tree.Call, batch: B
             arguments = [_number(argument, batch) for argument in row.arguments]
             if row.function == "abs":
                 return _array(abs(arguments[0]))
-            return _array(reduce(partial(_of_both, "minimum" if row.function == "min" else "maximum"), arguments))
+            return _array(reduce(_smaller if row.function == "min" else _larger, arguments))
 
 
 def _array(values: Any) -> NDArray[Any]:
@@ -153,14 +153,26 @@ def _array(values: Any) -> NDArray[Any]:
     return array
 
 
-def _of_both(name: str, left: Any, right: Any) -> Any:
-    """The smaller or the larger of two numbers; missing where one is."""
+def _smaller(left: Any, right: Any) -> Any:
+    """The smaller of two numbers; missing where one is."""
+    xp, sides = _alike(left, right)
+    return xp.minimum(*sides)
+
+
+def _larger(left: Any, right: Any) -> Any:
+    """The larger of two numbers; missing where one is."""
+    xp, sides = _alike(left, right)
+    return xp.maximum(*sides)
+
+
+def _alike(left: Any, right: Any) -> tuple[Any, list[Any]]:
+    """The functions for two arrays of numbers, and both arrays in that library."""
     tensor = next((side for side in (left, right) if is_tensor(side)), None)
     if tensor is None:
-        return getattr(np, name)(left, right)
+        return np, [left, right]
     xp = namespace(tensor)
-    sides = [side if hasattr(side, "dtype") else xp.full_like(tensor, side) for side in together([left, right])]
-    return getattr(xp, name)(*sides)
+    sides = together([left, right])
+    return xp, [xp.full_like(tensor, side) if isinstance(side, int | float) else side for side in sides]
 
 
 def _number(row: tree.Row, batch: Batch) -> NDArray[np.float64]:

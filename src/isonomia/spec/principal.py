@@ -87,9 +87,9 @@ class PrincipalFairness:
         put = object.__setattr__
         put(self, "given", _texts("given", self.given, "columns, such as ['school']"))
         put(self, "assumptions", _texts("assumptions", self.assumptions, "sentences"))
-        for role in ("attribute", "outcome", "prediction"):
-            if not isinstance(getattr(self, role), str) or not getattr(self, role):
-                raise UsageError(f"expected {role} as a column's name, but got {getattr(self, role)!r}")
+        for role, column in zip(("attribute", "outcome", "prediction"), self.roles, strict=True):
+            if not isinstance(column, str) or not column:
+                raise UsageError(f"expected {role} as a column's name, but got {column!r}")
         _refuse_repetition((*self.roles, *self.given))
         if isinstance(self.definition, bool) or self.definition not in _NAMES:
             raise UsageError(f"expected definition 1, 2, 3 or 4, but got {self.definition!r}")

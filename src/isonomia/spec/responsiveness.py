@@ -68,6 +68,14 @@ class Actions(Protocol):
         """A text that tells these interventions from others."""
 
 
+@runtime_checkable
+class MoveMemory(Protocol):
+    """The moves of people seen before, as :class:`isonomia.interventions.Memory` stores them."""
+
+    def moves(self, block: Any, starts: Any, most: int) -> Any:
+        """The moves of each of some distinct starts."""
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Responsiveness:
     """Everybody can reach a target prediction by a large enough share of their changes, or nobody by a larger one.
@@ -149,7 +157,7 @@ class Responsiveness:
         if not isinstance(interventions, Actions):
             kind = type(interventions).__name__
             raise UsageError(f"expected interventions as Interventions(...), but got a {kind}", name="interventions")
-        if self.memory is not None and not hasattr(self.memory, "moves"):
+        if self.memory is not None and not isinstance(self.memory, MoveMemory):
             raise UsageError(
                 f"expected memory as interventions.Memory(), but got a {type(self.memory).__name__}", name="memory"
             )
@@ -220,11 +228,8 @@ class Responsiveness:
         return f"{whom}{rest} reaches {to_text(self._target)} by a share of {size} of the points that they can reach."
 
     def _check_counts(self) -> None:
-        for name in ("draws", "most_draws", "most_listed"):
-            value = getattr(self, name)
-            least = 0 if name == "most_listed" else 1
-            if name == "draws" and value is None:
-                continue
+        counts = [("most_draws", self.most_draws, 1), ("most_listed", self.most_listed, 0)]
+        for name, value, least in counts if self.draws is None else [("draws", self.draws, 1), *counts]:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise UsageError(f"expected {name} as a whole number of at least {least}, but got {name}={value!r}")
         if self.draws is not None and self.control == "discovery":

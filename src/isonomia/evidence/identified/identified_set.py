@@ -21,7 +21,8 @@ The accuracy of a projection affects only power and running time: every bet made
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,8 +190,7 @@ STEP_SHARE = 0.995
 only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Iterate:
+class Iterate(NamedTuple):
     """A point of the search, or a direction; one row per repetition.
 
     Attributes
@@ -214,12 +214,12 @@ class Iterate:
 
     def take(self, rows: Rows) -> Iterate:
         """The same for some of the repetitions."""
-        return Iterate(*(getattr(self, part.name)[rows] for part in fields(self)))
+        return Iterate(*(part[rows] for part in self))
 
     def put(self, rows: Rows, other: Iterate) -> None:
         """Write some of the repetitions."""
-        for part in fields(self):
-            getattr(self, part.name)[rows] = getattr(other, part.name)
+        for own, part in zip(self, other, strict=True):
+            own[rows] = part
 
     def moved(self, by: Iterate, primal: Floats, dual: Floats) -> Iterate:
         """Move along a direction: mixture and slacks by one step length, multipliers by another."""

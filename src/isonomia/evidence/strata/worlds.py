@@ -57,8 +57,7 @@ class TableShape:
     outcomes: int = 2
 
     def __post_init__(self) -> None:
-        for name in ("attributes", "predictions", "outcomes"):
-            count = getattr(self, name)
+        for name, count in zip(("attributes", "predictions", "outcomes"), self.table, strict=True):
             if not isinstance(count, int | np.integer) or count < 2:
                 raise UsageError(f"expected at least 2 {name}, but got {count!r}: with one value nothing can differ")
         if self.worlds > MAX_WORLDS:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,7 +263,8 @@ class Moves:
 
     def only(self, columns: Sequence[int]) -> Moves:
         """The moves in some features."""
-        return _in_columns(self, columns)
+        at = list(columns)
+        return Moves(*(part[:, at] for part in (self.start, self.acted, self.ended, self.least, self.most)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,16 +284,9 @@ class Box:
 
     def only(self, columns: Sequence[int]) -> Box:
         """The boxes in some features."""
-        return _in_columns(self, columns)
-
-
-_Arrays = TypeVar("_Arrays", Moves, Box)
-
-
-def _in_columns(arrays: _Arrays, columns: Sequence[int]) -> _Arrays:
-    """The same with some columns of every array."""
-    at = list(columns)
-    return replace(arrays, **{part.name: getattr(arrays, part.name)[:, at] for part in fields(arrays)})
+        at = list(columns)
+        ends = self.low, self.high, self.end_low, self.end_high
+        return Box(*(part[:, at] for part in (self.start, *ends, self.least, self.most)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,13 +46,13 @@ class SourceText:
         object.__setattr__(self, "lines", lines)
         object.__setattr__(self, "starts", tuple(starts))
 
-    def place(self, node: ast.AST) -> Place:
+    def place(self, node: ast.stmt | ast.expr | ast.keyword) -> Place:
         """The stretch of a node of Python's tree."""
-        start = self._of_bytes(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
-        end = self._of_bytes(getattr(node, "end_lineno", None) or 1, getattr(node, "end_col_offset", None) or 0)
+        start = self._of_bytes(node.lineno, node.col_offset)
+        end = self._of_bytes(node.end_lineno or 1, node.end_col_offset or 0)
         return Place(self.text, start, max(start, end))
 
-    def between(self, first: ast.AST, last: ast.AST) -> Place:
+    def between(self, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr) -> Place:
         """The stretch from the beginning of one node to the end of another."""
         return Place(self.text, self.place(first).start, self.place(last).end)
 
