@@ -29,12 +29,8 @@ from isonomia.interventions import (
     Reachability,
     Thermometer,
 )
-from isonomia.interventions.block_sets import solve
 from isonomia.interventions.blocks import (
     Boxes,
-    Found,
-    Nothing,
-    any_move,
     blocks_of,
     enumerate_moves,
     program_of,
@@ -42,6 +38,7 @@ from isonomia.interventions.blocks import (
 )
 from isonomia.interventions.constraints.base import Moves
 from isonomia.interventions.polytopes import accepted_share, slices_of
+from isonomia.interventions.reach import solve
 
 SENSES = st.sampled_from(["==", ">=", "<="])
 WAYS = st.sampled_from(["both", "up", "down"])
@@ -342,7 +339,7 @@ def test_many_people_at_once_reach_what_each_reaches_alone(problem: tuple[Interv
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(problems())
-def test_the_solver_and_enumeration_agree_on_whether_anything_can_change(
+def test_the_solver_narrows_ranges_to_no_less_than_what_enumeration_finds(
     problem: tuple[Interventions, list[int]],
 ) -> None:
     interventions, start = problem
@@ -352,13 +349,6 @@ def test_the_solver_and_enumeration_agree_on_whether_anything_can_change(
         here = np.asarray(start, dtype=float)[list(block.columns)]
         moves = enumerate_moves(block, here[None]).acted
         moving = moves[(moves != here).any(1)]
-        match any_move(block, here):
-            case Found(acted):
-                assert (moves == acted).all(1).any()
-            case Nothing():
-                assert not len(moving)
-            case _:
-                pass
         ends = tightened(block, here)
         if len(moving):
             assert ends is not None

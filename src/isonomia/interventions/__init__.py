@@ -9,7 +9,6 @@ A linkage, which is a constraint, passes on a part of an action to another featu
 as part of the action. :class:`Noise`, :class:`Causes` and :class:`Sampler` come after it.
 """
 
-from isonomia.interventions.block_sets import Memory
 from isonomia.interventions.constraints import (
     CONSTRAINTS,
     AdditiveLinkage,
@@ -29,7 +28,7 @@ from isonomia.interventions.constraints import (
 from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
 from isonomia.interventions.features import Feature
 from isonomia.interventions.interventions import Draft, Interventions, Refusal
-from isonomia.interventions.reach import Points, ReachableSets
+from isonomia.interventions.reach import Memory, Points, ReachableSets
 
 __all__ = [
     "CONSTRAINTS",

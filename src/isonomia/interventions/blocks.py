@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -377,26 +377,6 @@ class MixedIntegerProgram:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """A move that changes something, checked against every constraint."""
-
-    acted: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """No move changes anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The solver found only candidates that a constraint without an exact linear form forbids."""
-
-
-MoveAnswer: TypeAlias = Found | Nothing | Unknown
-
-
 def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | None = None) -> MixedIntegerProgram:
     """The program of one person; where a box is given, only the part of it in the box."""
     least, most = (part[0] for part in block.ranges(start[None]))
@@ -429,25 +409,6 @@ def tightened(block: FeatureBlock, start: Floats) -> tuple[Floats, Floats] | Non
         least[column] = max(least[column], _outward(float(ends[0][column]), program.whole[column], -1.0))
         most[column] = min(most[column], _outward(float(ends[1][column]), program.whole[column], 1.0))
     return least, most
-
-
-def any_move(block: FeatureBlock, start: Floats) -> MoveAnswer:
-    """Whether one person can change anything in a block, and how."""
-    least, most = block.ranges(start[None])
-    program = program_of(block, start)
-    doubt = False
-    for column in block.free:
-        for sign in (1.0, -1.0):
-            point = _extreme(program, column, sign)
-            if point is None:
-                return Nothing()
-            acted = np.where(program.whole, np.round(point), point)[None, : len(start)]
-            if np.abs(acted[0, column] - start[column]) <= _SLACK * max(1.0, abs(start[column])):
-                continue
-            if block.holds(block.moves(start[None], acted, least, most))[0]:
-                return Found(acted[0])
-            doubt = True
-    return Unknown() if doubt else Nothing()
 
 
 def _extreme(program: MixedIntegerProgram, column: int, sign: float) -> Floats | None:

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import NumericalError, UsageError, nearest
-from isonomia.interventions.block_sets import Memory
 from isonomia.interventions.blocks import cheapest, components, dense_rows, rule_identity
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Floats, Form
 from isonomia.interventions.draft import Comments, guess, read_interventions, written
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import FIELDS, Feature, PersonError, chosen, decoded, encoded
-from isonomia.interventions.reach import ReachableSets, reachable_sets
+from isonomia.interventions.reach import Memory, ReachableSets, reachable_sets
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 
@@ -199,7 +198,7 @@ class Interventions:
         refused = refusals_of(self.features, self.constraints, self.coded(), start)
         if refused:
             self._refuse(refused)
-        return reachable_sets(self, table, start, memory)
+        return reachable_sets(self.features, self.coded(), self.effects, table, start, memory)
 
     def fingerprint(self) -> str:
         """A text that tells these interventions from others."""

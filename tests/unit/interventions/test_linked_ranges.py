@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isonomia.interventions import Feature, Interventions, Linkage
-from isonomia.interventions.block_sets import ListPart, RejectionPart
+from isonomia.interventions.reach import ListPart, RejectionPart
 
 POSTS = Feature("posts", "integer", 0, 35_000, direction="up", rise=100)
 LINKS = Feature("links", "integer", 0, 13_013, actionable=False)

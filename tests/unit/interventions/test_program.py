@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from isonomia.errors import NumericalError
-from isonomia.interventions import Constraint, Feature, Interventions, Linear, Linkage, OneHot, Predicate
-from isonomia.interventions.block_sets import RejectionPart, solve
-from isonomia.interventions.blocks import FeatureBlock, Found, Nothing, Unknown, any_move, blocks_of, tightened
+from isonomia.interventions import Constraint, Feature, Interventions, Linear, Linkage, OneHot
+from isonomia.interventions.blocks import FeatureBlock, blocks_of, tightened
 from isonomia.interventions.polytopes import slices_of
+from isonomia.interventions.reach import RejectionPart, solve
 
 REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")
 
@@ -19,26 +19,6 @@ REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")
 def block(features: tuple[Feature, ...], *constraints: Constraint) -> FeatureBlock:
     (found,) = blocks_of(features, constraints)
     return found
-
-
-def test_a_move_that_is_found_satisfies_every_constraint() -> None:
-    one = block(REAL, Linear(("x", "y"), (1, 1), "==", 10), Linear(("x", "y"), (1, -1), ">=", 2))
-    start = np.asarray([10.0, 0.0])
-    answer = any_move(one, start)
-    assert isinstance(answer, Found)
-    assert answer.acted.sum() == pytest.approx(10)
-    assert answer.acted[0] - answer.acted[1] >= 2 - 1e-6
-    assert not np.array_equal(answer.acted, start)
-
-
-def test_a_corner_that_cannot_be_left_is_recognised() -> None:
-    one = block(REAL, Linear(("x", "y"), (1, 1), ">=", 20))
-    assert isinstance(any_move(one, np.asarray([10.0, 10.0])), Nothing)
-
-
-def test_what_only_a_predicate_forbids_leaves_the_solver_in_doubt() -> None:
-    one = block(REAL, Predicate("x * y == 0"), Linear(("x", "y"), (1, -1), "==", 0))
-    assert isinstance(any_move(one, np.zeros(2)), Unknown)
 
 
 def test_ranges_are_drawn_in_to_what_the_rows_allow() -> None:
@@ -119,7 +99,6 @@ def test_one_feature_of_too_many_values_is_refused_before_they_are_written_out()
 def test_rows_that_nothing_satisfies_allow_no_move_and_leave_everybody_where_they_are() -> None:
     one = block(REAL, Linear(("x", "y"), (1, 1), ">=", 30))
     start = np.asarray([10.0, 10.0])
-    assert isinstance(any_move(one, start), Nothing)
     assert tightened(one, start) is None
     (part,) = solve(one, start[None])
     assert part.counts().tolist() == [1]

@@ -20,8 +20,8 @@ from isonomia.interventions import (
 )
 from isonomia.interventions import blocks as enumeration
 from isonomia.interventions import polytopes as proposals
-from isonomia.interventions.block_sets import ListPart, PolytopePart, RangePart, RejectionPart
 from isonomia.interventions.blocks import blocks_of
+from isonomia.interventions.reach import ListPart, PolytopePart, RangePart, RejectionPart
 from raising import raises
 
 COUNT = Feature("count", "integer", 0, 4)
@@ -156,16 +156,6 @@ def test_a_memory_is_not_used_for_another_constraint() -> None:
     assert loose.reach(PEOPLE, memory).counts().tolist() == [20, 20, 20]
 
 
-def test_who_can_change_nothing_is_told_by_the_solver_too() -> None:
-    features = (Feature("x", "integer", 0, 2_000, direction="up"), Feature("y", "integer", 0, 2_000))
-    rules = Interventions(features, (Linear(("x", "y"), (1, 1), "<=", 2_000), Linear(("x", "y"), (1, -1), "<=", 2_000)))
-    found = rules.reach({"x": [2_000, 0], "y": [0, 0]})
-    assert not isinstance(found.parts[0], ListPart) or found.counts()[0] == 1
-    assert found.movable().tolist() == [False, True]
-    assert sets().movable().tolist() == [True] * 3
-    assert not Interventions((AGE,)).reach({"age": [20]}).movable().any()
-
-
 def test_a_large_block_of_whole_numbers_is_drawn_from_by_proposals() -> None:
     features = tuple(Feature(name, "integer", 0, 999) for name in "xyz")
     found = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "<=", 999),)).reach({n: [0, 9] for n in "xyz"})
@@ -234,16 +224,14 @@ def test_people_of_few_points_are_listed_beside_others_who_are_drawn_from() -> N
     assert again.counts().tolist() == [np.inf, 8, np.inf]
     drawn = again.sample(200, np.random.default_rng(0), [2])
     assert (drawn.values[:, :3].sum(1) <= 999).all()
-    assert found.movable().tolist() == [True, True]
 
 
-def test_people_whose_points_are_cut_into_polytopes_are_taken_and_can_move() -> None:
+def test_people_whose_points_are_cut_into_polytopes_are_taken() -> None:
     features = tuple(Feature(name, "real", 0, 1) for name in "xy")
     rules = Interventions(features, (Linear(("x", "y"), (1, 1), "==", 1),))
     found = rules.reach({"x": [0.0, 1.0], "y": [1.0, 0.0]})
     assert {type(part) for part in found.parts} == {PolytopePart}
     assert found.counts().tolist() == [np.inf, np.inf]
-    assert found.movable().all()
     assert not found.approximate().any()
     taken = found.take([1, 1])
     assert len(taken) == 2

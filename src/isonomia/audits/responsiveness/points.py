@@ -24,7 +24,7 @@ from isonomia.engine.parameters import batch_rng
 from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared
 from isonomia.interventions import Points, ReachableSets
-from isonomia.interventions.blocks import Boxes, Enumerated, FeatureBlock, blocks_of, enumerate_moves
+from isonomia.interventions.blocks import Boxes, Enumerated, FeatureBlock, enumerate_moves
 from isonomia.interventions.features import decoded
 from isonomia.models.meter import metering
 from isonomia.models.parallel import borders
@@ -238,7 +238,7 @@ def single_changes(sets: ReachableSets, drawn: Points, who: NDArray[np.intp]) ->
     start = sets.start[who]
     owners, values = [np.zeros(0, dtype=np.intp)], [np.zeros((0, start.shape[1]))]
     each = len(drawn) // len(who)
-    for block in _blocks(sets):
+    for block in sets.blocks:
         boxes = Boxes.of(block, start[:, list(block.columns)])
         if not _pushes(block):
             for j in block.free:
@@ -259,7 +259,7 @@ def single_changes(sets: ReachableSets, drawn: Points, who: NDArray[np.intp]) ->
                 values.append(point)
     owner, points = np.concatenate(owners), np.concatenate(values)
     moved = (points != sets.start[owner]).any(axis=1)
-    for block in _blocks(sets):
+    for block in sets.blocks:
         moved &= _allowed(sets, block, owner, points)
     return Points(drawn.features, drawn.people, owner[moved], points[moved])
 
@@ -272,7 +272,7 @@ def pruned(sets: ReachableSets, points: Points, target: TargetTest) -> Points:
     target.
     """
     values, start = points.values.copy(), sets.start[points.owner]
-    blocks = _blocks(sets)
+    blocks = sets.blocks
     steps = [(block, columns) for block in blocks for columns in _put_back_together(block)]
     stale = np.zeros((len(steps), len(values)), dtype=bool)  # tried without success, and not changed since
     changed = True
@@ -338,10 +338,6 @@ def _allowed(sets: ReachableSets, block: FeatureBlock, owner: NDArray[np.intp], 
         return np.ones(len(owner), dtype=bool)
     columns = list(block.columns)
     return Boxes.of(block, sets.start[owner][:, columns]).allowed(block, values[:, columns])
-
-
-def _blocks(sets: ReachableSets) -> tuple[FeatureBlock, ...]:
-    return blocks_of(sets.interventions.features, sets.interventions.coded())
 
 
 def _pushes(block: FeatureBlock) -> bool:

@@ -431,7 +431,7 @@ def test_a_memory_saves_other_models_and_other_runs_the_search(monkeypatch: pyte
     def searched(*_: Any) -> Any:
         raise AssertionError("searched again")
 
-    monkeypatch.setattr("isonomia.interventions.block_sets.enumerate_moves", searched)
+    monkeypatch.setattr("isonomia.interventions.reach.enumerate_moves", searched)
     again = iso.check(claim(memory), lambda table: (table["a"] >= 3).astype(int), iso.Census(people))
     assert again.details["people"] == first.details["people"]
     other = iso.check(claim(stored), lambda table: (table["b"] >= 2).astype(int), iso.Census(people))
