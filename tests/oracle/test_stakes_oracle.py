@@ -8,14 +8,13 @@ from scipy.optimize import minimize
 from scipy.special import rel_entr
 
 from isonomia.evidence.bets import estimate_gains, gains, log_factor
+from isonomia.evidence.newton import StakeProblem, growth_at, maximise_growth
 from isonomia.evidence.stakes import (
     TOLERANCE,
-    StakeProblem,
     Stakes,
     best_stakes,
-    growth_at,
-    maximise_growth,
     one_yes_no_stakes,
+    stake_problem,
     yes_no_stakes,
 )
 
@@ -98,7 +97,7 @@ def test_both_solvers_agree_on_rates():
         h, w = rng.uniform(1e-4, 1 - 1e-4, size=a.shape), rng.dirichlet(np.ones(channels), size=200)
         payoffs = np.stack([np.zeros_like(a), a], axis=-1)[:, None]
         arguments = (payoffs, b[:, None], np.stack([1.0 - h, h], axis=-1), w, np.ones((200, 1), dtype=bool))
-        problem = StakeProblem.of(*arguments)
+        problem = stake_problem(*arguments)
         one, other = yes_no_stakes(problem), Stakes(*maximise_growth(problem, None, TOLERANCE))
         for row in range(200):
             gains = [
@@ -144,7 +143,7 @@ def one_side(a, b, no, yes, w) -> StakeProblem:
     """A problem with one side over yes/no channels, in one repetition."""
     payoffs = np.stack([np.zeros_like(a), a], axis=-1)[None, None]
     estimate = np.stack([no, yes], axis=-1)[None]
-    return StakeProblem.of(payoffs, np.asarray([[b]]), estimate, w[None], np.ones((1, 1), dtype=bool))
+    return stake_problem(payoffs, np.asarray([[b]]), estimate, w[None], np.ones((1, 1), dtype=bool))
 
 
 def extreme(rng: np.random.Generator):

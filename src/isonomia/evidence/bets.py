@@ -18,8 +18,17 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.plain_stakes import MAX_SPREAD, best_gain, one_channel_gain, one_yes_no_gain, steady_gains_of_one
-from isonomia.evidence.stakes import TOLERANCE, best_stakes, steady_stakes, steady_yes_no_gains
+from isonomia.evidence.stakes import (
+    MAX_SPREAD,
+    TOLERANCE,
+    best_gain,
+    best_stakes,
+    one_channel_gain,
+    one_yes_no_gain,
+    steady_gains_of_one,
+    steady_stakes,
+    steady_yes_no_gains,
+)
 
 Floats = NDArray[np.float64]
 

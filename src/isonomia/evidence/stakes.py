@@ -12,8 +12,10 @@ factor, with the correction that makes any stakes valid, is on the estimate ``h`
 
 It is concave. Its maximum is the Kullback-Leibler distance from the estimate to the polytope, and the maximiser is the
 likelihood ratio of the estimate against its projection. For one half-space over yes/no leaves there is a single root to
-find; everything else is maximised by Newton's method, projected onto the stakes that are allowed, with a line search
-that keeps every factor positive and every step a gain.
+find; everything else is maximised by Newton's method (:mod:`isonomia.evidence.newton`).
+
+Most checks have two or three bets of two channels each; for those, plain numbers are several times faster than arrays,
+so the stakes on few cells are computed in both ways.
 
 Accuracy affects power only: :mod:`isonomia.evidence.bets` says why every ``(mu, z)`` with positive factors is valid. So
 of the numbers below only ``MAX_SPREAD`` affects validity.
@@ -21,33 +23,32 @@ of the numbers below only ``MAX_SPREAD`` affects validity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.plain_stakes import MAX_ROUNDS, MAX_SPREAD, MIN_SHARE, TINY, one_yes_no_root
+from isonomia.evidence.newton import MAX_ROUNDS, StakeProblem, maximise_growth
 
 Floats = NDArray[np.float64]
-Point = tuple[Floats, Floats, Floats]
-"""Stakes, intercepts and the factors that follow from them."""
+MAX_SPREAD = 1e6
+"""How far apart stakes may set the factors of two cells. A hypothesis at the edge of what is possible, such as a rate
+of 1, asks for unbounded stakes; there, a bound that rounding moved beyond the edge would be mistaken for evidence. So
+this *can* change a verdict: with this limit a bound that is off by one rounding gains 2e-10 nats per draw, less than a
+nat up to some 1e9 draws, with and without replacement."""
 
-MAX_HALVINGS = 40
-"""How often a step that gains nothing is halved before the search gives up: by then the step is below rounding. Any
-stakes are valid, so it changes power and cost only."""
+MIN_SHARE = 1e-100
+"""Smaller shares of a yes/no estimate are raised to this, so that no factor is 0. Changes power only."""
+
+TINY = 1e-300
+"""Keeps a divisor away from 0 where every payoff is 0 and nothing can be won. It changes no verdict."""
+
 
 TOLERANCE = 1e-11
 """The search stops when another round is expected to gain less than this, in nats per draw: a billion draws lose 0.01.
 Changes power and cost only."""
-
-STUCK = 1e-9
-"""How many nats per draw a round must promise for a failed step to count as stuck at a boundary and not as stopped by
-rounding. Changes power and cost only."""
-
-RIDGE = 1e-9
-"""Added to the diagonal of the curvature, relative to its largest entry, so that it is invertible even where two
-half-spaces say the same. Changes power only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,180 +104,22 @@ def best_stakes(
     """
     allowed = ~np.any((np.abs(payoffs).max(axis=-1) > 0) & (weights[:, None, :] <= 0), axis=-1)
     weights = np.where(weights > 0, weights, 1.0)
-    problem = StakeProblem.of(payoffs, bounds, estimate, weights, allowed)
+    problem = stake_problem(payoffs, bounds, estimate, weights, allowed)
     if payoffs.shape[-1] == 2 and payoffs.shape[1] == 1 and not payoffs[..., 0].any():
         return one_yes_no_stakes(problem, tolerance) if len(payoffs) == 1 else yes_no_stakes(problem, tolerance)
     return Stakes(*maximise_growth(problem, start, tolerance))
 
 
-@dataclass(frozen=True, slots=True)
-class StakeProblem:
-    """What ``S`` depends on besides stakes and intercepts, in the shapes of :func:`best_stakes`.
-
-    ``scaled`` are the payoffs divided by the channels' weights; ``allowed`` and ``max_stakes`` say whether, and how
-    much, may be staked on a half-space.
-    """
-
-    scaled: Floats
-    bounds: Floats
-    estimate: Floats
-    weights: Floats
-    allowed: NDArray[np.bool_]
-    max_stakes: Floats
-
-    @classmethod
-    def of(
-        cls, payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, allowed: NDArray[np.bool_]
-    ) -> StakeProblem:
-        """Scale the payoffs, and limit the stakes."""
-        scaled = payoffs / weights[:, None, :, None]
-        max_stakes = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=(-2, -1)), TINY)
-        return cls(scaled, bounds, estimate, weights, allowed, np.asarray(max_stakes))
-
-    def take(self, rows: NDArray[np.intp]) -> StakeProblem:
-        """The same problem for some of the repetitions."""
-        scaled, bounds, estimate = self.scaled[rows], self.bounds[rows], self.estimate[rows]
-        return StakeProblem(scaled, bounds, estimate, self.weights[rows], self.allowed[rows], self.max_stakes[rows])
-
-    def smoothed(self, pseudo_count: float) -> StakeProblem:
-        """The same problem with a pseudo-count in every cell."""
-        mixed = self.estimate + pseudo_count
-        mixed = mixed / mixed.sum(axis=-1, keepdims=True)
-        return replace(self, estimate=mixed)
-
-    def factors(self, mu: Floats, z: Floats) -> Floats:
-        """The factor of each cell."""
-        return np.asarray(z[:, :, None] + np.einsum("rs,rsgc->rgc", mu, self.scaled))
+def stake_problem(
+    payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, allowed: NDArray[np.bool_]
+) -> StakeProblem:
+    """Scale the payoffs, and limit the stakes."""
+    scaled = payoffs / weights[:, None, :, None]
+    max_stakes = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=(-2, -1)), TINY)
+    return StakeProblem(scaled, bounds, estimate, weights, allowed, np.asarray(max_stakes))
 
 
-def growth_at(problem: StakeProblem, point: Point) -> Floats:
-    """``S`` at a point; minus infinity where a factor is not positive."""
-    mu, z, f = point
-    positive = np.asarray((f > 0).all(axis=(1, 2)))
-    logs = np.log(np.where(positive[:, None, None], f, 1.0))
-    gain = np.einsum("rg,rg->r", problem.weights, np.einsum("rgc,rgc->rg", problem.estimate, logs) + 1.0 - z)
-    return np.where(positive, gain - np.einsum("rs,rs->r", mu, problem.bounds), -np.inf)
-
-
-def maximise_growth(problem: StakeProblem, start: tuple[Floats, Floats] | None, tolerance: float) -> Point:
-    """Find the stakes and intercepts with the largest ``S``.
-
-    The best factor of a cell that is hardly ever seen can be so near 0 that the search runs into that boundary and
-    gets stuck. Such repetitions start again with pseudo-counts in every cell, from 0.1 down to 1e-12 and then none.
-    """
-    here = _starting_point(problem, start)
-    stuck = _newton(problem, here, np.arange(len(problem.bounds)), tolerance)
-    if len(stuck):
-        hard = problem.take(stuck)
-        other = _starting_point(hard, None)
-        for pseudo_count in (*(10.0**-k for k in range(1, 13)), 0.0):
-            _newton(hard.smoothed(pseudo_count), other, np.arange(len(stuck)), tolerance)
-        old = growth_at(hard, (here[0][stuck], here[1][stuck], here[2][stuck]))
-        better = growth_at(hard, other) > old
-        for part, replacement in zip(here, other, strict=True):
-            part[stuck[better]] = replacement[better]
-    return here
-
-
-def _starting_point(problem: StakeProblem, start: tuple[Floats, Floats] | None) -> Point:
-    """No stakes, or the given ones where they are allowed and have positive growth."""
-    mu, z = np.zeros_like(problem.bounds), np.ones_like(problem.weights)
-    if start is not None:
-        given = np.where(problem.allowed, np.clip(start[0], 0.0, problem.max_stakes), 0.0)
-        worth = growth_at(problem, (given, start[1], problem.factors(given, start[1]))) > 0
-        mu, z = np.where(worth[:, None], given, mu), np.where(worth[:, None], start[1], z)
-    return mu, z, problem.factors(mu, z)
-
-
-def _newton(problem: StakeProblem, here: Point, rows: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Improve a point in place; return the repetitions that got stuck or were not done after ``MAX_ROUNDS``."""
-    mu, z, f = here
-    value = growth_at(problem, here)
-    stuck = []
-    for _ in range(MAX_ROUNDS):
-        some = problem.take(rows)
-        to_mu, to_z, gain = _direction(some, mu[rows], f[rows])
-        going = gain >= tolerance
-        if not going.all():
-            rows = rows[going]
-            some, to_mu, to_z, gain = some.take(np.flatnonzero(going)), to_mu[going], to_z[going], gain[going]
-        if not len(rows):
-            break
-        before = value[rows]
-        mu[rows], z[rows], f[rows], value[rows] = _line_search(
-            some, (mu[rows], z[rows], f[rows]), before, (to_mu, to_z)
-        )
-        still = value[rows] <= before
-        stuck.append(rows[still & (gain > STUCK)])
-        rows = rows[~still]
-    return np.concatenate([*stuck, rows])
-
-
-def _direction(problem: StakeProblem, mu: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
-    """Newton's step in stakes and intercepts, and the gain it promises; the intercepts are eliminated first."""
-    scaled, mass = problem.scaled, problem.weights[:, :, None]
-    inverse = problem.estimate / f
-    square = inverse / f
-    slope_mu = np.einsum("rsgc,rgc->rs", scaled, mass * inverse) - problem.bounds
-    slope_z = problem.weights * (np.einsum("rgc->rg", inverse) - 1.0)
-    bend_z = problem.weights * np.einsum("rgc->rg", square)
-    squared = scaled * (mass * square)[:, None]
-    cross = np.einsum("rsgc->rsg", squared)
-    flat = (*problem.bounds.shape, scaled.shape[2] * scaled.shape[3])
-    bend_mu = squared.reshape(flat) @ scaled.reshape(flat).swapaxes(1, 2)
-    bend_mu -= cross @ (cross / bend_z[:, None, :]).swapaxes(1, 2)
-    free = problem.allowed & np.where(slope_mu > 0, mu < problem.max_stakes, mu > 0)
-    right = np.where(free, slope_mu - np.einsum("rsg,rg->rs", cross, slope_z / bend_z), 0.0)
-    to_mu = _masked_solve(bend_mu, right, free)
-    to_z = (slope_z - np.einsum("rsg,rs->rg", cross, to_mu)) / bend_z
-    gain = np.einsum("rs,rs->r", np.where(free, slope_mu, 0.0), to_mu) + np.einsum("rg,rg->r", slope_z, to_z)
-    return to_mu, to_z, gain
-
-
-def _masked_solve(matrix: Floats, right: Floats, free: NDArray[np.bool_]) -> Floats:
-    """Solve for the free unknowns only; the others stay where they are."""
-    if matrix.shape[-1] == 1:
-        # A curvature of 0 belongs to a half-space on which nothing can be won.
-        return np.where(free, right / np.maximum(matrix[:, :, 0], 1e-14), 0.0)
-    both = free[:, :, None] & free[:, None, :]
-    eye = np.eye(matrix.shape[-1])
-    ridge = RIDGE * np.maximum(np.abs(matrix).max(axis=(1, 2), keepdims=True), RIDGE)
-    solution = np.linalg.solve(np.where(both, matrix + ridge * eye, eye), right[..., None])
-    return np.asarray(solution[..., 0], dtype=float)
-
-
-def _line_search(
-    problem: StakeProblem, here: Point, value: Floats, direction: tuple[Floats, Floats]
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Halve the step until every repetition has positive factors and a larger value than before."""
-    result: list[Floats] = []
-    rows, size = np.arange(len(value)), 1.0
-    for _ in range(MAX_HALVINGS):
-        new = _stepped(problem, here, direction, size)
-        better = new[3] > value
-        if not result:
-            if better.all():
-                return new
-            result = [part.copy() for part in (*here, value)]
-        for part, stepped in zip(result, new, strict=True):
-            part[rows[better]] = stepped[better]
-        waiting = np.flatnonzero(~better)
-        if not len(waiting):
-            break
-        rows, problem, size = rows[waiting], problem.take(waiting), 0.5 * size
-        here, value = (here[0][waiting], here[1][waiting], here[2][waiting]), value[waiting]
-        direction = direction[0][waiting], direction[1][waiting]
-    return result[0], result[1], result[2], result[3]
-
-
-def _stepped(
-    problem: StakeProblem, here: Point, direction: tuple[Floats, Floats], size: float
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """The point some way in a direction, and ``S`` there."""
-    mu = np.clip(here[0] + size * direction[0], 0.0, problem.max_stakes)
-    z = here[1] + size * direction[1]
-    f = problem.factors(mu, z)
-    return mu, z, f, growth_at(problem, (mu, z, f))
+# ---------------------------------------------------------------------------- one half-space over yes/no leaves
 
 
 def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
@@ -457,4 +300,210 @@ def _yes_no_pair(m: Floats, miss: Floats, h: Floats) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):
         no = np.where(down >= 0, 0.5 * (down + root), 2.0 * miss * m / (root - down))
         yes = np.where(up >= 0, 0.5 * (up + root), -2.0 * h * m / (root - up))
+    return no, yes
+
+
+# ---------------------------------------------------------------------------- few cells, in plain numbers
+
+
+def best_gain(
+    ys: list[list[float]],
+    bounds: list[float],
+    estimate: list[list[float]],
+    weights: list[float],
+    counts: list[list[float]],
+    tolerance: float,
+) -> float | None:
+    """What the best stakes on some half-spaces gain on a batch; ``None`` where more than one root has to be found.
+
+    One root is enough where the estimate violates only one half-space and its projection onto that one lies in all
+    others: then that is the projection onto the polytope.
+
+    Parameters
+    ----------
+    ys, bounds
+        What a yes of each channel adds to the left-hand side of each half-space, and its right-hand side.
+    estimate
+        The shares of no and yes in each channel.
+    weights, counts
+        Each channel's share of the batch, 0 where it is not bet on, and its numbers of no and yes.
+    tolerance
+        The search ends when another round would gain less than this, in nats per draw.
+    """
+    if len(ys) == 1:
+        return one_yes_no_gain(ys[0], bounds[0], estimate, weights, counts, tolerance)
+    rates = [yes for _, yes in estimate]
+    violated = [j for j, y in enumerate(ys) if _dot(y, rates) > bounds[j]]
+    if len(violated) != 1:
+        return None if violated else 0.0
+    y, bound = ys[violated[0]], bounds[violated[0]]
+    if any(part <= 0.0 for part in weights):
+        return None
+    most = MAX_SPREAD / max(*(abs(add / part) for add, part in zip(y, weights, strict=True)), TINY)
+    result = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
+    if result is None:
+        return 0.0  # only rounding puts the estimate outside the half-space
+    projected = [rate / yes for rate, (_, yes) in zip(rates, result[1], strict=True)]
+    inside = (_dot(other, projected) <= bounds[j] for j, other in enumerate(ys) if j != violated[0])
+    return _won(result, bound, counts) if all(inside) else None
+
+
+def one_yes_no_gain(
+    y: list[float],
+    bound: float,
+    estimate: list[list[float]],
+    weights: list[float],
+    counts: list[list[float]],
+    tolerance: float,
+) -> float:
+    """The same for one half-space. Nothing is gained where a channel that is needed has no draw."""
+    channels = range(len(y))
+    if any(weights[g] <= 0.0 and y[g] for g in channels):
+        return 0.0
+    if len(y) == 1 and y[0] and weights[0] > 0.0:
+        share, hit = bound / y[0], estimate[0][1]
+        if 0.0 < share < 1.0 and abs(hit - share) < MAX_SPREAD * share * (1.0 - share):
+            # One rate: the projection is the bound itself, and the best bet is the likelihood ratio against it.
+            if y[0] * hit <= bound:
+                return 0.0
+            no, yes = counts[0]
+            return no * log(estimate[0][0] / (1.0 - share)) + yes * log(hit / share)
+    weights = [weight if weight > 0.0 else 1.0 for weight in weights]
+    most = MAX_SPREAD / max(*(abs(y[g] / weights[g]) for g in channels), TINY)
+    result = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
+    return 0.0 if result is None else _won(result, bound, counts)
+
+
+def one_channel_gain(
+    y: list[float], bound: float, estimate: list[float], weight: float, counts: list[float], tolerance: float
+) -> float | None:
+    """The same for one half-space over one channel with any cells; ``None`` where the stake would be too large.
+
+    The best intercept is ``1 - mu * bound``, since the mean inverse factor is 1 and the mean of payoff over factor is
+    the bound. So a factor is ``1 + mu (y - bound)``, and there is only the root of one decreasing function to find.
+    """
+    over = [payoff - bound for payoff in y]
+    excess = sum(h * d for h, d in zip(estimate, over, strict=True))
+    if weight <= 0.0 or excess <= 0.0:
+        return 0.0
+    deepest = -min(d for h, d in zip(estimate, over, strict=True) if h > 0.0)
+    most = min(MAX_SPREAD / max(*map(abs, y), TINY), 1.0 / deepest if deepest > 0.0 else inf)
+    low, high, mu = 0.0, most, min(excess / sum(h * d * d for h, d in zip(estimate, over, strict=True)), 0.5 * most)
+    for _ in range(MAX_ROUNDS):
+        slope = bend = 0.0
+        for h, d in zip(estimate, over, strict=True):
+            part = d / (1.0 + mu * d)
+            slope += h * part
+            bend += h * part * part
+        low, high = (mu, high) if slope > 0.0 else (low, mu)
+        new = mu + slope / bend
+        new = new if low < new < high else 0.5 * (low + high)
+        gain, mu = abs(slope * (new - mu)), new
+        if gain < tolerance:
+            break
+    factors = [1.0 + mu * d for d in over]
+    if high >= most or min(factors) <= 0.0:
+        return None
+    return sum(n * log(f) for n, f in zip(counts, factors, strict=True) if n)
+
+
+def one_yes_no_root(
+    y: list[float], bound: float, estimate: list[list[float]], weights: list[float], most: float, tolerance: float
+) -> tuple[float, list[tuple[float, float]]] | None:
+    """The best stake on one half-space and its factors; ``None`` where the estimate lies in the half-space.
+
+    Newton's method with bisection as a safeguard, as in ``yes_no_stakes``, which explains its small constants.
+    """
+    channels = range(len(y))
+    miss, h = [max(no, MIN_SHARE) for no, _ in estimate], [max(yes, MIN_SHARE) for _, yes in estimate]
+    excess = sum(y[g] * h[g] for g in channels) - bound
+    if excess <= 0:
+        return None
+    curvature = sum(y[g] * y[g] * h[g] * miss[g] / weights[g] for g in channels)
+    mu, low, high, moved = min(excess / max(curvature, 1e-12), most), 0.0, inf, inf
+    factors = [_two_factors(mu * y[g] / weights[g], miss[g], h[g]) for g in channels]
+    for _ in range(MAX_ROUNDS):
+        excess, slope = -bound, 0.0
+        for g in channels:
+            no, yes = factors[g]
+            excess += y[g] * h[g] / yes
+            steep, flat = h[g] / (yes * yes), miss[g] / (no * no)
+            slope -= y[g] * y[g] * steep * (flat / (steep + flat)) / weights[g]
+        low, high = (mu, high) if excess > 0 else (low, mu)
+        new = mu - excess / slope if slope else inf
+        # As in yes_no_stakes, a step that is more than half as long as the last one is not taken.
+        poor = not low < new < high or (high < inf and abs(new - mu) > 0.5 * moved)
+        if poor and not abs(excess * (new - mu)) < tolerance:
+            new = 0.5 * (low + high) if high < inf else 2.0 * mu + 1e-3
+        new = min(max(new, 0.0), most)
+        moved = abs(new - mu)
+        gain, mu = abs(excess) * moved, new
+        factors = [_two_factors(mu * y[g] / weights[g], miss[g], h[g]) for g in channels]
+        if gain < tolerance:
+            break
+    return (mu, factors) if mu > 0.0 else None
+
+
+def _won(stakes: tuple[float, list[tuple[float, float]]], bound: float, counts: list[list[float]]) -> float:
+    """The logarithm of a batch's factor."""
+    gain, total = 0.0, 0.0
+    for (missed, hit), (no, yes) in zip(counts, stakes[1], strict=True):
+        gain += missed * log(no) + hit * log(yes) + (missed + hit) * (1.0 - no)
+        total += missed + hit
+    return gain - total * stakes[0] * bound
+
+
+def _dot(first: list[float], second: list[float]) -> float:
+    return sum(a * b for a, b in zip(first, second, strict=True))
+
+
+def steady_gains_of_one(
+    y: list[float],
+    bound: float,
+    estimate: list[list[float]],
+    weights: list[float],
+    counts: list[list[float]],
+    distances: list[float],
+) -> list[float]:
+    """What the steady bettors on one half-space gain on a batch, one value per distance.
+
+    Their stakes are those of ``steady_stakes``: best where the truth lies that distance outside the half-space, in
+    standard deviations of one draw.
+    """
+    channels, spread, largest, total = [], 0.0, TINY, 0.0
+    for add, (miss, h), weight, (missed, hit) in zip(y, estimate, weights, counts, strict=True):
+        total += missed + hit
+        if not add:
+            continue
+        if weight <= 0.0:
+            return [0.0] * len(distances)
+        miss, h, scaled = max(miss, MIN_SHARE), max(h, MIN_SHARE), add / weight
+        spread += add * scaled * miss * h
+        largest = max(largest, abs(scaled))
+        channels.append((scaled, miss, h, 4.0 * (miss if add > 0.0 else h), missed, hit))
+    if spread <= 0.0:
+        return [0.0] * len(distances)
+    unit, most, gains = 1.0 / sqrt(spread), MAX_SPREAD / largest, []
+    for distance in distances:
+        mu = min(unit * distance, most)
+        gain = -mu * total * bound
+        for scaled, miss, h, share, missed, hit in channels:
+            m = mu * scaled
+            size = abs(m)
+            if size <= 1.0:
+                root = sqrt((1.0 - size) * (1.0 - size) + share * size)
+                no, yes = 0.5 * (1.0 - m + root), 0.5 * (1.0 + m + root)
+            else:
+                no, yes = _two_factors(m, miss, h)
+            gain += missed * log(no) + hit * log(yes) + (missed + hit) * (1.0 - no)
+        gains.append(gain)
+    return gains
+
+
+def _two_factors(m: float, miss: float, h: float) -> tuple[float, float]:
+    """The factors of no and yes for one channel; see ``_yes_no_factors``."""
+    down, up = 1.0 - m, 1.0 + m
+    root = sqrt(down * down + 4.0 * miss * m if m >= 0 else up * up - 4.0 * h * m)
+    no = 0.5 * (down + root) if down >= 0 else 2.0 * miss * m / (root - down)
+    yes = 0.5 * (up + root) if up >= 0 else -2.0 * h * m / (root - up)
     return no, yes

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from isonomia.errors import UsageError
-from isonomia.evidence import bets, plain_stakes, stakes
+from isonomia.evidence import bets, newton, stakes
 from isonomia.evidence.bets import EProcess, begin, paths, step
 from isonomia.evidence.binomial import clopper_pearson, half_space_p_values, lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import (
@@ -131,7 +131,7 @@ def test_nothing_is_won_where_only_rounding_puts_the_estimate_outside():
     sides, estimate = [[1.0, -0.8], [0.0, 1.0]], [[1.0 - 0.91, 0.91], [1.0 - 0.66, 0.66]]
     assert 0.91 - 0.8 * 0.66 > 0.38199999999999995
     for ys, bounds in ((sides, [0.38199999999999995, 2.0]), (sides[:1], [0.38199999999999995])):
-        assert plain_stakes.best_gain(ys, bounds, estimate, [0.5, 0.5], [[3.0, 3.0], [3.0, 3.0]], 1e-11) == 0.0
+        assert stakes.best_gain(ys, bounds, estimate, [0.5, 0.5], [[3.0, 3.0], [3.0, 3.0]], 1e-11) == 0.0
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
@@ -427,7 +427,7 @@ def test_a_search_for_stakes_that_is_cut_short_is_still_a_fair_bet(rounds, repet
     estimate = np.broadcast_to(np.asarray([[0.1, 0.9], [0.99, 0.01]]), (repetitions, 2, 2))
     bounds, weights = np.zeros((repetitions, 1)), np.full((repetitions, 2), 0.5)
     best = best_stakes(payoffs, bounds, estimate, weights)
-    for module in (stakes, plain_stakes):
+    for module in (stakes, newton):
         monkeypatch.setattr(module, "MAX_ROUNDS", rounds)
     rough = best_stakes(payoffs, bounds, estimate, weights)
     assert (rough.factors > 0).all()
@@ -461,7 +461,7 @@ def test_six_rounds_find_the_best_stakes_on_two_rates(repetitions, monkeypatch):
         estimate = np.tile(np.stack([1 - h, h], axis=-1), (repetitions, 1, 1))
         gains = []
         for rounds in (40, 6):
-            for module in (stakes, plain_stakes):
+            for module in (stakes, newton):
                 monkeypatch.setattr(module, "MAX_ROUNDS", rounds)
             found = best_stakes(payoffs, np.zeros((repetitions, 1)), estimate, weights)
             logs = (estimate * np.log(found.factors)).sum(axis=-1) + 1.0 - found.intercepts
