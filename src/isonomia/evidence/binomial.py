@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betainccinv, betaincinv, gammaln, ndtri
 
 from isonomia.errors import UsageError
-from isonomia.evidence.confidence_sequences import log_wealth_below
-from isonomia.evidence.protocol import check_delta
+from isonomia.evidence.confidence_sequences import check_delta, log_wealth_below
 
 Floats = NDArray[np.float64]
 

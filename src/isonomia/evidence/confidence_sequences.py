@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betaln, gammaln, rel_entr, xlog1py, xlogy
 
 from isonomia.errors import UsageError
-from isonomia.evidence.protocol import check_delta
 
 Floats = NDArray[np.float64]
 
@@ -68,6 +67,12 @@ MAX_HALVINGS = 60
 MAX_STEPS = 120
 """Steps of the search for an interval's end; about ten are usual. Every end is a refuted value, so stopping early only
 widens the interval."""
+
+
+def check_delta(delta: float) -> None:
+    """Raise ``UsageError`` unless the risk lies strictly between 0 and 1."""
+    if not 0.0 < delta < 1.0:
+        raise UsageError(f"expected delta between 0 and 1, but got delta={delta!r}", name="delta")
 
 
 def log_evidence(nodes: Floats, tally: Floats, mean: Floats) -> Floats:

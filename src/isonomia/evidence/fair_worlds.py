@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 from isonomia.evidence.bets import Wealth
+from isonomia.evidence.confidence_sequences import check_delta
 from isonomia.evidence.identified.bets import CellRegion, Refuted, begin, functional_interval, step
 from isonomia.evidence.identified.identified_set import IdentifiedSet
-from isonomia.evidence.protocol import check_delta
 from isonomia.evidence.strata.worlds import (
     Definition,
     LinearAssumption,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import UsageError
-from isonomia.evidence.protocol import check_delta
+from isonomia.evidence.confidence_sequences import check_delta
 
 Booleans = NDArray[np.bool_]
 

@@ -45,7 +45,7 @@ from scipy.special import gammaln, ndtri
 
 from isonomia.errors import UsageError
 from isonomia.evidence.binomial import lower_limit, upper_limit
-from isonomia.evidence.protocol import check_delta
+from isonomia.evidence.confidence_sequences import check_delta
 from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail, moment_refutes
 
 Floats = NDArray[np.float64]

@@ -26,7 +26,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import SpecError, UsageError
+from isonomia.errors import SpecError
 from isonomia.spec.analysis import Conditions, conjuncts
 from isonomia.spec.tree import Leaf, Mean, Row
 
@@ -312,9 +312,3 @@ class Evidence(Protocol, Generic[S]):
 
     def progress(self, state: S) -> float:
         """How close the nearer decision is, from 0 to 1."""
-
-
-def check_delta(delta: float) -> None:
-    """Raise ``UsageError`` unless the risk lies strictly between 0 and 1."""
-    if not 0.0 < delta < 1.0:
-        raise UsageError(f"expected delta between 0 and 1, but got delta={delta!r}", name="delta")

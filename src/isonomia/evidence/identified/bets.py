@@ -47,8 +47,8 @@ from scipy.special import gammaln, xlogy
 
 from isonomia.errors import UsageError
 from isonomia.evidence.bets import Wealth
+from isonomia.evidence.confidence_sequences import check_delta
 from isonomia.evidence.identified.identified_set import IdentifiedSet, solve
-from isonomia.evidence.protocol import check_delta
 
 Floats = NDArray[np.float64]
 

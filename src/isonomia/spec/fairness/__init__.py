@@ -34,13 +34,6 @@ A person whose attribute is missing belongs to no group.
 """
 
 from isonomia.spec.fairness.calibration import calibration
-from isonomia.spec.fairness.causal import (
-    causal,
-    counterfactual,
-    counterfactual_effect,
-    no_causal_discrimination,
-    path_specific,
-)
 from isonomia.spec.fairness.group import (
     accuracy_parity,
     conditional_parity,
@@ -52,7 +45,14 @@ from isonomia.spec.fairness.group import (
     predictive_parity,
     regression_parity,
 )
-from isonomia.spec.fairness.individual import individual
+from isonomia.spec.fairness.individual import (
+    causal,
+    counterfactual,
+    counterfactual_effect,
+    individual,
+    no_causal_discrimination,
+    path_specific,
+)
 
 __all__ = [
     "accuracy_parity",

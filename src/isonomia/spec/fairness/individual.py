@@ -1,20 +1,41 @@
-"""Individual fairness: people who are similar are treated similarly."""
+"""Properties of decisions one by one: similar people are treated similarly, and nobody otherwise in another group.
+
+The second kind needs a causal model: what would be decided about people, had they belonged to another group.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from math import inf
 from operator import add
 from typing import Any, TypeAlias
 
 from isonomia.errors import UsageError, with_known_options
-from isonomia.spec.fairness.comparison import condition_of, number_within, shown, term_of, under
-from isonomia.spec.operators import P, col, other, pair_function, score
+from isonomia.spec.fairness.comparison import (
+    Group,
+    GroupLike,
+    attributes_of,
+    both,
+    claim_for,
+    condition_of,
+    favourable_event,
+    names_of,
+    number_within,
+    relate,
+    shown,
+    term_of,
+    title,
+    tolerance_of,
+    toward,
+    under,
+    who_of,
+)
+from isonomia.spec.operators import P, as_if, col, do, other, pair_function, prediction, score
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.property import Property, Term
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Other, versions_of
+from isonomia.spec.tree import Other, Value, versions_of
 
 Distance: TypeAlias = Mapping[str, float | str] | str | Term | Callable[[Any, Any], Any]
 """Scales of columns; a row expression that refers to ``other``, as text or as a term; or a function of two people."""
@@ -73,9 +94,9 @@ def individual(
     factor = number_within("lipschitz", lipschitz, 0, inf, above=True)
     condition = condition_of("given", given)
     event = abs(term - under(other, term)) <= (apart if factor == 1 else factor * apart)
-    both = None if condition is None else condition & under(other, condition)
+    given_both = None if condition is None else condition & under(other, condition)
     least = number_within("share", share, 0, 1, above=True)
-    return (P(event, given=both) >= least).named("individual fairness")
+    return (P(event, given=given_both) >= least).named("individual fairness")
 
 
 def _distance(distance: Any, columns: Iterable[str] | None = None) -> Term:
@@ -126,3 +147,252 @@ def _between_two(term: Term) -> Term:
             f"`{to_text(term.node)}`"
         )
     return term
+
+
+# ---------------------------------------------------------------------------- had they belonged to another group
+
+
+@with_known_options
+def counterfactual(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    share: float,
+    groups: Iterable[GroupLike] | None = None,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """Most people would have received the same decision, had they belonged to another group.
+
+    It demands ``P[decision == do(attribute = majority).decision | attribute == minority] >= share``, for the same
+    people with everything that does not depend on the attribute as it is. Without a majority, it demands this of every
+    group under the value of every other.
+
+    It does **not** imply parity: groups may differ for reasons that do not depend on the attribute. It rests on the
+    causal model, which no data can prove, and needs a population that has one.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    share
+        The share of people who must receive the same decision; above 0 and at most 1.
+    decision
+        What is decided: the model's ``prediction``, a column, or a condition such as ``score >= 0.7``.
+
+    References
+    ----------
+    Kusner, Loftus, Russell and Silva (2017), "Counterfactual fairness".
+
+    Examples
+    --------
+    >>> print(counterfactual("sex", "F", "M", share=0.95))
+    P[prediction == do(sex = 'M').prediction | sex == 'F'] >= 0.95
+    >>> print(counterfactual("race", share=0.9))
+    for g in race: for h in race except g: P[prediction == do(race = h).prediction | race == g] >= 0.9
+    """
+    who, term = who_of(attribute, minority, majority, groups), term_of("decision", decision)
+    condition, least = condition_of("given", given), number_within("share", share, 0, 1, above=True)
+
+    def claim(group: Group, reference: Group) -> Property:
+        same = term == under(do(reference.settings), term)
+        return P(same, given=both(group.condition, condition)) >= least
+
+    return claim_for(who, claim).named(title("counterfactual fairness", who))
+
+
+@with_known_options
+def counterfactual_effect(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    groups: Iterable[GroupLike] | None = None,
+    ratio: float | None = None,
+    difference: float | None = None,
+    favourable: Value | Term = 1,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """A group is selected about as often as it would have been, had its people belonged to another group.
+
+    It compares ``P[favourable | minority]`` with ``P[do(attribute = majority).favourable | minority]``, the same people
+    in both: the effect of the attribute on those who have it.
+
+    It does **not** imply that any single person would have received the same decision: gains and losses may cancel,
+    which :func:`counterfactual` does not allow. It rests on the causal model, and needs a population that has one.
+
+    The parameters are those that these properties share; ``isonomia.fairness`` describes them. A ratio is that of what
+    is to what would have been, for every pair of groups; it is undefined where nobody would have been selected.
+
+    References
+    ----------
+    Zhang and Bareinboim (2018), "Fairness in decision-making: the causal explanation formula".
+
+    Examples
+    --------
+    >>> print(counterfactual_effect("sex", "F", "M", difference=0.05))
+    abs(P[prediction == 1 | sex == 'F'] - P[do(sex = 'M').prediction == 1 | sex == 'F']) <= 0.05
+    """
+    who, event = who_of(attribute, minority, majority, groups), favourable_event(favourable, decision)
+    condition, tolerance = condition_of("given", given), tolerance_of(ratio, difference)
+
+    def claim(group: Group, reference: Group) -> Property:
+        people = both(group.condition, condition)
+        return toward(tolerance, P(event, given=people), P(under(do(reference.settings), event), given=people))
+
+    return claim_for(who, claim).named(title("counterfactual effect", who))
+
+
+@with_known_options
+def causal(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    groups: Iterable[GroupLike] | None = None,
+    ratio: float | None = None,
+    difference: float | None = None,
+    favourable: Value | Term = 1,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """The attribute has little total effect on the decisions.
+
+    It compares ``P[do(attribute = minority).favourable]`` with ``P[do(attribute = majority).favourable]``, over
+    everybody: what would be decided if all people were of one group, or all of the other.
+
+    It does **not** imply that nobody is affected: gains and losses may cancel, which :func:`no_causal_discrimination`
+    does not allow. It counts every path from the attribute to the decision, legitimate ones too. It rests on the causal
+    model, and needs a population that has one.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    given
+        A condition on the people as they are.
+
+    References
+    ----------
+    Kilbertus, Rojas-Carulla, Parascandolo, Hardt, Janzing and Schölkopf (2017), "Avoiding discrimination through causal
+    reasoning".
+
+    Examples
+    --------
+    >>> print(causal("sex", "F", "M", difference=0.05))
+    abs(P[do(sex = 'F').prediction == 1] - P[do(sex = 'M').prediction == 1]) <= 0.05
+    """
+    event, condition = favourable_event(favourable, decision), condition_of("given", given)
+    return relate(
+        "causal fairness",
+        who_of(attribute, minority, majority, groups),
+        tolerance_of(ratio, difference),
+        lambda group: P(under(do(group.settings), event), given=condition),
+    )
+
+
+@with_known_options
+def no_causal_discrimination(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    share: float,
+    groups: Iterable[GroupLike] | None = None,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """Most people would receive the same decision, whichever group they belonged to.
+
+    It demands ``P[do(attribute = minority).decision == do(attribute = majority).decision] >= share``, over everybody.
+
+    It does **not** imply parity, and says nothing about which group gains where the decisions differ. It rests on the
+    causal model, and needs a population that has one. Where nothing else depends on the attribute, this tests what
+    changes when the attribute alone is flipped.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    share
+        The share of people who must receive the same decision; above 0 and at most 1.
+    decision
+        What is decided: the model's ``prediction``, a column, or a condition such as ``score >= 0.7``.
+    given
+        A condition on the people as they are.
+
+    References
+    ----------
+    Galhotra, Brun and Meliou (2017), "Fairness testing: testing software for discrimination".
+
+    Examples
+    --------
+    >>> print(no_causal_discrimination("sex", "F", "M", share=0.99))
+    P[do(sex = 'F').prediction == do(sex = 'M').prediction] >= 0.99
+    """
+    who, term = who_of(attribute, minority, majority, groups), term_of("decision", decision)
+    condition, least = condition_of("given", given), number_within("share", share, 0, 1, above=True)
+
+    def claim(group: Group, reference: Group) -> Property:
+        same = under(do(group.settings), term) == under(do(reference.settings), term)
+        return P(same, given=condition) >= least
+
+    return claim_for(who, claim).named(title("no causal discrimination", who))
+
+
+@with_known_options
+def path_specific(
+    attribute: str | Sequence[str],
+    minority: GroupLike | None = None,
+    majority: GroupLike | None = None,
+    *,
+    mediators: str | Sequence[str],
+    shortfall: float,
+    groups: Iterable[GroupLike] | None = None,
+    favourable: Value | Term = 1,
+    decision: str | Term = prediction,
+    given: str | Term | None = None,
+) -> Property:
+    """With the mediators as if they belonged to the majority, a minority is selected about as often as the majority.
+
+    It demands ``P[do(mediator as if attribute = majority).favourable | minority] - P[favourable | majority] >=
+    -shortfall``: the mediator, such as education, may make a difference, and the attribute itself may not. Everything
+    else about the minority stays as it is.
+
+    It does **not** imply demographic parity: effects through the mediators are accepted, without asking whether that is
+    right. It is one-sided: the minority may do better. It rests on the causal model, and needs a population that has
+    one.
+
+    The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
+
+    Parameters
+    ----------
+    mediators
+        The column, or the columns, through which the attribute may act.
+    shortfall
+        By how much the minority's rate may fall below the majority's; from 0 to 1.
+
+    References
+    ----------
+    Nabi and Shpitser (2018), "Fair inference on outcomes"; Definition 3.3 of Bastani, Zhang and Solar-Lezama (2019),
+    "Probabilistic verification of fairness properties via concentration".
+
+    Examples
+    --------
+    >>> print(path_specific("sex", "F", "M", mediators="school", shortfall=0.1))
+    P[do(school as if sex = 'M').prediction == 1 | sex == 'F'] - P[prediction == 1 | sex == 'M'] >= -0.1
+    """
+    who, event = who_of(attribute, minority, majority, groups), favourable_event(favourable, decision)
+    condition, most = condition_of("given", given), number_within("shortfall", shortfall, 0, 1)
+    through = names_of("mediators", mediators)
+    if shared := set(through) & set(attributes_of(who)):
+        raise UsageError(f"mediators must be other columns than attribute, but both name {shared.pop()!r}")
+
+    def claim(group: Group, reference: Group) -> Property:
+        person = do({name: as_if(reference.settings) for name in through})
+        rate = P(under(person, event), given=both(group.condition, condition))
+        return rate - P(event, given=both(reference.condition, condition)) >= 0 - most
+
+    return claim_for(who, claim).named(f"{title('path-specific fairness', who)} through {' and '.join(through)}")

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 
 from isonomia.errors import Place, SpecError, nearest
 from isonomia.spec.fairsquare import tree
-from isonomia.spec.fairsquare.expressions import DRAWS, IF, Context, Sites, check_plain_arguments, read_value
-from isonomia.spec.fairsquare.python_source import (
+from isonomia.spec.fairsquare.expressions import (
+    DRAWS,
+    IF,
+    Context,
+    Sites,
     SourceText,
+    check_plain_arguments,
     equation_source,
     no_expression,
     no_statement,
     parse_expression,
     parse_module,
     program_source,
+    read_value,
 )
 from isonomia.spec.syntax_errors import TOO_DEEP
 from isonomia.spec.text import plain_text

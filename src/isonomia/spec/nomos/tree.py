@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from isonomia.errors import Place, SpecError
-from isonomia.spec.fairsquare.python_source import COMPARISONS, SIGNS
+from isonomia.spec.fairsquare.expressions import COMPARISONS, SIGNS
 from isonomia.spec.text import quote
 from isonomia.spec.tree import Placed, children
 

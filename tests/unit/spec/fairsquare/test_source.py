@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from isonomia.spec.fairsquare.python_source import equation_source, program_source
+from isonomia.spec.fairsquare.expressions import equation_source, program_source
 from isonomia.spec.text import plain_text
 
 
