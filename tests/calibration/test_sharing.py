@@ -18,8 +18,8 @@ import pytest
 from scipy.stats import binom
 
 import isonomia as iso
-from isonomia.audits.answers import SharedPeople
 from isonomia.audits.check import new_check, run_check
+from isonomia.audits.people import SharedPeople
 from isonomia.engine.parameters import Silent
 from isonomia.models import adapt
 from isonomia.models.session import open_session

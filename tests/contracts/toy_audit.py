@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.file_options import of_callable, refuse_options
 from isonomia.audits.protocol import (
     Audit,
@@ -30,6 +29,7 @@ from isonomia.engine.loop import run as run_loop
 from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import UsageError
 from isonomia.models.checked import ask
+from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Source
 from isonomia.populations.recorded import table_of_rows
 from isonomia.populations.table import plain_value
@@ -69,14 +69,14 @@ class Work:
 
     check: Check[OneAnswer]
     source: Source
-    asker: Asker
+    session: ModelSession
 
     def begin(self) -> Batch:
         return Batch()
 
     def measure(self, plan: Plan) -> Batch:
         table = self.source.batch(plan.start, plan.n, batch_rng(self.check.seed, plan.index, 0))
-        answers = self.asker(table, False, True).prediction
+        answers = self.session(table, False, True).prediction
         assert answers is not None
         wrong = [index for index, answer in enumerate(answers) if answer != self.check.prop.answer]
         people = ({name: plain_value(value) for name, value in table.row(index).items()} for index in wrong)
@@ -159,7 +159,7 @@ class OneAnswerAudit:
 
     def run(self, check: Check[OneAnswer], observer: Observer) -> Verdict:
         introduce(check.population, check.model, check.journal)
-        work = Work(check, check.population.open(root(check.seed)), Asker(check.required_model))
+        work = Work(check, check.population.open(root(check.seed)), check.required_model)
         observer.begin(str(check.prop))
         try:
             outcome = run_loop(
@@ -167,7 +167,7 @@ class OneAnswerAudit:
             )
         finally:
             observer.end()
-            work.asker.close()
+            work.session.close()
         others = outcome.state.others
         holds = False if others else True if outcome.reason == "exhausted" else None
         return new_verdict(

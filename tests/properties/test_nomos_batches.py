@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import isonomia as iso
-from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, Runner, all_cases
 from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.evidence import Tally
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.models.adapt import adapt
+from isonomia.models.session import open_session
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
 from isonomia.spec.nomos import parse_nomos
@@ -58,7 +58,7 @@ def model(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 
 def runner(text: str) -> Runner:
-    return Runner(compile_spec(parse_nomos(text), RANDOM), Asker(adapt(model)), 10.0, False)
+    return Runner(compile_spec(parse_nomos(text), RANDOM), open_session(adapt(model), watched=False), 10.0, False)
 
 
 def results(text: str, rows: list[tuple[int, int]], one_by_one: bool) -> Counter[Any]:

@@ -1,23 +1,28 @@
-"""What every audit asks of its population: which kind it is, the columns it needs, and which values it has."""
+"""What every audit asks of its population: kind, columns, values; and people that several checks share."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.engine.parameters import batch_rng, root
 from isonomia.errors import SpecError, UsageError, nearest
-from isonomia.models.protocol import Model
+from isonomia.models.parallel import joined_answers
+from isonomia.models.protocol import Answer, Model
+from isonomia.models.session import ModelSession, SharedAnswers
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.protocol import Population, Wanted, facts_of, is_population
+from isonomia.populations.protocol import Population, Source, Wanted, facts_of, is_population
 from isonomia.populations.streaming import AT_ONCE as LONG_AT_ONCE
 from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table, distinct
+from isonomia.populations.table import Table, distinct, joined
 from isonomia.spec.columns import kind_of, plain
 from isonomia.spec.text import value_text
 from isonomia.spec.tree import (
@@ -201,3 +206,135 @@ def batch_size(population: Population) -> int:
     """How many people form one batch: fewer for a table that is read from files as needed, to save memory."""
     census = census_of(population)
     return LONG_AT_ONCE if census is not None and isinstance(census.rows, LongTable) else AT_ONCE
+
+
+FIRST, LARGEST = 64, 2**13
+"""The size of the first block; each later one is as large as all before it together, up to the largest."""
+
+KEPT = 128
+"""Blocks of people kept in memory; others are drawn again when they are needed, and come out the same."""
+
+
+@dataclass(slots=True)
+class SharedPeople:
+    """What the checks of one population and one model share: the people, and the model's answers about them.
+
+    It is both a source of people and what stands in front of the session, for one check at a time. Shared draws are one
+    sequence of people, numbered from 0. Every check sees the same people in the same order, as many as it needs. The
+    guarantee of each verdict is untouched: to every single check the draws are as good as its own. What is true of all
+    verdicts together follows by adding their risks: no independence is needed.
+
+    Attributes
+    ----------
+    population, session, seed
+        As every one of the checks has them; no session where no check has a model.
+    want_prediction, want_score
+        What the checks want of the model, all of them together, so that it is asked once.
+    everybody
+        The answers of a pass over a whole census.
+    """
+
+    population: Population
+    session: ModelSession | None
+    seed: int
+    want_prediction: bool = True
+    want_score: bool = False
+    everybody: SharedAnswers = field(init=False, repr=False)
+    _opened: Source | None = field(default=None, init=False, repr=False)
+    _drawn: tuple[Table, int] | None = field(default=None, init=False, repr=False)
+    _blocks: OrderedDict[int, Table] = field(default_factory=OrderedDict, init=False, repr=False)
+    _answers: dict[int, tuple[int, Answer]] = field(default_factory=dict, init=False, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.everybody = SharedAnswers(self.want_score, self.want_prediction)
+
+    @property
+    def source(self) -> Source:
+        """Where people are drawn: one stream of them, as they are; opened when the first check needs it."""
+        if self._opened is None:
+            self._opened = self.population.open(root(self.seed))
+        return self._opened
+
+    @property
+    def finite(self) -> bool:
+        """Whether the people come to an end."""
+        return self.source.finite
+
+    @property
+    def model(self) -> ModelSession | None:
+        """The session of all checks, with the shared answers in front; ``None`` where no check has a model."""
+        return None if self.session is None else replace(self.session, front=self)
+
+    def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
+        """The next people; the draws have their own randomness, so ``rng`` is not used."""
+        table = self.people(start, n)
+        self._drawn = table, start
+        return table
+
+    def answer(self, session: ModelSession, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """What the model says about the people drawn last; any other table goes to the model itself."""
+        if self._drawn is None or self._drawn[0] is not table:
+            return session.ask(table, want_score, want_prediction)
+        return self.answers(session, self._drawn[1], table.rows).wanted(want_score, want_prediction)
+
+    def people(self, start: int, n: int) -> Table:
+        """The people numbered from ``start`` up to ``start + n``, or what is left of them."""
+        with self._lock:
+            parts = [self._block(number).slice(first, last) for number, first, last in _parts(start, n)]
+            found = [part for part in parts if part.rows]
+            return joined(found) if found else parts[0]
+
+    def answers(self, session: ModelSession, start: int, n: int) -> Answer:
+        """What the model says about these people; it is asked only about those it has not answered yet."""
+        with self._lock:
+            parts = [self._answered(session, number, first, last) for number, first, last in _parts(start, n)]
+        return joined_answers([part for part in parts if part is not None], session.name)
+
+    def _block(self, number: int) -> Table:
+        found = self._blocks.get(number)
+        if found is None:
+            start, stop = _edges(number)
+            rng = batch_rng(self.seed, number, 0)
+            found = self._blocks[number] = self.source.batch(start, stop - start, rng)
+            while len(self._blocks) > KEPT:
+                self._blocks.popitem(last=False)
+        self._blocks.move_to_end(number)
+        return found
+
+    def _answered(self, session: ModelSession, number: int, first: int, last: int) -> Answer | None:
+        block, (rows, known) = self._block(number), self._answers.get(number, (0, None))
+        last = min(last, block.rows)
+        if last > rows:
+            new = session.ask(block.slice(rows, last), self.want_score, self.want_prediction)
+            known = new if known is None else joined_answers([known, new], session.name)
+            self._answers[number] = last, known
+        return None if known is None or last <= first else known.about(slice(first, last))
+
+
+def _edges(number: int) -> tuple[int, int]:
+    """The first person of a block, and the one after its last."""
+    doubling = int(np.log2(LARGEST // FIRST))
+    if number == 0:
+        return 0, FIRST
+    if number <= doubling:
+        return FIRST * 2 ** (number - 1), FIRST * 2**number
+    start = LARGEST * (number - doubling)
+    return start, start + LARGEST
+
+
+def _parts(start: int, n: int) -> list[tuple[int, int, int]]:
+    """Which blocks some people are in, and where in each."""
+    number = 0
+    if start >= LARGEST:
+        number = start // LARGEST + int(np.log2(LARGEST // FIRST))
+    elif start >= FIRST:
+        number = int(np.log2(start // FIRST)) + 1
+    parts, left = [], n
+    while left > 0:
+        first, stop = _edges(number)
+        last = min(start + left, stop)
+        parts.append((number, start - first, last - first))
+        left -= last - start
+        start, number = last, number + 1
+    return parts

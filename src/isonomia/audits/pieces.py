@@ -12,12 +12,12 @@ from functools import partial, reduce
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from isonomia.audits.answers import Asker, SharedPeople, packed, unpacked
+from isonomia.audits.people import SharedPeople
 from isonomia.audits.protocol import Check
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.meter import count, current_meter, metering
-from isonomia.models.session import ModelSession
+from isonomia.models.session import ModelSession, packed, unpacked
 from isonomia.models.steady import MAX_AGAIN, Handed, spread_evenly
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
@@ -51,17 +51,17 @@ class Counter(Generic[Context, Counts]):
         From the counts of a part to an entry of a journal, and back.
     """
 
-    batches: Callable[[Context, Asker | None, Population, int, int], Iterator[tuple[int, Counts]]]
+    batches: Callable[[Context, ModelSession | None, Population, int, int], Iterator[tuple[int, Counts]]]
     context: Context
     zero: Counts
     add: Callable[[Counts, Counts], Counts]
     pack: Callable[[Counts], Entry]
     unpack: Callable[[Entry], Counts]
 
-    def count(self, asker: Asker | None, census: Population, start: int, stop: int) -> Counts:
+    def count(self, session: ModelSession | None, census: Population, start: int, stop: int) -> Counts:
         """The counts of some rows together."""
         return reduce(
-            self.add, (counts for _, counts in self.batches(self.context, asker, census, start, stop)), self.zero
+            self.add, (counts for _, counts in self.batches(self.context, session, census, start, stop)), self.zero
         )
 
 
@@ -92,7 +92,8 @@ def count_population(
     how the journal keeps the result; nothing is kept of a census that was interrupted.
     """
     observer.begin(str(check.prop))
-    asker = None if check.model is None else Asker(check.model, check.journal, sharing)
+    everybody = None if sharing is None else sharing.everybody
+    session = None if check.model is None else check.model.recorded(check.journal, everybody=everybody)
     try:
         entry = check.journal.recall(KEY)
         if entry is not None:
@@ -101,9 +102,9 @@ def count_population(
         began = monotonic()
         try:
             pool = check.pool if by_pool and sharing is None else None
-            pieces = by_workers(pool, asker, check.population, counter, check.journal)
+            pieces = by_workers(pool, session, check.population, counter, check.journal)
             if pieces is None:
-                pieces = counter.batches(counter.context, asker, check.population, 0, size)
+                pieces = counter.batches(counter.context, session, check.population, 0, size)
             for rows, counts in pieces:
                 result = Counted(result.people + rows, counter.add(result.counts, counts))
                 spent = monotonic() - began
@@ -114,8 +115,8 @@ def count_population(
         return result
     finally:
         observer.end()
-        if asker is not None:
-            asker.close()
+        if session is not None:
+            session.close()
 
 
 def _exactly() -> str:
@@ -133,7 +134,7 @@ class _Told(Generic[Counts]):
 
 
 def by_workers(
-    pool: Pool | None, asker: Asker | None, population: Any, counter: Counter[Any, Counts], journal: Journal
+    pool: Pool | None, session: ModelSession | None, population: Any, counter: Counter[Any, Counts], journal: Journal
 ) -> Iterator[tuple[int, Counts]] | None:
     """The number of rows and the counts of each piece, in order; ``None`` where workers cannot read for themselves.
 
@@ -142,14 +143,13 @@ def by_workers(
     table = population.rows if isinstance(population, Census) else None
     if pool is None or not isinstance(table, LongTable) or not table.in_files:
         return None
-    session = None if asker is None else asker.session
-    if asker is not None and (session is None or session.direct_workers is None or current_meter().limited):
+    if session is not None and (session.direct_workers is None or current_meter().limited):
         return None
     model = None if session is None else session.apart()
     watched = session is not None and session.steady is not None
     told = _Told(counter, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
-    return _pieces(pool, Shared(told, name), table.pieces(LEAST), counter, journal, asker)
+    return _pieces(pool, Shared(told, name), table.pieces(LEAST), counter, journal, session)
 
 
 def fingerprint_by_workers(pool: Pool, population: Any) -> None:
@@ -176,21 +176,21 @@ def _pieces(
     edges: Sequence[tuple[int, int]],
     counter: Counter[Any, Counts],
     journal: Journal,
-    asker: Asker | None,
+    session: ModelSession | None,
 ) -> Iterator[tuple[int, Counts]]:
     """Each piece, from the journal or by a worker; in the end other workers repeat some questions.
 
     Where some pieces are in the journal, some of their rows are asked about again before new ones are begun.
     """
     told: _Told[Counts] = shared.value
-    watched = None if asker is None or not told.watched else asker.session
+    watched = session if told.watched else None
     keys = {piece: f"answer of rows {piece[0]} to {piece[1]}" for piece in edges}
     kept = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
     left = [piece for piece in edges if piece not in kept]
     if watched is not None and left:
         for (start, _), entry in kept.items():
             for row, answer in _noted_answers(entry, -(-MAX_AGAIN // len(kept))):
-                first, asked = start + row, Asker(watched, _OneAnswer(answer))
+                first, asked = start + row, watched.recorded(_OneAnswer(answer))
                 told.counter.count(asked, Census(told.table), first, first + 1)
         watched.settle()
     tasks = pool.begin(_count_piece, shared, left, [stop - start for start, stop in left])
@@ -250,6 +250,5 @@ def _count_piece(told: _Told[Any], piece: tuple[int, int]) -> tuple[Any, tuple[i
     """
     model = None if told.model is None else told.model.apart(MAX_AGAIN if told.watched else 0, repeats=True)
     with metering(None) as meter:
-        asker = None if model is None else Asker(model)
-        counts = told.counter.count(asker, Census(told.table), *piece)
+        counts = told.counter.count(model, Census(told.table), *piece)
     return counts, meter.sent, None if model is None or model.steady is None else model.steady.handed()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from isonomia.audits.answers import SharedPeople
+from isonomia.audits.people import SharedPeople
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import SpecError, UsageError

@@ -26,16 +26,20 @@ Reading_co = TypeVar("Reading_co", covariant=True)
 Step_contra = TypeVar("Step_contra", contravariant=True)
 
 
-class Batches(Protocol[Reading_co]):
-    """Several batches that are queried together."""
+@dataclass(frozen=True, slots=True)
+class Batches(Generic[Reading_co]):
+    """Several batches that are queried together.
 
-    def reading(self, number: int) -> Reading_co:
-        """The reading of one batch; waits for the answers."""
-        ...
+    Attributes
+    ----------
+    reading
+        Gives the reading of one batch, by its number among them; waits for the answers.
+    drop
+        Cancels the rest, which is no longer needed.
+    """
 
-    def drop(self) -> None:
-        """Cancel the rest, which is no longer needed."""
-        ...
+    reading: Callable[[int], Reading_co]
+    drop: Callable[[], None]
 
 
 class LooksAhead(Protocol[Step_contra, Reading_co]):

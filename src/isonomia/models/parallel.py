@@ -117,7 +117,7 @@ class Workers:
             tasks = self._tasks(question)
         answers = list(tasks.results())
         self._last[:] = [np.repeat([worker for worker, _ in answers], np.diff(borders(table.rows)))]
-        return _joined([answer for _, answer in answers], self.model.name)
+        return joined_answers([answer for _, answer in answers], self.model.name)
 
     @property
     def last_workers(self) -> NDArray[np.str_] | None:
@@ -136,7 +136,7 @@ class Workers:
         groups = [np.flatnonzero(which == number) for number in range(len(names))]
         parts = [(self._read(table.take(rows)), want_score, want_prediction) for rows in groups]
         answers = [self._elsewhere(part, str(name)) for part, name in zip(parts, names, strict=True)]
-        together, back = _joined(answers, self.model.name), np.argsort(np.concatenate(groups))
+        together, back = joined_answers(answers, self.model.name), np.argsort(np.concatenate(groups))
         prediction, score = (
             None if values is None else values[back.tolist()] if is_tensor(values) else values[back]
             for values in (together.prediction, together.score)
@@ -181,7 +181,8 @@ class Workers:
         return self._shared[0]
 
 
-def _joined(answers: Sequence[Answer], name: str) -> Answer:
+def joined_answers(answers: Sequence[Answer], name: str) -> Answer:
+    """The answers to several questions as one; ``name`` is the model's, for messages."""
     classes = answers[0].classes
     if any(answer.classes != classes for answer in answers):
         raise ModelError(f"{name} named its classes differently for different people of one batch")

@@ -35,6 +35,19 @@ class Answer:
     score: NDArray[np.float64] | None = None
     classes: tuple[Value, ...] = ()
 
+    def wanted(self, want_score: bool, want_prediction: bool) -> Answer:
+        """What is wanted of an answer that has more."""
+        return Answer(
+            self.prediction if want_prediction else None,
+            self.score if want_score else None,
+            self.classes if want_score else (),
+        )
+
+    def about(self, rows: slice | NDArray[np.intp]) -> Answer:
+        """What it says about some of the rows."""
+        prediction, score = (None if values is None else values[rows] for values in (self.prediction, self.score))
+        return Answer(prediction, score, self.classes)
+
 
 class Model(Protocol):
     """What is audited: a black box that answers for whole batches.

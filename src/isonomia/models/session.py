@@ -12,28 +12,49 @@ A batch goes from :meth:`ModelSession.answer` to the model like this; what a ses
 6. the outcome columns are taken away, and the model answers.
 
 The answers go back the same way: joined in the order of the rows, compared with the second ones, stored in the cache.
+
+A check asks by calling the session, which checks the answers. There, one thing may stand in front of all this: the
+journal of the check (:meth:`ModelSession.recorded`), tables that were sent to workers together
+(:meth:`ModelSession.together`), or the answers that several checks share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import zlib
+from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from math import prod
 from threading import BoundedSemaphore
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
 from isonomia.executors import Pool
 from isonomia.models.cache import AnswerCache, Cached
 from isonomia.models.checked import ask
+from isonomia.models.decoder import VectorAnswers
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.meter import send
-from isonomia.models.parallel import Workers
+from isonomia.models.meter import charge, send
+from isonomia.models.parallel import Question, Workers
 from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, unwrap
 from isonomia.models.steady import Handed, Steadiness
-from isonomia.populations.table import Table
+from isonomia.populations.table import Table, joined
+from isonomia.records.journal import Entry, Journal, NullJournal
+from isonomia.spec.columns import host
 from isonomia.wording import first_few, listed
+
+
+class AnswersFirst(Protocol):
+    """What stands in front of a session; where it has no answer, it asks :meth:`ModelSession.ask`."""
+
+    def answer(self, session: ModelSession, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """The answer for each row of a table."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +77,10 @@ class ModelSession(AroundModel):
         The watch for changed answers; ``None`` where the model may answer at random, or is not watched.
     workers
         The workers that run the model; ``None`` where it runs here.
+    vectors
+        Whether each prediction is several numbers, such as a continuous action.
+    front
+        What stands in front of the session; ``None`` where the model itself is asked.
     """
 
     model: Model
@@ -64,6 +89,8 @@ class ModelSession(AroundModel):
     gate: BoundedSemaphore | None = field(default=None, repr=False)
     steady: Steadiness | None = None
     workers: Workers | None = field(default=None, repr=False)
+    vectors: bool = False
+    front: AnswersFirst | None = field(default=None, repr=False)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Answer for each row; every part of the session is given the session without itself.
@@ -87,11 +114,49 @@ class ModelSession(AroundModel):
 
     def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         """Ask about every row of a table, and check the answers."""
-        return ask(self, table, want_score, want_prediction)
+        if self.front is not None:
+            return self.front.answer(self, table, want_score, want_prediction)
+        return self.ask(table, want_score, want_prediction)
+
+    def ask(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """The same, whatever stands in front of the session."""
+        return ask(VectorAnswers(self) if self.vectors else self, table, want_score, want_prediction)
+
+    def recorded(
+        self, journal: Journal, *, everybody: SharedAnswers | None = None, vectors: bool = False
+    ) -> ModelSession:
+        """The session that keeps its answers in a journal, in the order of the questions, and has them from there."""
+        return replace(self, front=RecordedAnswers(journal, everybody), vectors=vectors)
+
+    @property
+    def journal(self) -> Journal:
+        """Where answers are kept."""
+        return self.front.journal if isinstance(self.front, RecordedAnswers) else NullJournal()
+
+    def stop_recording(self) -> None:
+        """Keep and recall no more answers."""
+        if isinstance(self.front, RecordedAnswers):
+            self.front.journal = NullJournal()
+
+    def together(self, questions: Sequence[Question]) -> ModelSession:
+        """The session for some questions, about which workers start together.
+
+        Tables of the same form are joined, so that a model whose calls are slow is called less often.
+        """
+        front = JoinedTables(self)
+        forms: dict[Hashable, list[Question]] = {}
+        for question in questions:
+            forms.setdefault(_form(*question), []).append(question)
+        for alike in forms.values():
+            front.begin(alike)
+        return replace(self, front=front)
 
     def close(self) -> None:
-        """Drop everything that workers have begun ahead."""
-        self.drop()
+        """Drop what workers have begun ahead and nobody has asked for yet."""
+        if isinstance(self.front, JoinedTables):
+            self.front.drop()
+        else:
+            self.drop()
 
     def _entered(self) -> AbstractContextManager[Any]:
         return nullcontext() if self.gate is None else self.gate
@@ -121,6 +186,11 @@ class ModelSession(AroundModel):
             return self.model.fingerprint()
 
     @property
+    def looks_ahead(self) -> bool:
+        """Whether there are workers that can be asked ahead, and nothing stands in front of them."""
+        return self.front is None and self.direct_workers is not None
+
+    @property
     def direct_workers(self) -> Workers | None:
         """The workers that can be asked ahead; ``None`` without workers, and behind a cache, which comes first."""
         return self.workers if self.cache is None else None
@@ -142,7 +212,7 @@ class ModelSession(AroundModel):
         itself only where its pieces of work are large.
         """
         watch = Steadiness(hands_over=hands_over, repeats=repeats) if hands_over else None
-        return replace(self, cache=None, workers=None, steady=watch)
+        return replace(self, cache=None, workers=None, steady=watch, vectors=False, front=None)
 
     def take_over(self, handed: Sequence[Handed]) -> None:
         """Let the watch go on from what workers that asked the model by themselves have handed over."""
@@ -209,13 +279,14 @@ def open_session(
     if isinstance(model, Cached):
         model = ModelSession(model.model, cache=model.cache)
     given = model if isinstance(model, ModelSession) else ModelSession(model)
+    recorded = isinstance(given.model, RecordedModel)  # which is never asked
     held = tuple(withheld) if _takes_all_columns(unwrap(given.model)) else ()
     plain = ModelSession(given.model, held, gate=given.gate if given.cache is None else None)
     return replace(
         plain,
         cache=None if given.cache is None else given.cache.for_check(given.model, at_random=at_random),
         gate=given.gate,
-        steady=given.steady or (Steadiness() if watched and not at_random else None),
+        steady=given.steady or (Steadiness() if watched and not at_random and not recorded else None),
         workers=given.workers or (None if pool is None else Workers(plain, pool)),
     )
 
@@ -224,3 +295,145 @@ def _takes_all_columns(model: Model) -> bool:
     """Whether it is one of our adapters, and does not state which columns it reads."""
     ours = type(model).__module__.startswith("isonomia.models.") and not isinstance(model, RecordedModel)
     return ours and model.reads is None
+
+
+@dataclass(slots=True, eq=False)
+class RecordedAnswers:
+    """A journal in front of a session: a check that was cut off and asks again asks the model only what is new.
+
+    Where ``everybody`` is given, so does a check that makes the same pass over everybody as an earlier one.
+    """
+
+    journal: Journal
+    everybody: SharedAnswers | None = None
+    questions: int = 0
+
+    def answer(self, session: ModelSession, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """The answer that was kept for the next question, or else the model's."""
+        number, self.questions = self.questions, self.questions + 1
+        entry = self.journal.recall(f"answer {number}")
+        if entry is not None:
+            charge(table.rows)  # the run that is resumed sent them, and its budget goes on
+            answer = unpacked(entry)
+            if session.steady is not None:
+                session.steady.expect(table, answer, vectors=session.vectors)
+            return answer
+        if self.everybody is None:
+            answer = session.ask(table, want_score, want_prediction)
+        else:
+            answer = self.everybody.answer(number, session, table).wanted(want_score, want_prediction)
+        self.journal.keep(f"answer {number}", lambda: packed(answer))
+        return answer
+
+
+MAX_REMEMBERED = 2**24
+"""How many people's answers are remembered; for the rest of a longer table, each check asks the model itself."""
+
+
+@dataclass(slots=True, eq=False)
+class SharedAnswers:
+    """The answers of a pass over everybody, by the numbers of the questions, for all checks that make this pass.
+
+    ``want_score`` and ``want_prediction`` are what the checks want of the model, all of them together.
+    """
+
+    want_score: bool
+    want_prediction: bool
+    known: dict[int, Answer] = field(default_factory=dict, repr=False)
+    rows: int = 0
+
+    def answer(self, number: int, session: ModelSession, table: Table) -> Answer:
+        """The answer to a question, which another check may have asked before."""
+        known = self.known.get(number)
+        if known is None:
+            known = session.ask(table, self.want_score, self.want_prediction)
+            self.rows += table.rows
+            if self.rows <= MAX_REMEMBERED:  # a long table would fill the memory
+                self.known[number] = known
+        return known
+
+
+@dataclass(slots=True, eq=False)
+class JoinedTables:
+    """Tables that were sent to workers together, and the answers about each of them."""
+
+    session: ModelSession
+    groups: list[Question] = field(default_factory=list)
+    places: dict[int, tuple[int, int]] = field(default_factory=dict)
+    answers: dict[int, Answer] = field(default_factory=dict)
+
+    def begin(self, alike: Sequence[Question]) -> None:
+        """Let workers start on tables of the same form, joined."""
+        start = 0
+        for table, _, _ in alike:
+            self.places[id(table)] = len(self.groups), start
+            start += table.rows
+        _, want_score, want_prediction = alike[0]
+        self.groups.append((joined([table for table, _, _ in alike]), want_score, want_prediction))
+        self.session.begin(*self.groups[-1])
+
+    def answer(self, session: ModelSession, table: Table, want_score: bool, want_prediction: bool) -> Answer:
+        """What the model says about one of the tables."""
+        number, start = self.places[id(table)]
+        if number not in self.answers:
+            self.answers[number] = session.ask(*self.groups[number])
+        return self.answers[number].about(slice(start, start + table.rows)).wanted(want_score, want_prediction)
+
+    def drop(self) -> None:
+        """Drop the answers that nobody needed."""
+        for number, (table, _, _) in enumerate(self.groups):
+            if number not in self.answers:
+                self.session.drop(table)
+
+
+def _form(table: Table, want_score: bool, want_prediction: bool) -> Hashable:
+    """A key that is equal for tables that can be joined without changing what the model is given of each row."""
+    match table.kind:
+        case "columns":
+            types: Hashable = tuple((name, column.dtype) for name, column in table.native.items())
+        case "array":
+            types = table.native.dtype
+        case "pandas" | "polars":
+            types = tuple(map(str, table.native.dtypes))
+        case "pyarrow":
+            types = str(table.native.schema)
+        case _:
+            types = id(table)
+    return table.kind, table.names, types, want_score, want_prediction
+
+
+def packed(answer: Answer) -> Entry:
+    """An answer as a journal keeps it, with every bit of a number."""
+    return {
+        "prediction": None if answer.prediction is None else _packed(answer.prediction),
+        "score": None if answer.score is None else _packed(answer.score),
+        "classes": list(answer.classes),
+    }
+
+
+def unpacked(entry: Entry) -> Answer:
+    """The answer that was packed."""
+    return Answer(
+        None if entry["prediction"] is None else _unpacked(entry["prediction"]),
+        None if entry["score"] is None else _unpacked(entry["score"]),
+        tuple(entry["classes"]),
+    )
+
+
+def _packed(array: NDArray[Any]) -> dict[str, Any]:
+    array = host(array)
+    if array.dtype == object:
+        return {"values": array.tolist()}
+    # The fastest level: these entries are dropped once the check has its verdict.
+    squeezed = zlib.compress(np.ascontiguousarray(array).tobytes(), level=1)
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": base64.b64encode(squeezed).decode("ascii")}
+
+
+def _unpacked(entry: dict[str, Any]) -> NDArray[Any]:
+    if "values" in entry:
+        values = [tuple(value) if isinstance(value, list) else value for value in entry["values"]]
+        return np.fromiter(values, dtype=object, count=len(values))
+    dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
+    size = dtype.itemsize * prod(shape)
+    data = zlib.decompressobj().decompress(base64.b64decode(entry["bytes"]), max(size, 1))
+    return np.frombuffer(data, dtype=dtype, count=prod(shape)).reshape(shape).copy()

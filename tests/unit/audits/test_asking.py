@@ -9,23 +9,22 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.audits.answers import Asker
 from isonomia.errors import ModelError, UsageError
 from isonomia.executors import pool_for
 from isonomia.models import adapt
-from isonomia.models.session import open_session
+from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.table import Table
 from raising import raises
 
 TABLE = Table.of({"x": np.arange(1000.0)})
 
 
-def _asker(model: Any, workers: int) -> Asker:
-    return Asker(open_session(adapt(model), pool=pool_for(None, workers), watched=False))
+def _session(model: Any, workers: int) -> ModelSession:
+    return open_session(adapt(model), pool=pool_for(None, workers), watched=False)
 
 
 def test_parts_of_a_batch_are_joined_in_order() -> None:
-    answer = _asker(lambda table: np.asarray(table["x"]) % 7, 3)(TABLE, False, True)
+    answer = _session(lambda table: np.asarray(table["x"]) % 7, 3)(TABLE, False, True)
     assert answer.prediction is not None
     assert np.array_equal(answer.prediction, np.arange(1000.0) % 7)
 
@@ -38,7 +37,7 @@ def test_several_threads_ask_at_once() -> None:
             met.before = together.wait()
         return np.zeros(len(table["x"]))
 
-    _asker(model, 3)(TABLE, False, True)
+    _session(model, 3)(TABLE, False, True)
 
 
 def test_a_batch_of_one_person_needs_one_call() -> None:
@@ -48,7 +47,7 @@ def test_a_batch_of_one_person_needs_one_call() -> None:
         calls.append(len(table["x"]))
         return np.zeros(len(table["x"]))
 
-    _asker(model, 4)(TABLE.slice(0, 1), False, True)
+    _session(model, 4)(TABLE.slice(0, 1), False, True)
     assert calls == [1]
 
 
@@ -59,7 +58,7 @@ def test_an_error_in_one_thread_is_the_models() -> None:
         return np.zeros(len(table["x"]))
 
     with raises(ModelError, "x", cause=ValueError):
-        _asker(model, 4)(TABLE, False, True)
+        _session(model, 4)(TABLE, False, True)
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True])

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import isonomia as iso
-from isonomia.audits.answers import Asker, SharedPeople, _edges, _parts
+from isonomia.audits.people import SharedPeople, _edges, _parts
 from isonomia.models import adapt
 from isonomia.models.session import open_session
 from isonomia.populations import Table
+from isonomia.records.journal import NullJournal
 
 
 class Counting:
@@ -73,7 +74,7 @@ def test_people_do_not_depend_on_who_asks_first_or_in_which_portions(kind: str) 
 
 
 def test_blocks_that_were_let_go_come_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isonomia.audits.answers.KEPT", 2)
+    monkeypatch.setattr("isonomia.audits.people.KEPT", 2)
     pool = _pool(iso.Generator(lambda n, rng: {"x": rng.random(n)}), Counting())
     first = pool.people(0, 500).column("x").copy()
     pool.people(0, 60_000)
@@ -94,7 +95,7 @@ def test_each_person_is_asked_about_once(kind: str) -> None:
         start, seen = 0, []
         for n in portions:
             batch = pool.batch(start, n, np.random.default_rng(0))
-            answer = pool(batch, want_score=False, want_prediction=True)
+            answer = pool.model(batch, want_score=False, want_prediction=True)
             assert answer.prediction is not None
             assert np.array_equal(answer.prediction, (batch.column("x") > 0.3).astype(int))
             seen.append(batch.rows)
@@ -108,24 +109,24 @@ def test_what_was_not_drawn_from_the_pool_is_asked_about_all_the_same() -> None:
     model = Counting()
     pool = _pool(iso.Generator(lambda n, rng: {"x": rng.random(n)}), model)
     drawn = pool.batch(0, 10, np.random.default_rng(0))
-    pool(drawn.slice(0, 4), want_score=False, want_prediction=True)
+    pool.model(drawn.slice(0, 4), want_score=False, want_prediction=True)
     assert model.rows == 4
-    pool(drawn, want_score=False, want_prediction=True)
+    pool.model(drawn, want_score=False, want_prediction=True)
     assert model.rows == 14
-    pool(drawn, want_score=False, want_prediction=True)
+    pool.model(drawn, want_score=False, want_prediction=True)
     assert model.rows == 14
 
 
 def test_a_long_table_is_not_remembered_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isonomia.audits.answers.MAX_REMEMBERED", 250)
+    monkeypatch.setattr("isonomia.models.session.MAX_REMEMBERED", 250)
     model, table = Counting(), Table.of({"x": np.linspace(0.0, 1.0, 100)})
     session = open_session(adapt(model), watched=False)
     shared = SharedPeople(iso.Census(table), session, seed=1)
-    first, second = (Asker(session, shared=shared) for _ in range(2))
-    for asker in (first, second):
+    first, second = (session.recorded(NullJournal(), everybody=shared.everybody) for _ in range(2))
+    for asking in (first, second):
         for _ in range(4):
-            answer = asker(table, want_score=False, want_prediction=True)
+            answer = asking(table, want_score=False, want_prediction=True)
             assert answer.prediction is not None
             assert answer.prediction.sum() == 70
-    assert len(shared._pass) == 2
+    assert len(shared.everybody.known) == 2
     assert model.rows == 400 + 200, "what was not remembered is asked about again"

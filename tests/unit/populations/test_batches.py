@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from isonomia.audits.answers import Asker
 from isonomia.errors import DataError, ModelError
 from isonomia.executors import pool_for
 from isonomia.models import adapt, ask
@@ -69,7 +68,7 @@ def test_threads_answer_the_same_for_arrays_and_for_lists() -> None:
 
     for table in (batch_table(STACK), batch_table(WAVES)):
         pools = (pool_for(None, workers) for workers in (1, 3))
-        one, three = (Asker(open_session(adapt(sizes), pool=pool, watched=False)) for pool in pools)
+        one, three = (open_session(adapt(sizes), pool=pool, watched=False) for pool in pools)
         assert np.array_equal(one(table, False, True).prediction, three(table, False, True).prediction)
 
 

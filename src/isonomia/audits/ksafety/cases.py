@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.blocks import run_block
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import (
@@ -35,6 +34,7 @@ from isonomia.audits.ksafety.evidence import PAIRS, Cells, Tally, weight_of
 from isonomia.audits.ksafety.functions import call_function, draw_only
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import current_meter
+from isonomia.models.session import ModelSession
 from isonomia.populations.domains import Domain
 from isonomia.populations.domains.protocol import DomainFacts
 from isonomia.populations.table import Table
@@ -244,7 +244,7 @@ class Runner:
 
     Attributes
     ----------
-    program, asker
+    program, session
         What is computed, and what answers for the model; ``None`` where no model is queried.
     seconds
         The time limit for one case of a block that is code.
@@ -257,7 +257,7 @@ class Runner:
     """
 
     program: CompiledSpec
-    asker: Asker | None
+    session: ModelSession | None
     seconds: float
     draws: bool
     workers: JudgesCases | None = None
@@ -340,15 +340,15 @@ class Runner:
         return answers, np.fromiter(why, dtype=object, count=len(why))
 
     def _asked(self, what: str, table: Table) -> NDArray[Any]:
-        assert self.asker is not None
-        answer = self.asker(table, want_score=what == "score", want_prediction=what == "predict")
+        assert self.session is not None
+        answer = self.session(table, want_score=what == "score", want_prediction=what == "predict")
         if what == "predict":
             assert answer.prediction is not None
             return answer.prediction
         assert answer.score is not None
         if answer.score.ndim == 2 and answer.score.shape[1] != 2:
             raise ModelError(
-                f"score(...) is one number a case, but {self.asker.model.name} gives one for each of "
+                f"score(...) is one number a case, but {self.session.name} gives one for each of "
                 f"{answer.score.shape[1]} classes: use predict(...)"
             )
         return answer.score if answer.score.ndim == 1 else answer.score[:, -1]

@@ -26,6 +26,7 @@ from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases
 from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
+from isonomia.engine.lookahead import Batches
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, batch_rng
 from isonomia.errors import IsonomiaError, UsageError
@@ -216,9 +217,21 @@ class SampledCases:
             piece = self._drawn_piece(f"batch {plan.index} piece {number}", start, size, piece.rng)
         return batch, judgements
 
-    def together(self, plans: Sequence[Plan]) -> _BatchesBegun:
+    def together(self, plans: Sequence[Plan]) -> Batches[SampledBatch]:
         """Draw several batches, and let workers start on all of them."""
-        return _BatchesBegun(self, plans, [self._begin(plan) for plan in plans])
+        pieces = [self._begin(plan) for plan in plans]
+
+        def reading(number: int) -> SampledBatch:
+            batch, judgements = self._judged(plans[number], pieces[number])
+            self._note(judgements)
+            return batch
+
+        def drop() -> None:
+            for piece in pieces:
+                if piece.begun is not None:
+                    piece.begun.tasks.drop()
+
+        return Batches(reading, drop)
 
     def _is_enough(self, batch: SampledBatch, draws: int | None) -> bool:
         return monotonic() >= self.until if draws is None else batch.draws >= draws
@@ -371,27 +384,6 @@ class _Piece:
     empty: tuple[NDArray[np.bool_], ...] = ()
     prepared: Evaluation | None = None
     begun: BegunCases | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _BatchesBegun:
-    """Batches that were drawn and that workers have started on."""
-
-    work: SampledCases
-    plans: Sequence[Plan]
-    pieces: list[_Piece]
-
-    def reading(self, number: int) -> SampledBatch:
-        """The result of one batch; waits for the workers."""
-        batch, judgements = self.work._judged(self.plans[number], self.pieces[number])
-        self.work._note(judgements)
-        return batch
-
-    def drop(self) -> None:
-        """Drop the rest, which nobody needs."""
-        for piece in self.pieces:
-            if piece.begun is not None:
-                piece.begun.tasks.drop()
 
 
 def _next_size(wanted: int, tested: int, drawn: int) -> int:

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Runner, prepare
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
@@ -25,7 +24,7 @@ from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evi
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import ignored_functions, imported_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
-from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, new_asker
+from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, recorded_session
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
 from isonomia.engine.parameters import Observer, Silent, root
@@ -39,7 +38,7 @@ from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Source, fingerprint_if_any
 from isonomia.populations.table import Table
-from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal, once
+from isonomia.records.journal import Entry, Journal, NamespacedJournal, once
 from isonomia.spec.safety import Safety
 
 INTERRUPTED = "interrupted"
@@ -81,7 +80,6 @@ class Setup:
     observer: Observer = field(default_factory=Silent)
     violations: Violations = field(default_factory=Violations)
     began: float = field(default_factory=monotonic)
-    _askers: list[Asker] = field(default_factory=list)
     _workers_off: Event = field(default_factory=Event)
 
     @property
@@ -169,12 +167,11 @@ class Setup:
                 name="allow_code",
             )
         journal: Journal = check.journal if purpose is None else NamespacedJournal(check.journal, purpose)
-        asker = None if check.model is None else new_asker(check.model, self.domain, journal)
-        self._askers += [] if asker is None else [asker]
-        runner = Runner(program, asker, check.prop.seconds, self._draws, None, check.random_model)
+        session = None if check.model is None else recorded_session(check.model, self.domain, journal)
+        runner = Runner(program, session, check.prop.seconds, self._draws, None, check.random_model)
         if self._shared is None or check.pool is None:
             return runner
-        return replace(runner, workers=CaseWorkers(check.pool, self._shared, asker, self._workers_off))
+        return replace(runner, workers=CaseWorkers(check.pool, self._shared, session, self._workers_off))
 
     @property
     def _draws(self) -> bool:
@@ -232,15 +229,15 @@ class Setup:
 
         if interrupted and not self.finished:
             # A check that resumes asks other questions here: these answers must not be taken for theirs.
-            if self.runner.asker is not None:
-                self.runner.asker.journal = NullJournal()
+            if self.runner.session is not None:
+                self.runner.session.stop_recording()
             return measure()
         return ViolationSummary.unpack(once(self.journal, LAST, lambda: measure().pack()))
 
     def close(self) -> None:
-        """Close the askers."""
-        for asker in self._askers:
-            asker.close()
+        """Close the session with the model."""
+        if self.check.model is not None:
+            self.check.model.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare
 from isonomia.audits.ksafety.evaluate import MOST_TEXT, Booleans, Evaluation, GivenChoices, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
-from isonomia.models.decoder import VectorAnswers
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.parallel import borders
 from isonomia.models.session import ModelSession
@@ -55,9 +53,9 @@ class CaseContext:
     domain: Domain
 
 
-def new_asker(model: ModelSession, domain: Domain, journal: Journal) -> Asker:
-    """An asker of a model that answers about inputs of this domain."""
-    return Asker(VectorAnswers(model) if DomainFacts.of(domain).continuous else model, journal)
+def recorded_session(model: ModelSession, domain: Domain, journal: Journal) -> ModelSession:
+    """The session with a model that answers about inputs of this domain, and keeps its answers."""
+    return model.recorded(journal, vectors=DomainFacts.of(domain).continuous)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +144,7 @@ def judge_slice(context: CaseContext, item: CaseSlice) -> JudgedSlice:
         if context.model is not None:
             model = context.model.apart(item.hands_over)
             journal = NullJournal() if item.recorded is None else _SliceJournal(entries)
-            runner, watched = replace(runner, asker=new_asker(model, context.domain, journal)), model.steady
+            runner, watched = replace(runner, session=recorded_session(model, context.domain, journal)), model.steady
         cases = item.cases
         batch = prepare(runner.program, context.domain, cases.inputs, GivenChoices(cases.choices, item.empty))
         accepted, types = batch.accepted.copy(), _types(batch)
@@ -251,7 +249,7 @@ class CaseWorkers:
     ----------
     pool, shared
         The workers, and what is sent to them once.
-    asker
+    session
         Asks the model about cases that have to be judged here; ``None`` where none is queried.
     off
         Set once all cases are computed here; one flag for all workers of a check.
@@ -259,7 +257,7 @@ class CaseWorkers:
 
     pool: Pool
     shared: Shared
-    asker: Asker | None
+    session: ModelSession | None
     off: threading.Event
     _runs: int = 0
 
@@ -280,8 +278,10 @@ class CaseWorkers:
 
         Answers are kept under a separate name: in another run, these cases may be judged by workers.
         """
-        asker = None if self.asker is None else Asker(self.asker.model, NamespacedJournal(self.asker.journal, key))
-        return replace(runner, asker=asker, workers=None)
+        session = self.session
+        if session is not None:
+            session = session.recorded(NamespacedJournal(session.journal, key), vectors=session.vectors)
+        return replace(runner, session=session, workers=None)
 
     def begin(self, domain: Domain, cases: Cases, empty: Sequence[Booleans], key: str) -> BegunCases | None:
         """Let workers start on cases; ``None`` where they cannot, or rows are limited: theirs are counted too late."""
@@ -289,13 +289,13 @@ class CaseWorkers:
         if here or not len(cases) or current_meter().in_step:
             return None
         items, keys, edges = [], [], list(pairwise(borders(len(cases))))
-        session = None if self.asker is None else self.asker.session
+        session = self.session
         hands_over = 0 if session is None or session.steady is None else -(-MAX_AGAIN // len(edges))
         for number, (start, stop) in enumerate(edges):
             keys.append(f"answer of {key} slice {number}")
             recorded = None
-            if self.asker is not None and _is_kept(self.asker.journal):
-                recorded = (self.asker.journal.recall(keys[-1]) or {}).get("entries", {})
+            if session is not None and _is_kept(session.journal):
+                recorded = (session.journal.recall(keys[-1]) or {}).get("entries", {})
             part = cases.take(np.arange(start, stop, dtype=np.intp))
             items.append(CaseSlice(part, tuple(column[start:stop] for column in empty), hands_over, recorded))
         try:
@@ -318,14 +318,14 @@ class CaseWorkers:
             return None
         for part in slices:
             count(*part.queries)
-        if self.asker is not None and self.asker.session is not None:
-            self.asker.session.take_over([part.handed for part in slices if part.handed is not None])
+        if self.session is not None:
+            self.session.take_over([part.handed for part in slices if part.handed is not None])
         if not _fit(slices) or any(part.failed for part in slices):
             self.off.set()
             return None
         for key, part in zip(begun.keys, slices, strict=True):
-            if part.answers and self.asker is not None:
-                self.asker.journal.keep(key, partial(dict, entries=part.answers))
+            if part.answers and self.session is not None:
+                self.session.journal.keep(key, partial(dict, entries=part.answers))
         accepted = np.flatnonzero(np.concatenate([part.accepted for part in slices]))[:wanted]
         rejected, without_choice = (sum(part.rejected for part in slices), sum(part.without_choice for part in slices))
         return JudgedCases(_joined(begun, slices, accepted), rejected, without_choice)

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.people import batch_size, narrowed
 from isonomia.audits.pieces import Counted, Counter, count_population
 from isonomia.audits.principal.findings import Finding, from_table, subgroup
@@ -42,6 +41,7 @@ from isonomia.errors import DataError, NumericalError
 from isonomia.evidence.cells import DrawCell, LinearForm, Masses, total_mass
 from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.evidence.strata.worlds import Observed
+from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Population
 from isonomia.populations.worlds.paths import NotExactError, row_values
 from isonomia.records.journal import Entry
@@ -86,15 +86,15 @@ def count_census(check: Check[PrincipalFairness], question: PrincipalQuestion, o
 
 
 def _batches(
-    question: PrincipalQuestion, asker: Asker | None, census: Population, begin: int, end: int
+    question: PrincipalQuestion, session: ModelSession | None, census: Population, begin: int, end: int
 ) -> Iterator[tuple[int, Counts]]:
     """The rows, some at a time: how many they are, and their counts."""
     roles = (*question.prop.roles, *question.given)
-    wanted = narrowed(question.wanted, roles, None if asker is None else asker.model, census.names)
+    wanted = narrowed(question.wanted, roles, None if session is None else session.model, census.names)
     source, at_once = census.open(root(0), wanted), batch_size(census)
     for start in range(begin, end, at_once):
         table = source.batch(start, min(at_once, end - start), np.random.default_rng(0))
-        yield table.rows, count(question, table, asker)
+        yield table.rows, count(question, table, session)
 
 
 def _added(one: Counts, other: Counts) -> Counts:

@@ -150,8 +150,8 @@ def _sampled(
         )
     finally:
         observer.end()
-        if work.asker is not None:
-            work.asker.close()
+        if work.session is not None:
+            work.session.close()
     if check.population.kind == "census" and outcome.reason == "exhausted":
         # As many independent draws as there are rows did not decide it: count everybody after all.
         return _exact(check, question, observer, before=outcome.samples)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.principal.findings import subgroup
 from isonomia.audits.principal.question import (
     Coding,
@@ -32,6 +31,7 @@ from isonomia.evidence.strata.bounds import Contradiction
 from isonomia.evidence.strata.repair import Objective, Repair, adjust_outcomes, outcome_deviation, repair
 from isonomia.evidence.strata.worlds import Definition, LinearAssumption, Observed, TableShape, assume, tally
 from isonomia.models.adapt import adapt
+from isonomia.models.session import open_session
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters
 from isonomia.populations.table import Table, column_from
@@ -388,7 +388,7 @@ def remedies(
     refuse_clusters(people, "a repair")
     adapted = None if model is None else adapt(model)
     question = ask_about(prop, people, adapted)
-    counts = count(question, people.table, None if adapted is None else Asker(adapted))
+    counts = count(question, people.table, None if adapted is None else open_session(adapted, watched=False))
     found: dict[str, Repair | None] = {}
     for key, seen in counts.items():
         table = seen.reshape(question.shape.table).astype(np.int64)

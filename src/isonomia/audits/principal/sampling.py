@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from isonomia.audits.answers import AskedTogether, Asks, BatchesAhead
 from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, refuse_many, sorted_into
+from isonomia.engine.lookahead import Batches
 from isonomia.engine.loop import Plan
 from isonomia.engine.parameters import batch_rng
 from isonomia.evidence.bets import Wealth
@@ -78,7 +78,7 @@ class PrincipalSampling:
 
     Attributes
     ----------
-    question, source, streams, asker
+    question, source, streams, session
         What to decide, where people are drawn and in how many streams, and what answers for the model.
     worlds
         The bets.
@@ -91,7 +91,7 @@ class PrincipalSampling:
     question: PrincipalQuestion
     source: Source
     streams: int
-    asker: ModelSession | None
+    session: ModelSession | None
     worlds: FairWorlds
     listed: tuple[Key, ...]
     closed: bool
@@ -108,7 +108,7 @@ class PrincipalSampling:
 
     def measure(self, plan: Plan) -> SubgroupCounts:
         """Draw one batch from each stream, ask the model about it, and count."""
-        return self._counted(self._drawn(plan), self.asker)
+        return self._counted(self._drawn(plan), self.session)
 
     def _drawn(self, plan: Plan) -> list[Table]:
         """The people of a batch, stream by stream."""
@@ -120,25 +120,25 @@ class PrincipalSampling:
         ]
         return [table for table in tables if table.rows]
 
-    def _counted(self, tables: Sequence[Table], asker: Asks | None) -> SubgroupCounts:
+    def _counted(self, tables: Sequence[Table], session: ModelSession | None) -> SubgroupCounts:
         people, counts = 0, Counts()
         for table in tables:
             people += table.rows
-            for key, seen in count(self.question, table, asker).items():
+            for key, seen in count(self.question, table, session).items():
                 counts[key] = counts[key] + seen if key in counts else seen
         return SubgroupCounts(people, counts)
 
-    def together(self, plans: Sequence[Plan]) -> BatchesAhead[SubgroupCounts]:
+    def together(self, plans: Sequence[Plan]) -> Batches[SubgroupCounts]:
         """Draw several batches, and let workers start on all of them."""
-        assert self.asker is not None, "it has workers"
+        assert self.session is not None, "it has workers"
         drawn = [self._drawn(plan) for plan in plans]
-        answers = AskedTogether.of(self.asker, [(table, False, True) for tables in drawn for table in tables])
-        return BatchesAhead(lambda number: self._counted(drawn[number], answers), answers)
+        session = self.session.together([(table, False, True) for tables in drawn for table in tables])
+        return Batches(lambda number: self._counted(drawn[number], session), session.close)
 
     @property
     def ahead(self) -> PrincipalSampling | None:
         """Itself, where there are workers that can be asked ahead."""
-        return self if self.asker is not None and self.asker.direct_workers is not None else None
+        return self if self.session is not None and self.session.looks_ahead else None
 
     def pack(self, reading: SubgroupCounts) -> Entry:
         """The counts, subgroup by subgroup."""
@@ -244,13 +244,13 @@ def _rows(first: Wealth, second: Wealth) -> Wealth:
     )
 
 
-def count(question: PrincipalQuestion, table: Table, asker: Asks | None) -> Counts:
+def count(question: PrincipalQuestion, table: Table, session: ModelSession | None) -> Counts:
     """Query the model about a batch, if there is a model, and count it."""
     keys, places = sorted_into(table, question.given)
     refuse_many(len(keys), question.given)
     shape, prop = question.shape, question.prop
-    if asker is not None:
-        decided = asker(table, False, True).prediction
+    if session is not None:
+        decided = session(table, False, True).prediction
         assert decided is not None
     else:
         decided = table.column(prop.prediction)

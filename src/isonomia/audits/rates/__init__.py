@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from isonomia.audits.answers import SharedPeople
 from isonomia.audits.file_options import named_property
+from isonomia.audits.people import SharedPeople
 from isonomia.audits.protocol import Check, Entries, FileKey, Permissions, PropertyTable, Recheck, RecordedCounts
 from isonomia.audits.rates.intervals import VIEW
 from isonomia.spec.property import Property, parse

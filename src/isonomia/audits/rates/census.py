@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker, Asks
 from isonomia.audits.people import AT_ONCE, batch_size, narrowed
 from isonomia.audits.pieces import Counted, Counter, count_population
 from isonomia.audits.protocol import Check
@@ -23,6 +22,7 @@ from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.evidence.normal_form import compared
+from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Population, people
 from isonomia.records.journal import Entry, exact_fraction
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord
@@ -32,18 +32,18 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version, leaves_of
 
 
-def census_batches(question: Question, asker: Asks | None, whole: Population) -> Iterator[tuple[int, Batch]]:
+def census_batches(question: Question, session: ModelSession | None, whole: Population) -> Iterator[tuple[int, Batch]]:
     """Go through a census in batches, each with the number of its first person or pair.
 
     The model is queried about each person once, also where everybody is paired with everybody, themselves included: a
     pair is two independent draws.
     """
     if Other() not in question.asked:
-        yield from _one_by_one(question, asker, whole)
+        yield from _one_by_one(question, session, whole)
         return
     alone = _without_pairs(question)
     # A census small enough for all pairs fits into one batch.
-    (_, together), size = next(_one_by_one(alone, asker, whole)), in_all(alone, whole.size)
+    (_, together), size = next(_one_by_one(alone, session, whole)), in_all(alone, whole.size)
     for start in range(0, size * size, AT_ONCE):
         pair = np.arange(start, min(start + AT_ONCE, size * size))
         first, second = _taken(together, pair // size), _taken(together, pair % size)
@@ -52,15 +52,15 @@ def census_batches(question: Question, asker: Asks | None, whole: Population) ->
 
 
 def _one_by_one(
-    question: Question, asker: Asks | None, whole: Population, begin: int = 0, end: int | None = None
+    question: Question, session: ModelSession | None, whole: Population, begin: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, Batch]]:
-    model = None if asker is None else asker.model
+    model = None if session is None else session.model
     wanted = narrowed(question.wanted, question.asked[None].columns, model, whole.names)
     source, at_once = whole.open(root(0), wanted), batch_size(whole)
     stop = in_all(question, whole.size) if end is None else end
     for start in range(begin, stop, at_once):
         drawn = people(source, wanted, start, min(at_once, stop - start), np.random.default_rng(0), 0)
-        yield start, batch_of(question, asker, drawn)
+        yield start, batch_of(question, session, drawn)
 
 
 def _without_pairs(question: Question) -> Question:
@@ -132,11 +132,13 @@ def count_census(check: Check[Property], question: Question, observer: Observer)
 
 
 def _batches(
-    question: Question, asker: Asker | None, census: Population, start: int, stop: int
+    question: Question, session: ModelSession | None, census: Population, start: int, stop: int
 ) -> Iterator[tuple[int, Totals]]:
     """The rows, or pairs, some at a time: how many they are, and their counts and sums."""
     paired = Other() in question.asked
-    batches = census_batches(question, asker, census) if paired else _one_by_one(question, asker, census, start, stop)
+    batches = (
+        census_batches(question, session, census) if paired else _one_by_one(question, session, census, start, stop)
+    )
     for first, batch in batches:
         reader = Reader(batch, _row_from(first))
         reader.refuse_outside(question.within)

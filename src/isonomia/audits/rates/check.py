@@ -246,8 +246,8 @@ def _drawn(check: Check[Property], question: Question, prepared: Prepared, obser
         )
     finally:
         observer.end()
-        if prepared.work.asker is not None:
-            prepared.work.asker.close()
+        if prepared.work.session is not None:
+            prepared.work.session.close()
 
 
 def _left_over(prepared: Prepared, outcome: Outcome[Any]) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Promises, Reader, batch_of
 from isonomia.audits.rates.looks import no_look_remark
@@ -24,6 +23,7 @@ from isonomia.evidence.exact import Interval, enclose
 from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.normal_form import Polynomial, compared, value_at
 from isonomia.evidence.protocol import LeafTally
+from isonomia.models.session import ModelSession
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Clusters, Source, facts_of, people
 from isonomia.records.journal import Entry
@@ -56,7 +56,9 @@ class ClusterSamplingState:
     rows: tuple[int, ...]
 
 
-def cluster_work(check: Check[Property], question: Question, source: Source, asker: Asks | None) -> ClusterSampling:
+def cluster_work(
+    check: Check[Property], question: Question, source: Source, session: ModelSession | None
+) -> ClusterSampling:
     """Prepare a check of rows that belong together."""
     need_ranges(question)
     clusters = facts_of(check.population).clusters
@@ -74,7 +76,7 @@ def cluster_work(check: Check[Property], question: Question, source: Source, ask
     evidence = ClusterEvidence(
         arithmetic.formula, question.leaves, question.ranges, check.delta, clusters.bound, deadline
     )
-    return ClusterSampling(check, question, clusters, source, asker, evidence, arithmetic.vanished)
+    return ClusterSampling(check, question, clusters, source, session, evidence, arithmetic.vanished)
 
 
 def cluster_schedule(work: ClusterSampling) -> Schedule:
@@ -94,7 +96,7 @@ class ClusterSampling:
     question: Question
     clusters: Clusters
     source: Source
-    asker: Asks | None
+    session: ModelSession | None
     evidence: ClusterEvidence
     vanished: tuple[Leaf, ...] = ()
 
@@ -137,7 +139,7 @@ class ClusterSampling:
         drawn = people(self.source, self.question.wanted, start, n, rng, 0)
         table = drawn[None]
         reader = Reader(
-            batch_of(self.question, self.asker, drawn),
+            batch_of(self.question, self.session, drawn),
             lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}",
         )
         Promises(self.question, self.check.population, ()).refuse(reader, table, 0)

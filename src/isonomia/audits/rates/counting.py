@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asks
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import Asked, Question
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
 from isonomia.evidence.protocol import Channel, Grid, stream_of
+from isonomia.models.session import ModelSession
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.table import Table
@@ -55,21 +55,21 @@ from isonomia.wording import first_few
 Booleans = NDArray[np.bool_]
 
 
-def batch_of(question: Question, asker: Asks | None, people: Mapping[Version | None, Table]) -> Batch:
+def batch_of(question: Question, session: ModelSession | None, people: Mapping[Version | None, Table]) -> Batch:
     """Query the model once about each version of some people, and keep the columns that the question names."""
     versions = {
-        version: _batch(question.asked[version], asker, table, {})
+        version: _batch(question.asked[version], session, table, {})
         for version, table in people.items()
         if version is not None
     }
-    return _batch(question.asked[None], asker, people[None], versions)
+    return _batch(question.asked[None], session, people[None], versions)
 
 
-def _batch(asked: Asked, asker: Asks | None, table: Table, versions: Mapping[Version, Batch]) -> Batch:
+def _batch(asked: Asked, session: ModelSession | None, table: Table, versions: Mapping[Version, Batch]) -> Batch:
     columns = {name: table.array(name) for name in asked.columns if name in table.names}
-    if asker is None or not asked.model:
+    if session is None or not asked.model:
         return Batch(table.rows, columns, versions=versions)
-    answer = asker(table, asked.score, asked.prediction)
+    answer = session(table, asked.score, asked.prediction)
     return Batch(table.rows, columns, answer.prediction, answer.score, answer.classes, versions)
 
 

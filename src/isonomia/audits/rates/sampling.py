@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import AskedTogether, Asks, BatchesAhead
 from isonomia.audits.people import UNLIMITED, census_of
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
@@ -29,6 +28,7 @@ from isonomia.audits.rates.intervals import Knowledge, inversions_for, progress_
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
 from isonomia.audits.rates.question import Question, countable, need_ranges, rows_each
 from isonomia.audits.verdicts import earlier_looks
+from isonomia.engine.lookahead import Batches
 from isonomia.engine.loop import Plan, Schedule
 from isonomia.engine.parameters import Budget, batch_rng, fold_rng, root
 from isonomia.errors import UsageError
@@ -84,12 +84,12 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
     if evidence is None:
         # Overlapping groups and regions need independent draws: rows of a census may then come twice.
         sizes, evidence = None, _evidence(check, question, arithmetic.formula)
-    source, asker = _drawn_and_asked(check, question, replaced=sizes is None)
+    source, session = _drawn_and_asked(check, question, replaced=sizes is None)
     work: RatesSampling[Any] = RatesSampling(
         question,
         population,
         source,
-        asker,
+        session,
         evidence,
         check.delta,
         check.seed,
@@ -121,18 +121,20 @@ def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
     kept = once(check.journal, "available", lambda: {"people": _available(check, question, replaced=True)})["people"]
     available = float("inf") if kept is None else float(kept)
     evidence, schedule = looks_of(check, question, min(available, check.budget.affords(rows_each(check, question))))
-    source, asker = _drawn_and_asked(check, question, replaced=True)
-    work = RatesSampling(question, check.population, source, asker, evidence, check.delta, check.seed)
+    source, session = _drawn_and_asked(check, question, replaced=True)
+    work = RatesSampling(question, check.population, source, session, evidence, check.delta, check.seed)
     return Prepared(work, check.budget, schedule, available)
 
 
-def _drawn_and_asked(check: Check[Property], question: Question, *, replaced: bool) -> tuple[Source, Asks | None]:
-    """The source of people and the asker: shared with other checks where the check only sees people as they are."""
+def _drawn_and_asked(
+    check: Check[Property], question: Question, *, replaced: bool
+) -> tuple[Source, ModelSession | None]:
+    """The source of people and the session: shared with other checks where the check only sees people as they are."""
     on_device = facts_of(check.population).device is not None
     alone = set(question.asked) == {None} and len(check.population.streams) == 1 and not on_device
     again = replaced and census_of(check.population) is not None
     if check.sharing is not None and alone and not again:
-        return check.sharing, None if check.model is None else check.sharing
+        return check.sharing, check.sharing.model
     return _source(check, question, replaced=replaced), check.model
 
 
@@ -265,7 +267,7 @@ class RatesSampling(Generic[S]):
 
     Attributes
     ----------
-    question, population, source, asker
+    question, population, source, session
         What to decide, about whom, where people are drawn, and what answers for the model.
     evidence
         How it is decided.
@@ -290,7 +292,7 @@ class RatesSampling(Generic[S]):
     question: Question
     population: Population
     source: Source
-    asker: Asks | None
+    session: ModelSession | None
     evidence: Evidence[S]
     delta: float
     seed: int
@@ -353,7 +355,7 @@ class RatesSampling(Generic[S]):
 
     def measure(self, plan: Plan) -> BatchCounts:
         """Draw one batch from each stream, ask the model about it, and count."""
-        return self._counted(plan, self._drawn(plan), self.asker)
+        return self._counted(plan, self._drawn(plan), self.session)
 
     def _drawn(self, plan: Plan) -> Iterator[Drawn]:
         """The people of a batch, stream by stream and part by part."""
@@ -362,21 +364,21 @@ class RatesSampling(Generic[S]):
             for drawn in people_in_parts(self.source, self._wanted, plan.start, n, rng, stream):
                 yield stream, drawn
 
-    def _counted(self, plan: Plan, drawn: Iterable[Drawn], asker: Asks | None) -> BatchCounts:
+    def _counted(self, plan: Plan, drawn: Iterable[Drawn], session: ModelSession | None) -> BatchCounts:
         """The counts of the people of a batch."""
         tallies = {channel: np.zeros(channel.grid.size) for channel in self._channels}
         asked: dict[int, int] = {}
         folds: dict[tuple[int, int], np.random.Generator] = {}
         for stream, found in drawn:
             before = asked.setdefault(stream, 0)
-            for channel, counts in self._count(found, (plan.index, stream, before), folds, asker).items():
+            for channel, counts in self._count(found, (plan.index, stream, before), folds, session).items():
                 tallies[channel] += counts
             asked[stream] += found[None].rows
         return BatchCounts(sum(asked.values()), tallies)
 
-    def together(self, plans: Sequence[Plan]) -> BatchesAhead[BatchCounts]:
+    def together(self, plans: Sequence[Plan]) -> Batches[BatchCounts]:
         """Draw several batches, and let workers start on all of them."""
-        assert isinstance(self.asker, ModelSession), "it has workers"
+        assert self.session is not None, "it has workers"
         drawn = [list(self._drawn(plan)) for plan in plans]
         questions = [
             (table, asked.score, asked.prediction)
@@ -385,13 +387,13 @@ class RatesSampling(Generic[S]):
             for version, table in versions.items()
             if (asked := self.question.asked[version]).model
         ]
-        answers = AskedTogether.of(self.asker, questions)
-        return BatchesAhead(lambda number: self._counted(plans[number], drawn[number], answers), answers)
+        session = self.session.together(questions)
+        return Batches(lambda number: self._counted(plans[number], drawn[number], session), session.close)
 
     @property
     def ahead(self) -> RatesSampling[S] | None:
         """Itself, where there are workers that can be asked ahead."""
-        return self if isinstance(self.asker, ModelSession) and self.asker.direct_workers is not None else None
+        return self if self.session is not None and self.session.looks_ahead else None
 
     def pack(self, reading: BatchCounts) -> Entry:
         """The counts, channel by channel."""
@@ -563,7 +565,7 @@ class RatesSampling(Generic[S]):
         drawn: People,
         where: tuple[int, int, int],
         rngs: dict[tuple[int, int], np.random.Generator],
-        asker: Asks | None,
+        session: ModelSession | None,
     ) -> dict[Channel, NDArray[np.float64]]:
         """The counts of some of one stream's people, in every channel that reads from it.
 
@@ -571,7 +573,7 @@ class RatesSampling(Generic[S]):
         """
         table = drawn[None]
         index, stream, before = where
-        batch = batch_of(self.question, asker, drawn)
+        batch = batch_of(self.question, session, drawn)
         reader = Reader(
             batch, lambda row: f"row {before + row} of batch {index}: {{{table.shown(row)}}}", self._indexed
         )

@@ -180,20 +180,20 @@ class _Scores:
     """
 
     def __init__(self, setup: ResponsivenessSetup) -> None:
-        self.asker, self.condition = setup.asker(), setup.check.prop.condition
+        self.session, self.condition = setup.check.required_model, setup.check.prop.condition
         model, named = setup.check.required_model, classes_named(self.condition, "==")
         probable = model.score_range == (0.0, 1.0) and len(named) == 1 and named[0] in model.classes
         self.label = named[0] if probable else None
 
     def __call__(self, table: Table) -> NDArray[np.float64]:
         if self.label is not None:
-            answer = self.asker(table, True, False)
+            answer = self.session(table, True, False)
             assert answer.score is not None
             if answer.score.ndim == 2:
                 return np.asarray(answer.score[:, list(answer.classes).index(self.label)])
-            classes = self.asker.model.classes
+            classes = self.session.classes
             return answer.score if self.label == classes[-1] else 1.0 - answer.score
-        return holds_for(self.condition, table, self.asker).astype(np.float64)
+        return holds_for(self.condition, table, self.session).astype(np.float64)
 
 
 def _reasons(

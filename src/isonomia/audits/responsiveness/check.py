@@ -259,11 +259,11 @@ def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> E
     """Whether one of the named classes is one of the model's, and the predictions looked at to find out."""
     if setup.check.required_model.classes:
         return {"known": True, "predictions": []}  # any other class was refused before
-    table, asker, seen = table_of(setup.check), setup.asker(), set[Any]()
+    table, session, seen = table_of(setup.check), setup.check.required_model, set[Any]()
     for first in range(0, table.rows, _MODEL_BATCH):
         some = table.slice(first, first + _MODEL_BATCH)
         try:
-            given = asker(some, False, True).prediction
+            given = session(some, False, True).prediction
         except UnreliableModelError:
             raise
         except BudgetSpentError:

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.engine.parameters import batch_rng
 from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared
@@ -53,7 +52,7 @@ class TargetTest:
 
     Attributes
     ----------
-    target, asker
+    target, session
         The condition on a point, and the model.
     people, rows
         The people, and their row numbers in the population, for messages.
@@ -68,7 +67,7 @@ class TargetTest:
     """
 
     target: Row
-    asker: Asker
+    session: ModelSession
     people: Table
     rows: NDArray[np.intp]
     own: dict[str, NDArray[Any]]
@@ -106,7 +105,7 @@ class TargetTest:
 
     def _ask(self, points: Points) -> Answer:
         outputs = {output.name for output in outputs_of(self.target)}
-        return self.asker(points.table(), "score" in outputs, "prediction" in outputs)
+        return self.session(points.table(), "score" in outputs, "prediction" in outputs)
 
     def _true_of(self, points: Points, answer: Answer) -> NDArray[np.bool_]:
         names = columns_of(self.target)
@@ -146,16 +145,16 @@ class TargetTest:
         return None
 
 
-def own_answers(target: Row, asker: Asker, people: Table) -> dict[str, NDArray[Any]]:
+def own_answers(target: Row, session: ModelSession, people: Table) -> dict[str, NDArray[Any]]:
     """The model's answers for people as they are, where a target uses them."""
     names = columns_of(target)
     own: dict[str, NDArray[Any]] = {}
     if OWN in names or OWN_SCORE in names:
-        answer = asker(people, OWN_SCORE in names, OWN in names)
+        answer = session(people, OWN_SCORE in names, OWN in names)
         if OWN in names and answer.prediction is not None:
             own[OWN] = answer.prediction
         if OWN_SCORE in names and answer.score is not None:
-            own[OWN_SCORE] = _one_score(answer.score, asker)
+            own[OWN_SCORE] = _one_score(answer.score, session)
     return own
 
 
@@ -172,12 +171,12 @@ def changes_of(points: Points, people: Table, index: int) -> dict[str, tuple[Any
     return changes
 
 
-def _one_score(score: NDArray[np.float64], asker: Asker) -> NDArray[np.float64]:
+def _one_score(score: NDArray[np.float64], session: ModelSession) -> NDArray[np.float64]:
     if score.ndim == 1:
         return score
     if score.shape[1] == 2:
         return np.asarray(score[:, 1])
-    raise ModelError(f"{asker.model.name} has {score.shape[1]} classes, so that own_score does not say which")
+    raise ModelError(f"{session.name} has {score.shape[1]} classes, so that own_score does not say which")
 
 
 def _spread(answer: Answer, kind: NDArray[np.intp]) -> Answer:
@@ -432,7 +431,7 @@ class DrawnPortion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointContext:
-    """What is sent to every worker once; the target comes without its asker."""
+    """What is sent to every worker once; the target comes without its session."""
 
     sets: ReachableSets
     target: TargetTest
@@ -441,15 +440,14 @@ class PointContext:
     seed: int
 
 
-def shared_context(asker: Asker, sets: ReachableSets, target: TargetTest, seed: int) -> Shared | None:
+def shared_context(session: ModelSession, sets: ReachableSets, target: TargetTest, seed: int) -> Shared | None:
     """What workers need to draw points and look at them; ``None`` where there is a cache, which one process keeps."""
-    session = asker.session
-    if session is None or session.direct_workers is None:
+    if session.direct_workers is None:
         return None
     session.settle()  # the workers' own watches know nothing of an earlier run
-    no_asker: Any = None
+    no_session: Any = None
     watched = session.steady is not None
-    context = PointContext(sets, replace(target, asker=no_asker), session.apart(), watched, seed)
+    context = PointContext(sets, replace(target, session=no_session), session.apart(), watched, seed)
     return Shared(context, session.name)
 
 
@@ -471,7 +469,7 @@ def _draw_portion(context: PointContext, item: tuple[Indices, int, int, int, int
     who, size, number, part, hands_over = item
     model = context.model.apart(hands_over)
     # A model that answers at random may change its mind about an equal point.
-    target = replace(context.target, asker=Asker(model), distinct=0, alike=context.watched)
+    target = replace(context.target, session=model, distinct=0, alike=context.watched)
     points = context.sets.sample(size, batch_rng(context.seed, number, part), who.tolist())
     with metering(None) as meter:
         counts = count_draws(target, points, len(who))

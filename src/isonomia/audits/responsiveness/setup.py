@@ -10,7 +10,7 @@ import base64
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.answers import Asker
 from isonomia.audits.people import refuse_absent_values, refuse_class
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.points import (
@@ -35,9 +34,10 @@ from isonomia.interventions.blocks import Enumerated
 from isonomia.interventions.features import PersonError, encoded
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer
+from isonomia.models.session import ModelSession
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.table import Table, plain_value
-from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal
+from isonomia.records.journal import Entry, Journal, NamespacedJournal
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
 from isonomia.spec.tree import Row, columns_of, nodes, outputs_of
@@ -50,7 +50,6 @@ class ResponsivenessSetup:
     """The people, what they can reach, and the model, each built when it is first needed."""
 
     check: Check[Responsiveness]
-    _askers: list[Asker] = field(default_factory=list)
 
     @cached_property
     def members(self) -> Members:
@@ -58,7 +57,7 @@ class ResponsivenessSetup:
         journal = self.check.journal
 
         def choose() -> Members:
-            return _choose_members(self.check, self._asker(NamespacedJournal(journal, "members")))
+            return _choose_members(self.check, self._recorded("members"))
 
         return recalled_or_measured(journal, "members", choose, Members.pack, Members.unpack)
 
@@ -101,7 +100,7 @@ class ResponsivenessSetup:
         """What workers in other processes need to draw points; ``None`` where they are not to draw."""
         if self.check.pool is None or self.check.pool.executing.here:
             return None
-        return shared_context(self.asker(), self.sets, self.target, self.check.seed)
+        return shared_context(self.check.required_model, self.sets, self.target, self.check.seed)
 
     @cached_property
     def target(self) -> TargetTest:
@@ -111,24 +110,19 @@ class ResponsivenessSetup:
         """
         prop, people = self.check.prop, self.people
         own = own_answers(
-            prop.condition, self._asker(NamespacedJournal(self.check.journal, "people as they are")), people
+            prop.condition,
+            self._recorded("people as they are"),
+            people,
         )
         profile = profiles(people, prop.actions.names)
-        return TargetTest(prop.condition, self.asker(), people, self.members.rows, own, profile)
+        return TargetTest(prop.condition, self.check.required_model, people, self.members.rows, own, profile)
 
-    def asker(self) -> Asker:
-        """An asker that keeps nothing."""
-        return self._asker(NullJournal())
-
-    def _asker(self, journal: Journal) -> Asker:
-        asker = Asker(self.check.required_model, journal)
-        self._askers.append(asker)
-        return asker
+    def _recorded(self, purpose: str) -> ModelSession:
+        return self.check.required_model.recorded(NamespacedJournal(self.check.journal, purpose))
 
     def close(self) -> None:
-        """Close the askers."""
-        for asker in self._askers:
-            asker.close()
+        """Close the session with the model."""
+        self.check.required_model.close()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,7 +263,7 @@ def _check_columns(prop: Responsiveness, table: Table) -> None:
             raise SpecError(message, name=name)
 
 
-def _choose_members(check: Check[Responsiveness], asker: Asker) -> Members:
+def _choose_members(check: Check[Responsiveness], session: ModelSession) -> Members:
     """The people that a property is about."""
     prop, table = check.prop, table_of(check)
     check_property(check)
@@ -280,7 +274,7 @@ def _choose_members(check: Check[Responsiveness], asker: Asker) -> Members:
         with _errors_by_row_of_table(rows):
             if outputs_of(prop.members):
                 encoded(prop.actions.features, some)  # a missing value is better reported than a failing model
-            rows = rows[np.flatnonzero(holds_for(prop.members, some, asker))]
+            rows = rows[np.flatnonzero(holds_for(prop.members, some, session))]
     if not prop.by or not len(rows):
         return Members(rows, (), np.zeros(len(rows), dtype=np.intp))
     return Members(rows, *_grouped(prop, _rows_of(prop, table, rows)))
@@ -297,10 +291,10 @@ def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
     return rows
 
 
-def holds_for(row: Row, table: Table, asker: Asker) -> NDArray[np.bool_]:
+def holds_for(row: Row, table: Table, session: ModelSession) -> NDArray[np.bool_]:
     """Whether a condition is true of each person as they are; the model is asked where it speaks of answers."""
     outputs = {output.name for output in outputs_of(row)}
-    answer = asker(table, "score" in outputs, "prediction" in outputs) if outputs else Answer()
+    answer = session(table, "score" in outputs, "prediction" in outputs) if outputs else Answer()
     columns: dict[str, Any] = {name: table.column(name) for name in columns_of(row)}
     batch = Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
     return np.broadcast_to(truth(row, batch), (table.rows,))
