@@ -18,7 +18,7 @@ import typer
 
 from isonomia.cli.outputs import new_console
 from isonomia.errors import UsageError
-from isonomia.records.commands import FOLDER, STORE
+from isonomia.records.store import FOLDER, STORE
 from isonomia.wording import visible
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ def conclude(verdicts: Sequence[Verdict], console: Console, target: Path | None,
     """Sum up several verdicts, or ``always`` also one, store them if asked to, and give the exit code."""
     from isonomia.report.entries import AuditReport, Entry, exit_code
     from isonomia.report.files import as_json, write_file
-    from isonomia.report.overview import print_lines, print_page
+    from isonomia.report.terminal import print_lines, print_page
 
     entries = tuple(Entry(verdict.name or verdict.text, verdict) for verdict in verdicts)
     if len(verdicts) > 1 or always:
@@ -301,7 +301,7 @@ WRITTEN = (
 
 def refuse_inputs(options: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
     """Refuse to write over a file that the same command reads: named by it, or by a TOML file that it names."""
-    from isonomia.records.commands import FOLDER
+    from isonomia.records.store import FOLDER
 
     outputs = [(f"--{name}", path) for name in WRITTEN for path in _texts(options.get(name))]
     inputs = [*_texts(arguments), *_texts({name: each for name, each in options.items() if name not in WRITTEN})]
@@ -331,7 +331,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _holds(name: str, file: Path) -> bool:
     """Whether a name is that of a file, a pattern that it matches, or that of a folder of rows or records with it."""
     from isonomia.populations.files import files_in
-    from isonomia.records.commands import STORE
+    from isonomia.records.store import STORE
 
     try:
         path = Path(name)

@@ -17,7 +17,7 @@ from rich.text import Text
 from isonomia.cli.options import HERE
 from isonomia.cli.outputs import OutputFiles, new_console, write_all_violations, write_outputs
 from isonomia.errors import RecordError, UsageError, nearest
-from isonomia.records.commands import FOLDER, STORE
+from isonomia.records.store import FOLDER, STORE
 from isonomia.wording import excerpt, visible
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def show(run: str = "latest", records: Path = HERE) -> None:
     Example: isonomia show latest
     """
     from isonomia.report.entries import audit_exit_code, audit_of
-    from isonomia.report.overview import overview, show_entry
+    from isonomia.report.terminal import overview, show_entry
 
     audit = audit_of(open_store(records), run)
     console = new_console()

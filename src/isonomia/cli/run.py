@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import RunRecord, Store
     from isonomia.report.entries import AuditReport
-    from isonomia.report.overview import Result
+    from isonomia.report.terminal import Result
 
 
 def run(
@@ -64,8 +64,7 @@ def run(
     from isonomia.audits.audit_file.reader import read_audit_file
     from isonomia.audits.audit_file.runner import EarlierLooks, Started, begin_run, complete, resume_run, unfinished
     from isonomia.audits.protocol import Permissions
-    from isonomia.records.commands import FOLDER
-    from isonomia.records.store import Store
+    from isonomia.records.store import FOLDER, Store
 
     outputs.probe()
     audit = read_audit_file(file)
@@ -230,10 +229,10 @@ def _finish(
 ) -> NoReturn:
     """Show and write what came of a run, and leave with its exit code."""
     from isonomia.audits.audit_file.runner import cut_off
-    from isonomia.records.commands import resume_command, with_records
+    from isonomia.records.store import resume_command, with_records
     from isonomia.records.verdict import Verdict
     from isonomia.report.entries import all_violations, audit_exit_code, audit_of, with_histories
-    from isonomia.report.overview import overview, show_trouble
+    from isonomia.report.terminal import overview, show_trouble
 
     verdicts = {number: outcome for number, outcome in enumerate(outcomes) if isinstance(outcome, Verdict)}
     audit = audit_of(store, started.run, verdicts)

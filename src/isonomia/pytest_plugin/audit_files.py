@@ -30,7 +30,7 @@ MARKER = (
 )
 
 FOLDER = ".isonomia"
-"""The same as in ``isonomia.records.commands``, whose import would slow down every test run."""
+"""The same as in ``isonomia.records.store``, whose import would slow down every test run."""
 
 
 def add_options(parser: pytest.Parser) -> None:

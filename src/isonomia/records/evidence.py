@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError
-from isonomia.records.commands import resume_command
-from isonomia.records.store import ANSWER_PREFIX, CheckRecord, RunRecord, Store
+from isonomia.records.store import ANSWER_PREFIX, CheckRecord, RunRecord, Store, resume_command
 from isonomia.records.strict_json import canonical, evidence_schema, read_strictly, schema_problems
 from isonomia.records.verdict import Verdict
 

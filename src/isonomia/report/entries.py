@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isonomia.errors import RecordError
-from isonomia.records.commands import resume_command
 from isonomia.records.display.html import COLOURS, as_html, badge, gauge_picture, safe
 from isonomia.records.display.view import telling, view_of
+from isonomia.records.store import resume_command
 from isonomia.records.verdict import Verdict
 from isonomia.wording import plural
 

@@ -24,8 +24,7 @@ from isonomia.engine.parameters import Observer, Progress, Silent
 from isonomia.records.display.view import cost
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, Failure
-from isonomia.report.overview import Result, finding_of
-from isonomia.report.terminal import STYLES, sign_of
+from isonomia.report.terminal import STYLES, Result, finding_of, sign_of
 from isonomia.wording import on_one_line, visible
 
 EVERY = 0.2

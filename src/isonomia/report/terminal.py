@@ -1,13 +1,14 @@
 """A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, what it rests on.
 
-An answer has a colour, a sign and a word, so that a reader can do without any one of them.
+An answer has a colour, a sign and a word, so that a reader can do without any one of them. The summary of a whole
+audit has one line per property, then one sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from isonomia.records.display.view import (
     ANSWERS,
+    ASSUMPTIONS,
     SIGNS,
     Block,
     CounterexampleView,
@@ -29,20 +31,23 @@ from isonomia.records.display.view import (
     TableBlock,
     answer_line,
     compared,
+    cost,
     draws,
     early,
     guarantee,
     interval,
     level,
+    levels,
     queries,
+    risk,
     scale_of,
     seed_note,
     unit,
     view_of,
 )
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
-from isonomia.report.entries import FAILED
-from isonomia.wording import brief, capitalised, change, excerpt, number, visible
+from isonomia.report.entries import FAILED, ORDER, UNFINISHED, AuditReport, Entry, Failure, summary_sentence
+from isonomia.wording import brief, capitalised, change, excerpt, number, on_one_line, visible
 
 OPEN = "not finished"
 """What is said of a property whose check did not finish."""
@@ -387,3 +392,92 @@ def _notes(verdict: Verdict) -> Padding:
     spent = filter(None, (queries(verdict), f"{verdict.seconds:.2f} s"))
     grid.add_row("repeat", f"seed {verdict.seed}, method {verdict.method}, {', '.join(spent)}")
     return Padding(grid, (1, 0, 0, 0))
+
+
+# ---------------------------------------------------------------------------------------------- the summary of an audit
+
+Result: TypeAlias = Verdict | Failure
+"""The result of a property."""
+
+MAX_PROPERTIES = 60
+"""The most lines; where there are more properties, those that do not hold come first."""
+
+WIDE = 100
+"""The columns from which on the summary says what each answer cost; a verdict in full always says so."""
+
+MAX_IN_FULL = 5
+"""The most verdicts that are shown in full."""
+
+
+def overview(audit: AuditReport, console: Console) -> None:
+    """Print a line for each property, and how many there are of each answer."""
+    shown = _worst_first(audit)
+    if shown:
+        print_lines(shown[:MAX_PROPERTIES], console)
+        print_page([entry.verdict for entry in audit.entries], console)
+    if len(shown) > MAX_PROPERTIES:
+        console.print(f"and {len(shown) - MAX_PROPERTIES:,} more, which isonomia show lists")
+    console.print(summary_sentence([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
+
+
+def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
+    """Print a line for each property: the answer, its risk, what is known and, where there is room, what it cost."""
+    wide = console.width >= WIDE
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("answer", no_wrap=True)
+    table.add_column("property", overflow="fold")
+    if wide:
+        table.add_column("samples", justify="right", no_wrap=True)
+    table.add_column("risk", justify="right", no_wrap=True)
+    table.add_column("what is known", overflow="fold")
+    for item in items:
+        table.add_row(*_summary_cells(item, console, wide))
+    console.print(table)
+    note = levels(item.verdict for item in items if isinstance(item, Entry))
+    if note:
+        console.print(Text(note, style="dim"))
+
+
+def print_page(verdicts: Sequence[Verdict], console: Console) -> None:
+    """Print once where the assumptions of some verdicts are explained, if they have any."""
+    if any(verdict.assumptions for verdict in verdicts):
+        console.print(Text(capitalised(f"{ASSUMPTIONS}."), style="dim"))
+
+
+def show_trouble(audit: AuditReport, console: Console) -> None:
+    """Print in full the first verdicts that do not hold."""
+    trouble = [entry for entry in audit.entries if entry.verdict.answer != "holds"]
+    for entry in sorted(trouble, key=lambda entry: ORDER.index(entry.verdict.answer))[:MAX_IN_FULL]:
+        show_entry(entry, console)
+
+
+def show_entry(entry: Entry, console: Console) -> None:
+    """Print a verdict of an audit in full; a property that is a program is also explained in words."""
+    explained = view_of(entry.verdict).explanation_first
+    show(entry.verdict, console, entry.explanation if explained else None, entry.why)
+
+
+def _worst_first(audit: AuditReport) -> list[Entry | Failure]:
+    """In the order of the file where all can be shown; otherwise those that need attention first."""
+    every: list[Entry | Failure] = [*audit.failures, *audit.entries]
+    if len(every) <= MAX_PROPERTIES:
+        return sorted(every, key=lambda item: item.line or 0)
+    return sorted(every, key=lambda item: 0 if isinstance(item, Failure) else 1 + ORDER.index(item.verdict.answer))
+
+
+def _summary_cells(item: Entry | Failure, console: Console, wide: bool) -> list[Text]:
+    if isinstance(item, Failure):
+        first, spent, chance = (OPEN if item.kind == UNFINISHED else FAILED), "", "-"
+        finding = finding_of(item)
+    else:
+        verdict = item.verdict
+        first, spent, chance, finding = verdict.answer, cost(verdict), risk(verdict), finding_of(verdict)
+    rest = [spent, chance, finding] if wide else [chance, finding]
+    return [Text(sign_of(first, console), style=STYLES[first]), Text(visible(item.name)), *map(Text, rest)]
+
+
+def finding_of(result: Result, *, compact: bool = False) -> str:
+    """What is known, in one line: how many violate the claim, an interval, or why there is none."""
+    if isinstance(result, Failure):
+        return on_one_line(result.message)
+    return visible(view_of(result).finding(result, compact))

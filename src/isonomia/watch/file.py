@@ -28,7 +28,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.models.http import sender_to
 from isonomia.models.process import Command
 from isonomia.models.protocol import Model
-from isonomia.records.commands import FOLDER
+from isonomia.records.store import FOLDER
 from isonomia.watch.databases import PostgresTable, SqliteTable
 from isonomia.watch.monitor import AlarmChannel, AlarmCommand, Webhook
 from isonomia.watch.source import Folder, Lines, StreamSource

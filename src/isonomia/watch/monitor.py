@@ -21,8 +21,8 @@ from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError, S
 from isonomia.models.client import Sender
 from isonomia.models.process import Command, ended_with, tail
 from isonomia.populations.table import plain_value
-from isonomia.records.commands import versions
 from isonomia.records.evidence import EvidenceFile
+from isonomia.records.store import versions
 from isonomia.toml import TomlText
 from isonomia.watch.answers import Alarm
 from isonomia.watch.evidence import StreamRecord, watch_evidence

@@ -28,8 +28,8 @@ from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.table import Table
-from isonomia.records.commands import versions
 from isonomia.records.evidence import evidence_text
+from isonomia.records.store import versions
 from isonomia.records.verdict import Verdict
 from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property, parse

@@ -6,7 +6,7 @@ import pytest
 
 from isonomia.pytest_plugin import audit_files as settings
 from isonomia.pytest_plugin.audit_files import settings_of
-from isonomia.records.commands import FOLDER
+from isonomia.records.store import FOLDER
 
 
 def test_counterexamples_are_kept_where_the_command_keeps_records() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.records.commands import resume_command, run_command, with_records
+from isonomia.records.store import resume_command, run_command, with_records
 
 
 def test_records_are_named_where_they_would_not_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from isonomia.engine.parameters import Progress
 from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.live import LiveTable, PlainLines, display_for
-from isonomia.report.overview import overview
+from isonomia.report.terminal import overview
 
 NASTY = "\x1b[31m[red]name[/red]\nsecond line"
 FAILURE = Failure("broken", "ModelError", "it raised ValueError:\nno idea")

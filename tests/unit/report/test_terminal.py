@@ -16,11 +16,10 @@ from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.report import LiveProgress, show
 from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.live import _line as live_line
-from isonomia.report.overview import print_lines
 from isonomia.report.packs import fill
 from isonomia.report.packs.audit_tables import SealedAudit
 from isonomia.report.page import page
-from isonomia.report.terminal import ASCII, bounds, gauge
+from isonomia.report.terminal import ASCII, bounds, gauge, print_lines
 from raising import raises
 
 

@@ -35,7 +35,7 @@ from isonomia.audits.registry import file_keys
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.executors.words import is_remote
 from isonomia.models.loader import Kind, kind_of
-from isonomia.records.commands import FOLDER
+from isonomia.records.store import FOLDER
 from isonomia.toml import TomlText, toml_value
 from isonomia.wording import on_one_line, shortened
 

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from math import isfinite
 
-from isonomia.records.display.text import counterexample_lines
-from isonomia.records.display.view import (
-    ANSWERS,
-    ASSUMPTIONS,
-    SIGNS,
-    TableBlock,
-    answer_line,
-    compared,
-    draws,
-    guarantee,
-    interval,
-    level,
-    quantities,
-    scale_of,
-    seed_note,
-    unit,
-    view_of,
-)
-from isonomia.records.verdict import Expression, LeafRecord, Verdict
-from isonomia.wording import capitalised, excerpt, number, visible
+from isonomia.records.display.text import counterexample_lines, finding_lines, note_lines
+from isonomia.records.display.view import SIGNS, answer_line, guarantee, scale_of, telling, view_of
+from isonomia.records.verdict import Expression, Verdict
+from isonomia.wording import capitalised, excerpt, visible
 
 _HEIGHT = 18
 _MARGIN = 5
@@ -64,8 +49,6 @@ COLOURS = {"holds": "#1a7f37", "violated": "#c4232d", "undecided": "#8a5d00", "n
 MAX_ROWS = 12
 """The most quantities that are shown; the verdict has all."""
 
-_CELL = "text-align:left;vertical-align:middle;padding:.2em .8em .2em 0;background:none;white-space:normal"
-_TABLE = "margin:.4em 0;color:inherit;font-size:inherit"
 _QUIET = "opacity:.75;font-size:.92em"
 
 
@@ -75,25 +58,26 @@ def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = 
     An explanation in plain English comes before the text of the property, and why it must hold after it.
     """
     name = f"<strong>{safe(verdict.name, 120)}</strong> " if verdict.name else ""
-    answer, view = f"{capitalised(answer_line(verdict))}.", view_of(verdict)
-    finding = f"<p style='margin:.2em 0'>Found: {safe(view.finding(verdict, False), 200)}.</p>" if view.counts else ""
+    answer, view, item = f"{capitalised(answer_line(verdict))}.", view_of(verdict), telling(verdict)
+    counted = f"<p style='margin:.2em 0'>Found: {safe(view.finding(verdict, False), 200)}.</p>" if view.counts else ""
     reason = f"<p style='margin:.2em 0;font-style:italic'>{safe(why, 400)}</p>" if why else ""
+    picture = "" if item is None else gauge_picture(item, COLOURS[verdict.answer])
+    findings, notes = (_lines(lines) for lines in (finding_lines(verdict, MAX_ROWS), note_lines(verdict)[:MAX_ROWS]))
     return (
         "<div style='border-left:4px solid "
         f"{COLOURS[verdict.answer]};padding:.2em 0 .2em .9em;margin:.5em 0;max-width:60em;line-height:1.45'>"
         f"<div style='margin:.2em 0'>{badge(verdict.answer)} {name}{_claim(verdict, explanation)}</div>{reason}"
-        f"<p style='margin:.2em 0'>{safe(answer, 400)} {safe(guarantee(verdict), 400)}</p>"
-        f"{finding}{_table(verdict)}{_tables(verdict)}{_counterexample(verdict)}{_notes(verdict)}</div>"
+        f"<p style='margin:.2em 0'>{safe(answer, 400)} {safe(guarantee(verdict), 400)} {picture}</p>"
+        f"{counted}{findings}{_counterexample(verdict)}{_folded('what it rests on', notes)}</div>"
     )
 
 
 def _claim(verdict: Verdict, explanation: str | None) -> str:
     """What is claimed: first in words, if there are any; a program is folded away."""
     words = "" if explanation is None else f"<span>{safe(explanation, 600)}</span> "
-    text = verdict.text.strip("\n")
-    if "\n" not in text:
-        return f"{words}<code>{safe(text, 600)}</code>"
-    return f"{words}{_folded('the program', _lines(safe(text, 3_000)))}"
+    lines = verdict.text.strip("\n").split("\n")
+    code = _folded("the program", _lines(lines)) if len(lines) > 1 else f"<code>{safe(lines[0], 600)}</code>"
+    return f"{words}{code}"
 
 
 def _counterexample(verdict: Verdict) -> str:
@@ -103,16 +87,20 @@ def _counterexample(verdict: Verdict) -> str:
     count = len(verdict.counterexamples)
     title = "the counterexample" if count == 1 else f"the first of {count:,} counterexamples"
     first = view_of(verdict).counterexample(verdict, verdict.counterexamples[0])
-    lines = counterexample_lines(first, 100)
-    return _folded(title, _lines(safe("\n".join(lines), 3_000)))
+    return _folded(title, _lines(counterexample_lines(first, 100)))
 
 
 def _folded(title: str, inside: str) -> str:
+    if not inside:
+        return ""
     return f"<details style='{_QUIET}'><summary style='cursor:pointer'>{title}</summary>{inside}</details>"
 
 
-def _lines(text: str) -> str:
-    return f"<pre style='margin:.3em 0;white-space:pre-wrap;background:none;color:inherit'>{text}</pre>"
+def _lines(lines: Sequence[str]) -> str:
+    """Lines as they are, each cut to 400 characters and all of them to 6,000; nothing where there are none."""
+    text = safe("\n".join(excerpt(line, 400) for line in lines), 6_000)
+    style = "margin:.3em 0;white-space:pre-wrap;background:none;color:inherit"
+    return f"<pre style='{style}'>{text}</pre>" if lines else ""
 
 
 def badge(answer: str) -> str:
@@ -124,62 +112,3 @@ def badge(answer: str) -> str:
 def safe(text: str, limit: int) -> str:
     """Text from outside for HTML: cut, escaped, and without invisible characters."""
     return escape(visible(excerpt(text, limit)))
-
-
-def _table(verdict: Verdict) -> str:
-    items = quantities(verdict)
-    rows = [
-        _compared_row(item, ANSWERS[item.settled] if verdict.groups else verdict.answer) for item in items[:MAX_ROWS]
-    ]
-    rows += [_leaf_row(item) for item in verdict.leaves[:MAX_ROWS]]
-    if not rows:
-        return ""
-    more = len(items) + len(verdict.leaves) - len(rows)
-    rest = f"<p style='margin:.2em 0;{_QUIET}'>and {more:,} more, which the verdict has</p>" if more else ""
-    rest += f"<p style='margin:.2em 0;{_QUIET}'>{level(verdict)}</p>" if level(verdict) else ""
-    heads = "".join(
-        f"<th style='{_CELL}'>{text}</th>" for text in ("quantity", "", "estimate", "interval", unit(verdict))
-    )
-    return f"<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
-
-
-def _tables(verdict: Verdict) -> str:
-    """The audit's own tables."""
-    blocks = [block for block in view_of(verdict).blocks(verdict) if isinstance(block, TableBlock)]
-    return "".join(_own_table(block) for block in blocks)
-
-
-def _own_table(block: TableBlock) -> str:
-    heads = "".join(f"<th style='{_CELL}'>{safe(text, 200)}</th>" for text in block.headings)
-    body = "".join(_row(*(safe(cell, 200) for cell in row)) for row in block.rows[:MAX_ROWS])
-    title = f"<p style='margin:.2em 0'>{safe(block.title, 200)}</p>"
-    return f"{title}<table style='{_TABLE}'><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _compared_row(item: Expression, answer: str) -> str:
-    picture = gauge_picture(item, COLOURS[answer])
-    return _row(f"<code>{safe(compared(item), 200)}</code>", picture, number(item.estimate), _unbroken(item), "")
-
-
-def _leaf_row(item: LeafRecord) -> str:
-    return _row(f"<code>{safe(item.text, 200)}</code>", "", number(item.estimate), _unbroken(item), draws(item))
-
-
-def _unbroken(item: Expression | LeafRecord) -> str:
-    return f"<span style='white-space:nowrap'>{interval(item)}</span>"
-
-
-def _row(*cells: str) -> str:
-    return "<tr>" + "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells) + "</tr>"
-
-
-def _notes(verdict: Verdict) -> str:
-    notes = [f"assumes that {item}" for item in verdict.assumptions] + [
-        *([ASSUMPTIONS] if verdict.assumptions else []),
-        *verdict.remarks,
-        *filter(None, [seed_note(verdict)]),
-    ]
-    if not notes:
-        return ""
-    items = "".join(f"<li>{safe(item, 400)}</li>" for item in notes[:MAX_ROWS])
-    return _folded("what it rests on", f"<ul style='margin:.2em 0'>{items}</ul>")

@@ -54,20 +54,34 @@ _INSIDE = WIDTH - len(_INDENT)
 def as_text(verdict: Verdict) -> str:
     """The verdict as plain text, in characters that every terminal has."""
     title = f"{verdict.answer.upper()}: {verdict.name + ': ' if verdict.name else ''}{verdict.text}"
-    lines = [title, f"  {answer_line(verdict)}", f"  {guarantee(verdict)}"]
+    about = [answer_line(verdict), guarantee(verdict), *finding_lines(verdict), *note_lines(verdict)]
+    return "\n".join([title, *(f"  {line}" for line in about)])
+
+
+def finding_lines(verdict: Verdict, limit: int | None = None) -> list[str]:
+    """The findings as tables: compared quantities and rates, at most ``limit`` of them, and those of the audit."""
     table, of = rows(verdict), " rows" if unit(verdict) == "rows" else ""
-    widths = [max((len(row[k]) for row in table), default=0) for k in range(4)]
-    for text, estimate, ends, n in table:
+    shown = table[:limit]
+    widths = [max((len(row[k]) for row in shown), default=0) for k in range(4)]
+    lines = []
+    for text, estimate, ends, n in shown:
         draws = f"   n = {n}{of}" if n else ""
-        lines.append(f"    {text:<{widths[0]}}   {estimate:>{widths[1]}}   {ends:<{widths[2]}}{draws}".rstrip())
-    lines += [f"  {level(verdict)}"] if table and level(verdict) else []
+        lines.append(f"  {text:<{widths[0]}}   {estimate:>{widths[1]}}   {ends:<{widths[2]}}{draws}".rstrip())
+    more = len(table) - len(shown)
+    lines += [f"  and {more:,} more, which the verdict has"] if more else []
+    lines += [level(verdict)] if table and level(verdict) else []
     for block in view_of(verdict).blocks(verdict):
         if isinstance(block, TableBlock):
-            lines += [f"  {block.title}", *(f"    {line}" for line in _table_lines([block.headings, *block.rows]))]
-    lines += [f"  assumes that {item}" for item in verdict.assumptions]
-    lines += [f"  {ASSUMPTIONS}"] if verdict.assumptions else []
-    lines += [f"  note: {item}" for item in (*verdict.remarks, *filter(None, [seed_note(verdict)]))]
-    return "\n".join(lines)
+            cells = [block.headings, *block.rows[:limit]]
+            lines += [block.title, *(f"  {line}" for line in _table_lines(cells))]
+    return lines
+
+
+def note_lines(verdict: Verdict) -> list[str]:
+    """What the answer rests on, and what else a reader should know."""
+    assumed = [f"assumes that {item}" for item in verdict.assumptions]
+    remarks = [f"note: {item}" for item in (*verdict.remarks, *filter(None, [seed_note(verdict)]))]
+    return [*assumed, *([ASSUMPTIONS] if assumed else []), *remarks]
 
 
 def _table_lines(table: Sequence[Sequence[str]]) -> list[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from isonomia.records.commands import run_command, with_records
 from isonomia.records.display.html import gauge_picture
 from isonomia.records.display.view import (
     SIGNS,
@@ -26,6 +25,7 @@ from isonomia.records.display.view import (
     view_of,
     worst_group,
 )
+from isonomia.records.store import run_command, with_records
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, AuditReport, Entry, summary_sentence
 from isonomia.report.files import write_file
