@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS violations (
     PRIMARY KEY (run, number, place)
 );
 {KNOWN.tables}""",
-    version=2,
+    version=3,
 )
 """Runs, their checks, and for each check its journal and its violations, in chunks of columns.
 
@@ -322,18 +322,12 @@ class StoredJournal:
 
 def _stored_violations(connection: sqlite3.Connection, run: str, number: int) -> ViolationSet | None:
     query = "SELECT more, chunk FROM violations WHERE run = ? AND number = ? ORDER BY place"
-    try:
-        stored = connection.execute(query, (run, number))
-    except sqlite3.OperationalError:
-        return None  # a read-only store of an earlier version has no such table
-    from isonomia.records.violations import ViolationSet, unpack_columns  # which need NumPy
+    stored = connection.execute(query, (run, number)).fetchall()
+    if not stored:
+        return None
+    from isonomia.records.violations import ViolationSet  # which needs NumPy
 
-    violations: ViolationSet | None = None
-    for more, chunk in stored:
-        violations = violations or ViolationSet()
-        violations.add(unpack_columns(chunk))
-        violations.more = bool(more)
-    return violations
+    return ViolationSet.of_packed([chunk for _, chunk in stored], more=bool(stored[-1][0]))
 
 
 def _run(row: tuple[Any, ...]) -> RunRecord:

@@ -14,14 +14,14 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from tempfile import TemporaryFile
-from typing import IO, Any, Protocol, TypeAlias, runtime_checkable
+from tempfile import SpooledTemporaryFile
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import RecordError
-from isonomia.records.frame import frame_library
+from isonomia.records.frame import as_frame
 from isonomia.wording import shortened
 
 Path: TypeAlias = tuple[str, ...]
@@ -34,7 +34,7 @@ CHUNK = 2**13
 """Rows that are joined into one chunk; larger chunks save little and cost memory."""
 
 IN_MEMORY = 2**23
-"""About how many bytes of chunks are kept in memory; further ones go to a temporary file."""
+"""How many bytes of chunks are kept in memory; beyond this, they go to a temporary file."""
 
 LONGEST = 4000
 """The most characters of an object that is kept as its ``repr``."""
@@ -53,13 +53,12 @@ class ViolationSet:
     """
 
     more: bool = False
-    _chunks: list[Callable[[], Columns]] = field(default_factory=list, repr=False)
+    _chunks: list[tuple[int, int]] = field(default_factory=list, repr=False)  # start and size in the file
     _waiting: list[Columns] = field(default_factory=list, repr=False)
     _waiting_rows: int = field(default=0, repr=False)
     _rows: int = 0
-    _bytes: int = field(default=0, repr=False)
     _kinds: dict[Path, str] = field(default_factory=dict, repr=False)
-    _file: IO[bytes] | None = field(default=None, repr=False)
+    _file: SpooledTemporaryFile[bytes] | None = field(default=None, repr=False)
     _source: Callable[[], Iterable[Columns]] | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -84,13 +83,11 @@ class ViolationSet:
                 self.add(columns)
 
     @classmethod
-    def of_packed(cls, chunks: Sequence[Callable[[], bytes]], *, more: bool) -> ViolationSet:
-        """Violations from a store; each chunk is read again when it is needed."""
+    def of_packed(cls, chunks: Iterable[bytes], more: bool) -> ViolationSet:
+        """Violations that were packed."""
         result = cls(more=more)
-        for read in chunks:
-            columns = unpack_columns(read())
-            result._note(columns)
-            result._chunks.append(lambda read=read: unpack_columns(read()))  # type: ignore[misc]
+        for chunk in chunks:
+            result.add(unpack_columns(chunk))
         return result
 
     def __len__(self) -> int:
@@ -106,10 +103,13 @@ class ViolationSet:
     def add(self, columns: Columns) -> None:
         """Add violations, a column of plain values for each path."""
         plain = {path: _plain(column) for path, column in columns.items()}
-        rows = self._note(plain)
+        rows = len(next(iter(plain.values()))) if plain else 0
+        self._rows += rows
+        for path, column in plain.items():
+            kind = _kind(column)
+            self._kinds[path] = kind if self._kinds.get(path, kind) == kind else _wider(self._kinds[path], kind)
         for start in range(0, rows, CHUNK):
-            part = {path: column[start : start + CHUNK] for path, column in plain.items()}
-            self._waiting.append(part)
+            self._waiting.append({path: column[start : start + CHUNK] for path, column in plain.items()})
             self._waiting_rows += min(CHUNK, rows - start)
             if self._waiting_rows >= CHUNK:
                 self._settle()
@@ -117,40 +117,27 @@ class ViolationSet:
     def chunks(self) -> Iterator[Columns]:
         """The violations, a chunk of columns at a time."""
         self._look()
-        for read in list(self._chunks):
-            yield read()
+        for start, size in list(self._chunks):
+            yield unpack_columns(self._read(start, size))
         if self._waiting:
             yield joined_columns(self._waiting)
 
     def packed(self) -> Iterator[bytes]:
         """The chunks as bytes for a store, which :meth:`of_packed` reads."""
         for columns in self.chunks():
-            yield zlib.compress(pack_columns(columns), 1)
-
-    def _note(self, columns: Columns) -> int:
-        rows = len(next(iter(columns.values()))) if columns else 0
-        self._rows += rows
-        for path, column in columns.items():
-            kind = _kind(column)
-            self._kinds[path] = kind if self._kinds.get(path, kind) == kind else _wider(self._kinds[path], kind)
-        return rows
+            yield pack_columns(columns)
 
     def _settle(self) -> None:
-        """Join the waiting rows into one chunk, in memory or in the file."""
-        columns = joined_columns(self._waiting)
+        """Join the waiting rows into one chunk of the file, which stays in memory while it is small."""
+        data = pack_columns(joined_columns(self._waiting))
         self._waiting, self._waiting_rows = [], 0
-        self._bytes += sum(map(_size, columns.values()))
-        if self._bytes <= IN_MEMORY:
-            self._chunks.append(lambda: columns)
-            return
-        data = pack_columns(columns)
         with self._lock:
             if self._file is None:
-                self._file = TemporaryFile(prefix="isonomia-violations-")  # noqa: SIM115  (open as long as the set)
+                self._file = SpooledTemporaryFile(IN_MEMORY, prefix="isonomia-violations-")  # noqa: SIM115  (open as long as the set)
                 weakref.finalize(self, self._file.close)
-            start = self._file.seek(0, 2)
-            size = self._file.write(data)
-        self._chunks.append(lambda: unpack_columns(self._read(start, size)))
+            self._file.seek(0, 2)
+            self._chunks.append((self._file.tell(), len(data)))
+            self._file.write(data)
 
     def _read(self, start: int, size: int) -> bytes:
         assert self._file is not None
@@ -167,7 +154,7 @@ class ViolationSet:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._source is not None:  # not computed yet, and impossible where it is unpickled: as if none were kept
             return type(None), ()
-        return _unpickled, (list(self.packed()), self.more)
+        return ViolationSet.of_packed, (list(self.packed()), self.more)
 
     # ------------------------------------------------------------------------------------------------------ flat tables
 
@@ -196,15 +183,7 @@ class ViolationSet:
         """
         import pyarrow as pa
 
-        name, module = frame_library(library)
-        table = pa.Table.from_batches(self.batches(), schema=self.schema())
-        match name:
-            case "pandas":
-                return table.to_pandas()
-            case "polars":
-                return module.from_arrow(table)
-            case _:
-                return table
+        return as_frame(pa.Table.from_batches(self.batches(), schema=self.schema()), library)
 
     def batches(self) -> Iterator[Any]:
         """The flat table as pyarrow record batches, each small enough for memory."""
@@ -219,20 +198,18 @@ class ViolationSet:
     def json_lines(self) -> Iterator[str]:
         """The flat table as JSON lines, many at a time."""
         names = self._names()
-        keys = ", ".join(f"{json.dumps(name).replace('%', '%%')}: %s" for name in names.values())
-        line = f"{{{keys}}}\n"
         for columns in self.chunks():
             rows = len(next(iter(columns.values())))
-            written = [_as_json(columns[path]) if path in columns else ["null"] * rows for path in names]
-            yield "".join(map(line.__mod__, zip(*written, strict=True)))
+            values = [_defined(columns[path]) if path in columns else [None] * rows for path in names]
+            items = (dict(zip(names.values(), row, strict=True)) for row in zip(*values, strict=True))
+            yield "".join(f"{json.dumps(item, ensure_ascii=False)}\n" for item in items)
 
     def schema(self) -> Any:
         """The pyarrow schema of the flat table."""
         import pyarrow as pa
 
-        types = {"truth": pa.bool_(), "whole": pa.int64(), "real": pa.float64()}
         names = self._names()
-        return pa.schema([(names[path], types.get(self._kinds[path], pa.string())) for path in names])
+        return pa.schema([(names[path], _arrow_type(self._kinds[path])) for path in names])
 
 
 @runtime_checkable
@@ -246,10 +223,6 @@ class KeepsViolations(Protocol):
     def violations(self) -> ViolationSet | None:
         """Those that were kept; ``None`` if nothing was."""
         ...
-
-
-def _unpickled(chunks: list[bytes], more: bool) -> ViolationSet:
-    return ViolationSet.of_packed([lambda data=data: data for data in chunks], more=more)  # type: ignore[misc]
 
 
 def storable(value: Any) -> Any:
@@ -271,31 +244,40 @@ def storable(value: Any) -> Any:
 
 
 def pack_columns(columns: Columns) -> bytes:
-    """Columns as bytes: a line of JSON that describes what follows, and the data."""
-    parts: list[bytes] = []
+    """Columns as compressed bytes: a line of JSON that describes what follows, and the data."""
     head: list[Any] = []
+    parts: list[bytes] = []
     for path, column in columns.items():
-        kind, values, data = _encoded(column)
-        head.append([list(path), kind, values, len(data)])
+        as_json = column.dtype == object
+        data = json.dumps(column.tolist(), allow_nan=False).encode() if as_json else column.tobytes()
+        head.append([list(path), "json" if as_json else column.dtype.str, len(data)])
         parts.append(data)
-    rows = len(next(iter(columns.values()))) if columns else 0
-    return b"".join([json.dumps([rows, head], allow_nan=False).encode(), b"\n", *parts])
+    return zlib.compress(b"".join([json.dumps(head).encode(), b"\n", *parts]), 1)
 
 
 def unpack_columns(data: bytes) -> Columns:
-    """The columns that were packed; compressed or not."""
+    """The columns that were packed."""
     try:
-        data = data if data[:1] == b"[" else zlib.decompress(data)
-        first, _, rest = data.partition(b"\n")
-        rows, head = json.loads(first)
+        first, _, rest = zlib.decompress(data).partition(b"\n")
         columns: dict[Path, NDArray[Any]] = {}
         start = 0
-        for path, kind, values, size in head:
-            columns[tuple(path)] = _decoded(kind, values, rest[start : start + size], rows)
+        for path, kind, size in json.loads(first):
+            part = rest[start : start + size]
+            columns[tuple(path)] = _objects(json.loads(part)) if kind == "json" else np.frombuffer(part, np.dtype(kind))
             start += size
+        if len({len(column) for column in columns.values()}) > 1:
+            raise ValueError("its columns have different lengths")
     except (ValueError, TypeError, zlib.error) as error:
         raise RecordError(f"expected stored violations, but what is there is damaged: {error}") from error
     return columns
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    """Any values as a column, without looking into them."""
+    column = np.empty(len(values), dtype=object)
+    for index, value in enumerate(values):
+        column[index] = value
+    return column
 
 
 def joined_columns(parts: Sequence[Columns]) -> Columns:
@@ -319,9 +301,7 @@ def _concatenated(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _column(values: Sequence[Any]) -> NDArray[Any]:
-    column = np.empty(len(values), dtype=object)
-    column[:] = [storable(value) for value in values] if values else []
-    return column
+    return _objects([storable(value) for value in values])
 
 
 def _plain(column: NDArray[Any]) -> NDArray[Any]:
@@ -330,10 +310,7 @@ def _plain(column: NDArray[Any]) -> NDArray[Any]:
         return column.astype({"b": np.bool_, "f": np.float64}.get(column.dtype.kind, np.int64), copy=False)
     if column.dtype.kind in "mM":
         column = column.astype(str).astype(object)
-    made = np.empty(len(column), dtype=object)
-    for index, value in enumerate(column.tolist()):
-        made[index] = storable(value)
-    return made
+    return _column(column.tolist())
 
 
 def _kind(column: NDArray[Any]) -> str:
@@ -360,42 +337,6 @@ def _wider(one: str, other: str) -> str:
     if "nothing" in (one, other):
         return other if one == "nothing" else one
     return "real" if {one, other} == {"whole", "real"} else "anything"
-
-
-def _size(column: NDArray[Any]) -> int:
-    """About how many bytes a column has; for texts, estimated from some of them."""
-    if column.dtype != object:
-        return int(column.nbytes)
-    some = column[:: max(1, len(column) // 32)].tolist()
-    longest = sum(len(str(value)) for value in some) / max(1, len(some))
-    return int(len(column) * (16 + longest))
-
-
-_SMALL = 256
-"""A column with at most this many different texts is stored as codes."""
-
-
-def _encoded(column: NDArray[Any]) -> tuple[str, list[Any] | None, bytes]:
-    if column.dtype != object:
-        return column.dtype.str, None, column.tobytes()
-    values = column.tolist()
-    different = list(dict.fromkeys(values)) if all(value is None or type(value) is str for value in values) else values
-    if len(different) > _SMALL or different is values:
-        return "json", None, json.dumps(values, allow_nan=False).encode()
-    numbers = {value: number for number, value in enumerate(different)}
-    codes = np.fromiter((numbers[value] for value in values), dtype=np.uint8, count=len(values))
-    return "coded", different, codes.tobytes()
-
-
-def _decoded(kind: str, values: list[Any] | None, data: bytes, rows: int) -> NDArray[Any]:
-    if kind == "json":
-        column = np.empty(rows, dtype=object)
-        for index, value in enumerate(json.loads(data)):
-            column[index] = value
-        return column
-    if values is not None:
-        return np.fromiter(values, dtype=object, count=len(values))[np.frombuffer(data, dtype=np.uint8)]
-    return np.frombuffer(data, dtype=np.dtype(kind), count=rows)
 
 
 # ------------------------------------------------------------------------------------------------------ nested and flat
@@ -460,38 +401,28 @@ def _flat_name(path: Path) -> str:
             return ".".join(path)
 
 
+def _arrow_type(kind: str) -> Any:
+    import pyarrow as pa
+
+    return {"truth": pa.bool_(), "whole": pa.int64(), "real": pa.float64()}.get(kind, pa.string())
+
+
 def _arrow(column: NDArray[Any] | None, kind: str, rows: int) -> Any:
     import pyarrow as pa
 
-    types = {"truth": pa.bool_(), "whole": pa.int64(), "real": pa.float64()}
-    to = types.get(kind, pa.string())
     if column is None:
-        return pa.nulls(rows, to)
-    if column.dtype != object:
-        if kind == "anything":
-            return pa.array([json.dumps(value) for value in column.tolist()], to)
-        return pa.array(column, type=to, from_pandas=True)
+        return pa.nulls(rows, _arrow_type(kind))
+    if column.dtype != object and kind != "anything":
+        return pa.array(column, _arrow_type(kind), from_pandas=True)
     values = column.tolist()
     if kind == "anything":
-        texts = (value if value is None or isinstance(value, str) else json.dumps(value) for value in values)
-        return pa.array(list(texts), to)
-    return pa.array(values, to)
+        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pa.array(values, _arrow_type(kind))
 
 
-def _as_json(column: NDArray[Any]) -> list[str]:
-    match column.dtype.kind:
-        case "b":
-            return ["true" if value else "false" for value in column.tolist()]
-        case "i":
-            return list(map(str, column.tolist()))
-        case "f":
-            if np.isfinite(column).all():
-                return list(map(repr, column.tolist()))
-            return [repr(value) if isfinite(value) else "null" for value in column.tolist()]
-        case _:
-            pass
-    values = column.tolist()
-    if all(value is None or type(value) is str for value in values):
-        known = {value: json.dumps(value, ensure_ascii=False) for value in set(values)}
-        return [known[value] for value in values]
-    return [json.dumps(value, ensure_ascii=False) for value in values]
+def _defined(column: NDArray[Any]) -> list[Any]:
+    """The values of a column, ``None`` for numbers that are not finite."""
+    values: list[Any] = column.tolist()
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        return [value if isfinite(value) else None for value in values]
+    return values

@@ -16,11 +16,11 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isonomia.errors import UsageError
+from isonomia.records.frame import one_type
 from isonomia.report.entries import AuditReport
 
 if TYPE_CHECKING:
@@ -113,8 +113,6 @@ def need_table(path: Path, what: str) -> None:
     """Make sure, before any work is done, that a table can be written to a file."""
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"expected a file that ends in {' or '.join(ENDINGS)} for {what}, but got {path}")
-    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise UsageError(f"expected pyarrow for {what} {path}, but it is not installed: install it, or write .csv")
     need_writable(path, what)
 
 
@@ -156,14 +154,7 @@ def _write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # A column of mixed kinds of values has no Arrow type, so its values are written as texts.
-    kinds = {name: {type(value) for value in values if value is not None} for name, values in columns.items()}
-    mixed = {name for name, types in kinds.items() if len(types) > 1 and not types <= {int, float}}
-    plain = {
-        name: [value if value is None or name not in mixed else str(value) for value in values]
-        for name, values in columns.items()
-    }
-    pq.write_table(pa.table(plain), path)
+    pq.write_table(pa.table({name: one_type(values) for name, values in columns.items()}), path)
 
 
 VIOLATION_ENDINGS = (".csv", ".parquet", ".jsonl")

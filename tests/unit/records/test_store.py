@@ -175,7 +175,7 @@ def test_a_store_of_another_version_is_refused_with_what_to_do(store: Store) -> 
     with sqlite3.connect(store.path) as connection:
         connection.execute("UPDATE format SET version = 1")
     connection.close()
-    with pytest.raises(RecordError, match=r"records of format 2 .* format 1: .* Choose another folder"):
+    with pytest.raises(RecordError, match=r"records of format 3 .* format 1: .* Choose another folder"):
         Store(store.folder)
 
 
