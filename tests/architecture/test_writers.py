@@ -14,7 +14,7 @@ SOURCE = Path(isonomia.__file__).parent
 
 WRITERS = {
     "report/files.py": "the function itself, and what it gives to write to",
-    "report/page/script.py": "a cache, through that function",
+    "report/page/vega.py": "a cache, through that function",
     "audits/audit_file/permissions.py": "what a person allowed, whole as well, which nobody else may read at any time",
     "cli/outputs.py": "the summary of a GitHub job, to which every step of the job adds",
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
-from typing import Literal as OneOf
 
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.errors import DataError, RecordError
@@ -16,7 +15,7 @@ from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.journal import Entry, Journal, NullJournal, once
-from isonomia.records.verdict import Verdict
+from isonomia.records.verdict import ANSWERS, Verdict
 from isonomia.records.violations import KeepsViolations
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Value
@@ -150,12 +149,6 @@ _ANEW = "the model answered the rows of earlier looks again, at random: the risk
 _ANY_TIME = (
     "looks={looks!r} has no method for this kind of property: it was decided by a method for any number of looks"
 )
-
-ANSWERS: Mapping[bool | None, OneOf["holds", "violated", "undecided"]] = {
-    True: "holds",
-    False: "violated",
-    None: "undecided",
-}
 
 _REASONS = {
     "decided": "decided",

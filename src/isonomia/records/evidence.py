@@ -143,12 +143,7 @@ def evidence_text(evidence: EvidenceFile, key: bytes | None = None) -> str:
     plain = {"format": FORMAT, "version": VERSION, "run": evidence.run, "audit": evidence.audit, "checks": checks}
     if evidence.watch is not None:
         plain["watch"] = evidence.watch
-    whole = sealed(plain, key)
-    head = [f"{_line(name)}: {_line(whole[name])}" for name in ("format", "version", "run", "audit")]
-    listed = ",\n".join(map(_check_text, checks))
-    watched = [] if evidence.watch is None else [f'"watch": {_watch_text(evidence.watch)}']
-    parts = [*head, f'"checks": [\n{listed}\n]', *watched, f'"seal": {_line(whole["seal"])}']
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return _laid_out(sealed(plain, key), 4) + "\n"
 
 
 def read_evidence(path: str | Path, key: bytes | None = None) -> EvidenceFile:
@@ -185,20 +180,17 @@ def parse_evidence(content: Any, what: str) -> EvidenceFile:
     return EvidenceFile(content["run"], content["audit"], checks, watch=content.get("watch"))
 
 
-def _check_text(check: Mapping[str, Any]) -> str:
-    entries = [f"   {_line(key)}: {_line(entry)}" for key, entry in check["entries"].items()]
-    rest = [f" {_line(key)}: {_line(value)}" for key, value in check.items() if key != "entries"]
-    return "{" + ",\n ".join([*rest, ' "entries": {\n' + ",\n".join(entries) + "}"]).lstrip() + "}"
-
-
-def _watch_text(watch: Mapping[str, Any]) -> str:
-    """A line for each rate, each alarm and each part that was read."""
-    lines = []
-    for name, value in watch.items():
-        several = isinstance(value, list) and value and isinstance(value[0], Mapping)
-        shown = "[\n  " + ",\n  ".join(map(_line, value)) + "]" if several else _line(value)
-        lines.append(f" {_line(name)}: {shown}")
-    return "{\n" + ",\n".join(lines) + "}"
+def _laid_out(value: Any, levels: int, indent: str = "") -> str:
+    """JSON with a line for each part, down to so many levels; what has no parts within its parts is one line."""
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    if not levels or not any(isinstance(part, Mapping | list | tuple) for part in parts):
+        return _line(value)
+    names = [f"{_line(name)}: " for name in value] if isinstance(value, Mapping) else [""] * len(value)
+    lines = [
+        f"{indent} {name}{_laid_out(part, levels - 1, indent + ' ')}" for name, part in zip(names, parts, strict=True)
+    ]
+    first, last = "{}" if isinstance(value, Mapping) else "[]"
+    return f"{first}\n" + ",\n".join(lines) + f"\n{indent}{last}"
 
 
 def _line(value: Any) -> str:

@@ -341,8 +341,8 @@ class GroupTable:
     def __str__(self) -> str:
         return _RENDERERS["text"](self)
 
-    def _repr_html_(self) -> str:
-        return _RENDERERS["notebook"](self)
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
 
 
 def word_of(value: Any) -> str:

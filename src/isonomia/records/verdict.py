@@ -20,6 +20,14 @@ FORMAT = 2
 """The version of the stored form."""
 
 
+ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
+    True: "holds",
+    False: "violated",
+    None: "undecided",
+}
+"""What an interval says about its claim, as an answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class LeafRecord:
     """What is known about one leaf.
@@ -333,7 +341,7 @@ class Verdict:
             ``"pandas"``, ``"polars"`` or ``"pyarrow"``; by default the first of them that is installed.
         """
         rows: list[dict[str, Any]] = [
-            {**asdict(item), "kind": "compared", "answer": _word(item.settled)} for item in self.expressions
+            {**asdict(item), "kind": "compared", "answer": ANSWERS[item.settled]} for item in self.expressions
         ]
         rows += [{**asdict(item), "kind": "group"} for item in self.groups]
         rows += [{**asdict(item), "kind": "rate"} for item in self.leaves]
@@ -377,11 +385,6 @@ class Verdict:
             "a verdict has three answers, so it is neither true nor false by itself: use verdict.holds, which is "
             "True, False or None"
         )
-
-
-def _word(settled: bool | None) -> str:
-    """What an interval says about its comparison."""
-    return {True: "holds", False: "violated", None: "undecided"}[settled]
 
 
 _RENDERERS: dict[str, Callable[[Verdict], str]] = {}

@@ -6,7 +6,7 @@ import isonomia.audits.registry  # noqa: F401  (registers what every verdict sho
 from isonomia.audits.measure.measure import measure
 from isonomia.records.group_table import GroupTable, render_table_with
 from isonomia.report.files import write_file
-from isonomia.report.group_table import as_markdown, as_notebook, as_text, write_columns
+from isonomia.report.group_table import as_markdown, as_text, write_columns
 from isonomia.report.live import LiveProgress
 from isonomia.report.terminal import show
 
@@ -24,6 +24,6 @@ def _write_page(page: str, path: Path) -> None:
 
 
 render_table_with(
-    {"text": as_text, "notebook": as_notebook, "markdown": as_markdown, "page": _page},
+    {"text": as_text, "markdown": as_markdown, "page": _page},
     {"page": _write_page, "table": write_columns},
 )

@@ -1,10 +1,9 @@
-"""A table by group: as text, on the terminal, in a notebook, and as Markdown, CSV and JSON."""
+"""A table by group: as text, on the terminal, and as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from io import StringIO
 from pathlib import Path
 from textwrap import wrap
@@ -228,24 +227,6 @@ def as_text(table: GroupTable) -> str:
     page = StringIO()
     show_table(table, rich.console.Console(file=page, width=110, no_color=True, highlight=False, force_terminal=False))
     return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
-
-
-def as_notebook(table: GroupTable) -> str:
-    """The table for a notebook."""
-    parts = []
-    for section in sections_of(table):
-        head = "".join(f"<th style='text-align:left'>{escape(heading)}</th>" for heading in section.headings)
-        body = ""
-        for row in section.rows:
-            by = f"<span style='opacity:.7'>{escape(visible(', '.join(row.by)))}</span> " if row.by else ""
-            first, *others = (escape(visible(text)) for text in section.cells(row))
-            rest = "".join(f"<td style='text-align:left'>{text}</td>" for text in others)
-            body += f"<tr><th style='text-align:left'>{by}{first}</th>{rest}</tr>"
-        parts.append(
-            f"<table><caption>{section.title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
-    notes = "".join(f"<p>{escape(visible(line))}</p>" for line in _notes(table))
-    return f"<div>{''.join(parts)}{notes}</div>"
 
 
 # --------------------------------------------------------------------------------------------------------------- files

@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.records.display.view import (
-    ANSWERS,
     ASSUMPTIONS,
     SIGNS,
     Block,
@@ -45,7 +44,7 @@ from isonomia.records.display.view import (
     unit,
     view_of,
 )
-from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.verdict import ANSWERS, Expression, LeafRecord, Verdict
 from isonomia.report.entries import FAILED, ORDER, UNFINISHED, AuditReport, Entry, Failure, summary_sentence
 from isonomia.wording import brief, capitalised, change, excerpt, number, on_one_line, visible
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, log
-from typing import Any
 
 from scipy.special import zeta
 
@@ -19,7 +18,7 @@ from isonomia.audits.rates.check import never_happened
 from isonomia.audits.rates.intervals import over_box
 from isonomia.evidence.confidence_sequences import drifting_interval
 from isonomia.evidence.detectors import LONGEST_BLOCK, Crossing, Onset
-from isonomia.records.verdict import Expression, GroupRecord, LeafRecord, Verdict
+from isonomia.records.verdict import ANSWERS, Expression, GroupRecord, LeafRecord, Verdict
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf
@@ -233,7 +232,7 @@ class WatchTerms:
                 WatchStatus(
                     self.name(claim),
                     claim.group,
-                    _WORDS[expression.settled],
+                    ANSWERS[expression.settled],
                     expression,
                     records,
                     samples,
@@ -296,7 +295,7 @@ class WatchTerms:
         groups = tuple(
             GroupRecord(
                 claim.group,
-                _WORDS[each],
+                ANSWERS[each],
                 item.text,
                 item.relation,
                 item.threshold,
@@ -310,7 +309,7 @@ class WatchTerms:
         )
         return Verdict(
             text=str(prop),
-            answer=_WORDS[answer],
+            answer=ANSWERS[answer],
             delta=self.delta,
             risk=self.delta if answer is not None else 0.0,
             method="bets",
@@ -354,8 +353,6 @@ class WatchTerms:
             assumed.append(f"the {missing:,} samples without an outcome would have been left out whatever the outcome")
         return tuple(assumed)
 
-
-_WORDS: dict[bool | None, Any] = {True: "holds", False: "violated", None: "undecided"}
 
 _MEANING = {
     True: "holds: it held for at least part of the period; if the rates never changed, it holds",

@@ -8,7 +8,7 @@ those of the stream, since wealth cannot be computed without the samples: only r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import exp, inf, isfinite, isinf
@@ -382,6 +382,6 @@ def _lines(table: Mapping[str, Any]) -> str:
 
 def _listed(value: Any) -> Any:
     """Python and NumPy values as TOML can hold them."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
+    if isinstance(value, str) or not isinstance(value, Iterable):
         return value.item() if isinstance(value, np.generic) else value
     return [_listed(each) for each in value]

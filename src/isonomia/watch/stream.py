@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
@@ -378,7 +378,7 @@ class Waiting:
 
         An outcome whose sample is unknown is kept for it; if the sample was judged or left out, it has no effect.
         """
-        keys, values = ([ids], [outcomes]) if _is_one(ids) else (list(ids), list(outcomes))
+        keys, values = ([ids], [outcomes]) if not is_column(ids) else (list(ids), list(outcomes))
         if len(keys) != len(values):
             raise DataError(f"expected an outcome for each id, but got {len(keys)} ids and {len(values)} outcomes")
         normal = list(map(normal_id, keys))
@@ -447,8 +447,9 @@ class Waiting:
         self._early = {str(key): value for key, value in content["early"]}
 
 
-def _is_one(value: Any) -> bool:
-    return isinstance(value, str | bytes) or not hasattr(value, "__len__")
+def is_column(value: Any) -> bool:
+    """Whether a value stands for several rows."""
+    return isinstance(value, Sized) and not isinstance(value, str | bytes)
 
 
 _WHOLE = re.compile(r"\+?(-?(?:0|[1-9][0-9]*))(?:\.0*)?")
@@ -482,13 +483,9 @@ def ids_of(values: Iterable[Any], name: str | None, where: str) -> tuple[str, ..
     return ids  # type: ignore[return-value]
 
 
-_STORED = {"log_restarts": "owed", "restarted_until": "lent"}
-"""What fields are called in stored states, if not by their names."""
-
-
 def to_plain(item: Any) -> dict[str, Any]:
     """The fields of a dataclass as JSON can hold them; arrays are exact, bit for bit."""
-    return {_STORED.get(each.name, each.name): _plain_value(getattr(item, each.name)) for each in fields(item)}
+    return {name: _plain_value(value) for name, value in asdict(item).items()}
 
 
 def _plain_value(value: Any) -> Any:
@@ -500,7 +497,7 @@ def _plain_value(value: Any) -> Any:
 
 def from_plain(kind: Any, content: Mapping[str, Any]) -> Any:
     """The inverse of :func:`to_plain`."""
-    return kind(**{each.name: _unplain_value(content[_STORED.get(each.name, each.name)]) for each in fields(kind)})
+    return kind(**{name: _unplain_value(value) for name, value in content.items()})
 
 
 def _unplain_value(value: Any) -> Any:

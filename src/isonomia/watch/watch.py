@@ -37,11 +37,20 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Value, check_names, columns_of, outputs_of
 from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchStatus, WatchTerms
 from isonomia.watch.evidence import StreamRecord, terms_text, watch_evidence
-from isonomia.watch.stream import StreamTally, Sums, Waiting, WatchedClaim, from_plain, to_plain, watched_claims
+from isonomia.watch.stream import (
+    StreamTally,
+    Sums,
+    Waiting,
+    WatchedClaim,
+    from_plain,
+    is_column,
+    to_plain,
+    watched_claims,
+)
 
 Floats = NDArray[np.float64]
 
-STATE_FORMAT = 5
+STATE_FORMAT = 6
 """The version of the stored state."""
 
 
@@ -176,7 +185,7 @@ class Watch:
         ``table`` is any table that :class:`Sample` takes, or a mapping from column to value for one sample. The results
         do not depend on how a stream is cut into tables.
         """
-        if isinstance(table, Mapping) and table and not any(_is_column(value) for value in table.values()):
+        if isinstance(table, Mapping) and table and not any(is_column(value) for value in table.values()):
             table = {name: [value] for name, value in table.items()}
         return self.take_in(Table.of(table), leave_out=True)
 
@@ -448,7 +457,7 @@ class Watch:
                     f"{content['watches']!r}"
                 )
             self.samples = int(content["samples"])
-            self._meter.was(int(content.get("queries", 0)))  # older states have none
+            self._meter.was(int(content["queries"]))
             self._acknowledged = tuple(map(int, content["acknowledged"]))
             self._folds.bit_generator.state = content["folds"]
             self._states = [from_plain(DetectorState, each) for each in content["states"]]
@@ -530,7 +539,3 @@ def _checked_window(value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"expected window as a number of samples, but got window={value!r}")
     return value
-
-
-def _is_column(value: Any) -> bool:
-    return not isinstance(value, str | bytes) and hasattr(value, "__len__")

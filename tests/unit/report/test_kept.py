@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.report.page.script import cached_script
+from isonomia.report.page.vega import cached_script
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from page_audits import NASTY, every_kind, rates, responsiveness, safety, undeci
 from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.page.counterexamples import PageLimits, ValueCell, cases_of, cells_of, limits_for
 from isonomia.report.page.page import certainty, commands, odds, section_of
-from isonomia.report.page.script import as_data
+from isonomia.report.page.vega import as_data
 from isonomia.wording import value_text
 
 

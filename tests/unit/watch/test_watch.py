@@ -93,8 +93,8 @@ def test_a_watch_goes_on_from_its_state() -> None:
         iso.Watch(FOUR_FIFTHS, alpha=0.01, window=500).restore(watch.state)
     with raises(RecordError, "format", cause=KeyError):
         iso.Watch(FOUR_FIFTHS, alpha=0.05).restore(b"{}")
-    with raises(RecordError, 5, 4, "format"):
-        iso.Watch(FOUR_FIFTHS, alpha=0.05, window=500).restore(watch.state.replace(b'"format":5', b'"format":4', 1))
+    with raises(RecordError, 6, 5, "format"):
+        iso.Watch(FOUR_FIFTHS, alpha=0.05, window=500).restore(watch.state.replace(b'"format":6', b'"format":5', 1))
 
 
 def test_an_alarm_that_was_acknowledged_is_given_again_while_it_does_not_hold() -> None:

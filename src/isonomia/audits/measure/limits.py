@@ -135,7 +135,9 @@ class GroupLimits:
         able = [reference] if reference is not None else [group for group in eligible if n[group] > 0]
         base = max((float(rates[group]) for group in able), default=np.nan)
         if not self.exact and len(n) > MANY:
-            return self._of_ends(yes, n, able, rates / base if base > 0 else rates * np.nan)
+            risk = self.risk / 4.0
+            part = self._lower(yes, n, risk / max(len(able), 1))
+            return _ratios_of_ends(rates, self._lower(yes, n, risk), self._upper(yes, n, risk), part, able)
         highest = self._may_be_highest(yes, n, able)
         results: list[RatioEnds] = []
         for group in range(len(n)):
@@ -147,29 +149,6 @@ class GroupLimits:
                 results.append((value, value, value))
             else:
                 results.append((value, self._least(yes, n, group, highest, len(able)), self._most(yes, n, group, able)))
-        return results
-
-    def _of_ends(self, yes: Floats, n: Floats, able: Sequence[int], values: Floats) -> list[RatioEnds]:
-        """Ratios of many groups, from the ends of two intervals with half the risk each: quick, and a third wider.
-
-        The highest rate is at most the greatest upper limit, since it has one itself, which errs with its own risk. It
-        is at least every lower limit; the greatest of these is right if all are, so each has a part of the risk.
-        """
-        own, chosen = self.risk / 4.0, np.asarray(able)
-        low, high = self._lower(yes, n, own), self._upper(yes, n, own)
-        top = float(high[chosen].max())
-        bottom = float(self._lower(yes[chosen], n[chosen], own / len(able)).max())
-        results: list[RatioEnds] = []
-        for group, value in enumerate(values.tolist()):
-            if value != value:
-                results.append((None, None, None))
-            elif able == [group]:
-                results.append((1.0, 1.0, 1.0))
-            else:
-                largest_ratio = 1.0 if group in able else inf
-                results.append(
-                    (value, _divided(float(low[group]), top), min(_divided(float(high[group]), bottom), largest_ratio))
-                )
         return results
 
     def _may_be_highest(self, yes: Floats, n: Floats, able: Sequence[int]) -> list[int]:
@@ -259,31 +238,33 @@ class GroupLimits:
         """
         least, above, greatest = counts
         rates = np.where(n > 0, above / np.maximum(n, 1), np.nan)
-        able = [group for group in eligible if n[group] > 0]
-        base = (
-            float(rates[reference]) if reference is not None else max((float(rates[g]) for g in able), default=np.nan)
-        )
-        results: list[RatioEnds] = []
-        low, high = (rates, rates) if self.exact else self.scoring(least, greatest, n, self.risk / 2.0)
-        # The highest rate is at most the greatest upper limit, since it has one itself, which errs with its own risk.
-        # It is at least every lower limit; the greatest of these is right if all are, so each has a part of the risk.
-        part = low if self.exact or len(able) < 2 else self.scoring(least, greatest, n, self.risk / 2.0 / len(able))[0]
-        for group in range(len(n)):
-            if n[group] == 0 or not base > 0:
-                results.append((None, None, None))
-                continue
-            if group == reference:
-                results.append((1.0, 1.0, 1.0))
-                continue
-            if reference is not None:
-                bottom, top = float(low[reference]), float(high[reference])
-            else:
-                bottom, top = float(part[able].max()), float(high[able].max())
-            ends = _divided(float(low[group]), top), _divided(float(high[group]), bottom)
-            if reference is None and group in able:
-                ends = ends[0], min(ends[1], 1.0)
-            results.append((float(rates[group]) / base, *ends))
-        return results
+        able = [reference] if reference is not None else [group for group in eligible if n[group] > 0]
+        if self.exact:
+            return _ratios_of_ends(rates, rates, rates, rates, able)
+        low, high = self.scoring(least, greatest, n, self.risk / 2.0)
+        part, _ = self.scoring(least, greatest, n, self.risk / 2.0 / max(len(able), 1))
+        return _ratios_of_ends(rates, low, high, part, able)
+
+
+def _ratios_of_ends(rates: Floats, low: Floats, high: Floats, part: Floats, able: Sequence[int]) -> list[RatioEnds]:
+    """Ratios to the highest rate of some groups, from the ends of two intervals with half the risk each.
+
+    Quick, and a third wider than exact limits. The highest rate is at most the greatest upper limit, since it has one
+    itself, which errs with its own risk. It is at least every lower limit; the greatest of these is right if all are,
+    so in ``part`` each has a part of the risk.
+    """
+    base = max((float(rates[group]) for group in able), default=np.nan)
+    results: list[RatioEnds] = []
+    for group, rate in enumerate(rates.tolist()):
+        if rate != rate or not base > 0:
+            results.append((None, None, None))
+        elif able == [group]:
+            results.append((1.0, 1.0, 1.0))
+        else:
+            least = _divided(float(low[group]), float(high[able].max()))
+            largest = _divided(float(high[group]), float(part[able].max()))
+            results.append((rate / base, least, min(largest, 1.0) if group in able else largest))
+    return results
 
 
 def _divided(top: float, bottom: float) -> float:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.principal.question import Key, PrincipalQuestion
-from isonomia.audits.verdicts import ANSWERS
 from isonomia.evidence.fair_worlds import effect_interval
 from isonomia.evidence.identified.bets import CellRegion, Refuted
 from isonomia.evidence.strata.bounds import (
@@ -30,7 +29,7 @@ from isonomia.evidence.strata.bounds import (
     normalised_bounds,
 )
 from isonomia.evidence.strata.worlds import LinearAssumption, Observed, PrincipalEffect, effect_row, stratum_row
-from isonomia.records.verdict import Expression
+from isonomia.records.verdict import ANSWERS, Expression
 
 Floats = NDArray[np.float64]
 

@@ -23,8 +23,7 @@ from isonomia.evidence.multiple import closed_average, e_bh, locked
 from isonomia.evidence.protocol import Channel, Tallies
 from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, judge_formula
-from isonomia.records.display.view import ANSWERS
-from isonomia.records.verdict import Expression, GroupRecord
+from isonomia.records.verdict import ANSWERS, Expression, GroupRecord
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.property import Binding, expand_parts
 from isonomia.spec.text import name_text, to_text, value_text

@@ -9,11 +9,11 @@ from math import isnan
 import numpy as np
 
 from isonomia.audits.rates.looks import people_at_once
-from isonomia.audits.verdicts import ANSWERS
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.planning import Forecast, default_shares, forecast
 from isonomia.evidence.protocol import Channel
+from isonomia.records.verdict import ANSWERS
 from isonomia.spec.parser import parse_condition, parse_formula
 from isonomia.spec.property import Property, expand
 from isonomia.spec.text import to_text

@@ -13,19 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, TypeAlias
-from typing import Literal as OneOf
 
-from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.verdict import ANSWERS, Expression, LeafRecord, Verdict
 from isonomia.wording import chance, number, plural, value_text
 
 SIGNS = {"holds": "✔", "violated": "✘", "undecided": "?"}
-
-ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
-    True: "holds",
-    False: "violated",
-    None: "undecided",
-}
-"""What an interval says about its claim, as an answer."""
 
 ASSUMPTIONS = "what checks each assumption: theory/assumptions in the documentation"
 """Where the assumptions of a verdict are explained."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from typing import Literal as OneOf
 
 from isonomia.report.markdown import escaped, one_line
-from isonomia.report.page.script import table_style
+from isonomia.report.page.vega import table_style
 from isonomia.version import __version__
 
 if TYPE_CHECKING:

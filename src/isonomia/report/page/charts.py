@@ -26,7 +26,7 @@ from isonomia.records.display.view import (
     view_of,
 )
 from isonomia.records.display.view import must_be as claimed
-from isonomia.records.verdict import Expression, LeafRecord, Verdict
+from isonomia.records.verdict import ANSWERS, Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
 from isonomia.report.page.counterexamples import PageLimits
 from isonomia.report.terminal import bounds
@@ -38,8 +38,6 @@ from isonomia.wording import excerpt, number, visible
 Kind = OneOf[
     "history", "intervals", "rates", "shares", "kinds", "bounds", "ratios", "reliability", "timeline", "counts"
 ]
-
-SETTLED = {True: "holds", False: "violated", None: "undecided"}
 
 TOGETHER = (
     "The answer is about all comparisons together; one whose interval covers its threshold is undecided on its own."
@@ -287,7 +285,7 @@ def _compared_row(
         "threshold": edge,
         "fine_low": fine[0],
         "fine_high": fine[1],
-        "answer": answer or SETTLED[item.settled],
+        "answer": answer or ANSWERS[item.settled],
         "told": f"{number(item.estimate)} in {interval(item)}",
     }
 

@@ -167,12 +167,9 @@ def _changed(first: Any, value: Any, limit: int) -> ValueCell:
 
 
 def _common(left: str, right: str) -> int:
-    """The length of the common prefix of two texts, by bisection."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if left[low:middle] == right[low:middle] else (low, middle - 1)
-    return low
+    """The length of the common prefix of two texts."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def _same(left: Any, right: Any) -> bool:

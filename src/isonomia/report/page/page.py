@@ -10,6 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from markupsafe import Markup
+
 from isonomia.records.display.html import gauge_picture
 from isonomia.records.display.view import (
     SIGNS,
@@ -31,8 +33,7 @@ from isonomia.report.entries import ORDER, UNFINISHED, AuditReport, Entry, summa
 from isonomia.report.files import write_file
 from isonomia.report.page.charts import Drawing, drawings_of, printed, short
 from isonomia.report.page.counterexamples import Case, PageLimits, cases_of, limits_for
-from isonomia.report.page.script import as_data, bundle, own_script, policy, style
-from isonomia.report.page.vega import chart_specs
+from isonomia.report.page.vega import as_data, bundle, chart_specs, own_script, policy, style
 from isonomia.version import __version__
 from isonomia.wording import chance, excerpt, first_few, visible
 
@@ -108,7 +109,7 @@ def rendered(template: str, **values: Any) -> str:
 
 def _shown(value: Any) -> Any:
     """A value that a template prints, with invisible characters made visible; our own markup stays as it is."""
-    return value if hasattr(value, "__html__") else visible(str(value))
+    return value if isinstance(value, Markup) else visible(str(value))
 
 
 @dataclass(frozen=True, slots=True)
