@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from time import sleep
 from typing import Any, TypeVar
 
@@ -410,18 +411,12 @@ def checked_score_range(value: Sequence[float] | None) -> tuple[float, float] | 
     return float(value[0]), float(value[1])
 
 
-def checked_batch_size(size: int) -> int:
-    """Read how many rows a model is given at once."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise option_error("batch_size", "a whole number of at least 1", size)
-    return size
-
-
-def checked_threads(threads: int) -> int:
-    """Read how many threads a runtime may use; 0 leaves it to the runtime."""
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
-        raise option_error("threads", "a whole number, 0 for the runtime's own choice", threads)
-    return threads
+def check_number(option: str, value: Any, least: float, *, whole: bool = False, above: bool = False) -> None:
+    """Refuse what is not a finite number of at least ``least``, or ``above`` it."""
+    fine = isinstance(value, int if whole else int | float) and not isinstance(value, bool) and isfinite(value)
+    if not fine or value < least or (above and value == least):
+        kind = "a whole number" if whole else "a number"
+        raise option_error(option, f"{kind} {'above' if above else 'of at least'} {least}", value)
 
 
 def check_choice(option: str, value: object, choices: Sequence[str]) -> None:

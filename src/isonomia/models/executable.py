@@ -10,13 +10,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
-from math import inf
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.checked import check_choice, checked_features, checked_score_range, option_error
+from isonomia.models.checked import check_choice, check_number, checked_features, checked_score_range, option_error
 from isonomia.models.files import digest_of
 from isonomia.models.payloads import (
     PlainAnswer,
@@ -200,9 +199,7 @@ def _check_options(model: ExecutableModel) -> None:
         raise option_error("command", "a list of texts, such as ['./score', '--fast']", command)
     check_choice("format", model.format, _FORMATS)
     check_choice("answers", model.answers, _ANSWERS)
-    timeout = model.timeout
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < inf:
-        raise option_error("timeout", "a number of seconds above 0", timeout)
+    check_number("timeout", model.timeout, 0, above=True)
     if not isinstance(model.keep_alive, bool):
         raise option_error("keep_alive", "True or False", model.keep_alive)
 

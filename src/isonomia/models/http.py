@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -12,7 +11,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.checked import checked_features, checked_score_range, option_error
+from isonomia.models.checked import check_number, checked_features, checked_score_range, option_error
 from isonomia.models.client import Pace, Sender, Token, shown_address
 from isonomia.models.payloads import (
     AnswerPath,
@@ -200,13 +199,13 @@ def _check_options(model: HttpModel) -> None:
     _check_url(model.url)
     _check_headers(model.headers)
     _check_header_name("token_header", model.token_header)
-    _check_number("batch_size", model.batch_size, 1, whole=True)
-    _check_number("parallel", model.parallel, 1, whole=True)
-    _check_number("retries", model.retries, 0, whole=True)
-    _check_number("backoff", model.backoff, 0)
-    _check_number("timeout", model.timeout, 0, above=True)
+    check_number("batch_size", model.batch_size, 1, whole=True)
+    check_number("parallel", model.parallel, 1, whole=True)
+    check_number("retries", model.retries, 0, whole=True)
+    check_number("backoff", model.backoff, 0)
+    check_number("timeout", model.timeout, 0, above=True)
     if model.rate is not None:
-        _check_number("rate", model.rate, 0, above=True)
+        check_number("rate", model.rate, 0, above=True)
     if model.prediction is None and model.score is None:
         raise UsageError("a service should give a prediction or a score: say where it is, prediction='predictions[*]'.")
     _check_variable(model.token_env)
@@ -216,7 +215,7 @@ def sender_to(url: str, token_env: str | None, token_header: str, timeout: float
     """A sender for something other than rows, with the same care for the token."""
     _check_url(url)
     _check_header_name("token_header", token_header)
-    _check_number("timeout", timeout, 0, above=True)
+    check_number("timeout", timeout, 0, above=True)
     _check_variable(token_env)
     token = None if token_env is None else Token(token_env, token_header)
     return Sender(url, {}, token, timeout, retries, Pace(None, 0.5))
@@ -272,11 +271,3 @@ def _check_header_name(option: str, name: object) -> None:
         raise UsageError(
             f"{option} should have the name of a header, such as 'X-Client', but has {name!r}.", name=option
         )
-
-
-def _check_number(name: str, value: object, least: float, *, whole: bool = False, above: bool = False) -> None:
-    kinds = (int,) if whole else (int, float)
-    fine = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or value < least or (above and value == least):  # type: ignore[operator]
-        kind = "a whole number" if whole else "a number"
-        raise option_error(name, f"{kind} {'above' if above else 'of at least'} {least}", value)

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.checked import (
     array_from,
-    checked_batch_size,
+    check_number,
     checked_classes,
     checked_features,
     checked_output,
-    checked_threads,
 )
 from isonomia.models.decoder import OutputDecoder
 from isonomia.models.files import Opened, needed, open_from
@@ -182,7 +181,9 @@ def open_onnx(
     if features is not None and inputs:
         raise UsageError("features and inputs both say which columns the model is given. Leave one out.", name="inputs")
     class_lists, weights = _contents(path)
-    session = open_from(_session, path, device, checked_threads(threads), beside=weights)
+    check_number("threads", threads, 0, whole=True)
+    check_number("batch_size", batch_size, 1, whole=True)
+    session = open_from(_session, path, device, threads, beside=weights)
     name = session.name or "the ONNX model"
     taken = tuple(_input(node, name) for node in session.content.get_inputs())
     if (rows := _fixed_rows(taken)) is not None and rows > _BATCH:  # smaller batches are filled up to that number
@@ -191,8 +192,7 @@ def open_onnx(
     _check_known(name, taken, [key for key, _ in columns])
     decoder = OutputDecoder(checked_output(output), checked_classes(classes) or _only(class_lists))
     outputs = _outputs(session.content.get_outputs(), name, prediction, score, decoder)
-    size = checked_batch_size(batch_size)
-    return OnnxModel(session, taken, outputs, checked_features(features), columns, size)
+    return OnnxModel(session, taken, outputs, checked_features(features), columns, batch_size)
 
 
 def onnx_model(model: Any, **options: Any) -> OnnxModel:

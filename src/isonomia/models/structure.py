@@ -18,6 +18,7 @@ from isonomia.models.adapt import EstimatorModel
 from isonomia.models.protocol import Model, unwrap
 from isonomia.models.torch import TorchModel
 from isonomia.populations.worlds.paths import Answer, NotExactError, Variables, compare
+from isonomia.spec.columns import python_value
 
 Vector: TypeAlias = tuple[LinearForm, ...]
 Read: TypeAlias = Callable[[Vector, DrawCell], Iterator[tuple[Any, DrawCell]]]
@@ -45,11 +46,9 @@ def readable(model: Model, columns: Sequence[str], most: int) -> tuple[Answer, t
     """
     inner = unwrap(model)
     if isinstance(inner, EstimatorModel):
-        _refuse_large(inner.estimator, most)
-        read, names = _estimator(inner.estimator), inner.reads
+        read, names = _estimator(inner.estimator, most), inner.reads
     elif isinstance(inner, TorchModel):
-        _refuse_units(sum(getattr(part, "out_features", 0) for part in list(inner.module.children())[:-1]), most)
-        read, names = _torch(inner), inner.features
+        read, names = _torch(inner, most), inner.features
     else:
         raise NotExactError(f"the structure of {model.name} cannot be read")
     if names is None or not set(names) <= set(columns):
@@ -61,21 +60,10 @@ def readable(model: Model, columns: Sequence[str], most: int) -> tuple[Answer, t
     return answer, names
 
 
-def _refuse_large(estimator: Any, most: int) -> None:
-    """Refuse early what would take long to turn out too large: pairs of leaves, and sides of every unit, are paths."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    trees = getattr(last, "estimators_", None)
-    if isinstance(trees, list) and len(trees) > 1 and hasattr(trees[0], "tree_"):
-        leaves = sum(int(each.tree_.n_leaves) for each in trees)
-        if leaves**2 > 16 * most:
-            raise NotExactError(f"a forest of {leaves:,} leaves has too many ways through it")
-    if getattr(last, "activation", None) == "relu":
-        _refuse_units(sum(len(biases) for biases in last.intercepts_[:-1]), most)
-
-
 def _refuse_units(units: int, most: int) -> None:
+    """Refuse early what would take long to turn out too large: the two sides of each unit are paths."""
     if units > 60 or 2**units > 4 * most:
-        raise NotExactError(f"a network of {units:,} hidden units has too many ways through it")
+        raise NotExactError(f"a network of {units:,} hidden units has too many paths through it")
 
 
 def _number(value: Any, name: str) -> LinearForm:
@@ -87,22 +75,22 @@ def _number(value: Any, name: str) -> LinearForm:
 # ---------------------------------------------------------------------------- scikit-learn
 
 
-def _estimator(estimator: Any) -> Read:
+def _estimator(estimator: Any, most: int) -> Read:
     kind = type(estimator)
     if not kind.__module__.startswith("sklearn."):
         raise NotExactError(f"the structure of {kind.__name__} cannot be read")
     match kind.__name__:
         case "Pipeline":
-            return _pipeline(estimator)
+            return _pipeline(estimator, most)
         case "DecisionTreeClassifier":
             labels = _labels(estimator)
             return _tree(estimator.tree_, lambda value: labels[int(np.argmax(value[0]))])
         case "DecisionTreeRegressor":
             return _tree(estimator.tree_, lambda value: LinearForm(Fraction(float(value[0][0]))))
         case "RandomForestClassifier" | "ExtraTreesClassifier":
-            return _forest(estimator)
+            return _forest(estimator, most)
         case "MLPClassifier" | "MLPRegressor":
-            return _perceptron(estimator)
+            return _perceptron(estimator, most)
         case name if name in _LINEAR_CLASSIFIERS:
             return _largest(
                 _layer(np.atleast_2d(estimator.coef_).T, np.atleast_1d(estimator.intercept_)), _labels(estimator)
@@ -115,14 +103,14 @@ def _estimator(estimator: Any) -> Read:
 
 
 def _labels(estimator: Any) -> list[Any]:
-    listed = [label.item() if hasattr(label, "item") else label for label in estimator.classes_]
+    listed = map(python_value, estimator.classes_)
     return [label if isinstance(label, bool | str) else LinearForm(Fraction(repr(label))) for label in listed]
 
 
-def _pipeline(estimator: Any) -> Read:
+def _pipeline(estimator: Any, most: int) -> Read:
     *before, last = [step for _, step in estimator.steps if step not in (None, "passthrough")]
     scales = [_scaling(step) for step in before]
-    read = _estimator(last)
+    read = _estimator(last, most)
 
     def scaled(given: Vector, cell: DrawCell) -> Iterator[tuple[Any, DrawCell]]:
         for scale in scales:
@@ -179,8 +167,11 @@ def _threshold(value: float) -> LinearForm:
     return LinearForm((Fraction(float(below)) + Fraction(float(above))) / 2)
 
 
-def _forest(estimator: Any) -> Read:
+def _forest(estimator: Any, most: int) -> Read:
     """Trees one after the other; the rest are skipped once their votes cannot change the answer."""
+    leaves = sum(int(each.tree_.n_leaves) for each in estimator.estimators_)
+    if len(estimator.estimators_) > 1 and leaves**2 > 16 * most:  # pairs of leaves are paths
+        raise NotExactError(f"a forest of {leaves:,} leaves has too many paths through it")
     labels, classes = _labels(estimator), len(estimator.classes_)
     trees = [_tree(each.tree_, lambda value: np.asarray(value[0]) / np.sum(value[0])) for each in estimator.estimators_]
 
@@ -237,9 +228,11 @@ def _largest(layer: Callable[[Vector], Vector], labels: Sequence[Any]) -> Read:
     return read
 
 
-def _perceptron(estimator: Any) -> Read:
+def _perceptron(estimator: Any, most: int) -> Read:
     if estimator.activation not in {"relu", "identity"}:
         raise NotExactError(f"a network with the activation {estimator.activation!r} is not piecewise linear")
+    if estimator.activation == "relu":
+        _refuse_units(sum(len(biases) for biases in estimator.intercepts_[:-1]), most)
     layers = [_layer(w, b) for w, b in zip(estimator.coefs_, estimator.intercepts_, strict=True)]
     rectified = [estimator.activation == "relu"] * (len(layers) - 1) + [False]
     if type(estimator).__name__ == "MLPRegressor":
@@ -268,7 +261,7 @@ def _rectified(sums: Vector, cell: DrawCell) -> Iterator[tuple[Vector, DrawCell]
             yield (sums[0] if positive else ZERO, *rest), after
 
 
-def _torch(model: TorchModel) -> Read:
+def _torch(model: TorchModel, most: int) -> Read:
     """A sequence of linear layers and ReLUs, whose outputs are logits or values."""
     module = model.module
     if type(module).__name__ != "Sequential" or model.decoder.output not in {"logits", "values"}:
@@ -276,12 +269,13 @@ def _torch(model: TorchModel) -> Read:
             f"the structure of {model.name} cannot be read: that takes a Sequential of Linear and ReLU, with "
             "output='logits' or 'values'"
         )
-    layers, rectified, widths = [], [], []
+    layers, rectified = [], []
+    widths = [part.out_features for part in module if type(part).__name__ == "Linear"]
+    _refuse_units(sum(widths[:-1]), most)
     for part in module:
         match type(part).__name__:
             case "Linear":
                 bias = np.zeros(part.out_features) if part.bias is None else part.bias.detach().cpu().numpy()
-                widths.append(part.out_features)
                 layers.append(_layer(part.weight.detach().cpu().numpy().T, bias))
                 rectified.append(False)
             case "ReLU" if layers:

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.checked import checked_batch_size, checked_classes, checked_features, checked_output
+from isonomia.models.checked import check_number, checked_classes, checked_features, checked_output
 from isonomia.models.decoder import DecodedModel, OutputDecoder
 from isonomia.models.files import Opened, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
+from isonomia.models.loader import Kind, kind_of
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of, source_of
 from isonomia.populations.table import RECORDS, TENSORS, Table, is_tensor_like, offers
@@ -294,10 +295,11 @@ def torch_model(
     """
     module = _as_exported(source) if type(source).__name__ == "ExportedProgram" else source
     decoder = OutputDecoder(checked_output(output), checked_classes(classes))
-    return TorchModel(module, checked_features(features), decoder, checked_batch_size(batch_size))
+    check_number("batch_size", batch_size, 1, whole=True)
+    return TorchModel(module, checked_features(features), decoder, batch_size)
 
 
-def open_torchscript(
+def open_torch(
     path: Path,
     *,
     trust_pickle: bool = False,
@@ -307,59 +309,31 @@ def open_torchscript(
     classes: Sequence[Any] | None = None,
     batch_size: int = BATCH,
 ) -> TorchModel:
-    """Open a TorchScript file. Its options are those of :func:`torch_model`, and ``device``: ``"cpu"``, ``"cuda"``.
+    """Open a file of PyTorch. Its options are those of :func:`torch_model`, and ``device``: ``"cpu"``, ``"cuda"``.
 
     A TorchScript file is run by PyTorch's own interpreter, not by Python. It is still a program, so be as careful with
-    a stranger's as with any program. One that reads or writes files needs ``trust_pickle``.
-    """
-    if trust_pickle is not True:
-        _check_operators(path)
-    opened = open_from(_script, path, _checked_device(device))
-    return torch_model(opened, features=features, output=output, classes=classes, batch_size=batch_size)
-
-
-def open_exported(
-    path: Path,
-    *,
-    trust_pickle: bool = False,
-    device: str = "cpu",
-    features: Sequence[str] | None = None,
-    output: str | None = None,
-    classes: Sequence[Any] | None = None,
-    batch_size: int = BATCH,
-) -> TorchModel:
-    """Open a program written by ``torch.export.save``; ``trust_pickle`` is needed, since PyTorch unpickles parts of it.
-
-    The other options are those of :func:`open_torchscript`.
-    """
-    check_trusted(path, trust_pickle, "an exported PyTorch program, parts of which are pickled")
-    opened = open_from(_exported, path, _checked_device(device))
-    return torch_model(opened, features=features, output=output, classes=classes, batch_size=batch_size)
-
-
-def open_pickled_module(
-    path: Path,
-    *,
-    trust_pickle: bool = False,
-    device: str = "cpu",
-    features: Sequence[str] | None = None,
-    output: str | None = None,
-    classes: Sequence[Any] | None = None,
-    batch_size: int = BATCH,
-) -> TorchModel:
-    """Open a whole module written by ``torch.save``; ``trust_pickle`` is needed.
-
-    The other options are those of :func:`open_torchscript`. A file that holds only weights is refused: without their
-    module they are not a model.
+    a stranger's as with any program. One that reads or writes files needs ``trust_pickle``. So does a program written
+    by ``torch.export.save``, since PyTorch unpickles parts of it, and a whole module written by ``torch.save``. A file
+    that holds only weights is refused: without their module they are not a model.
     """
     where = _checked_device(device)
-    if _holds_weights_alone(path):
-        raise UsageError(
-            f"{path} holds weights (a state_dict) and no module. Build the module, load them into it with "
-            "module.load_state_dict(torch.load(...)), and pass the module itself."
-        )
-    check_trusted(path, trust_pickle, "a pickled PyTorch module")
-    opened = open_from(_pickled, path, where)
+    match kind_of(path):
+        case Kind.TORCHSCRIPT:
+            opener = _script
+            if trust_pickle is not True:
+                _check_operators(path)
+        case Kind.EXPORTED:
+            opener = _exported
+            check_trusted(path, trust_pickle, "an exported PyTorch program, parts of which are pickled")
+        case _:
+            opener = _pickled
+            if _holds_weights_alone(path):
+                raise UsageError(
+                    f"{path} holds weights (a state_dict) and no module. Build the module, load them into it with "
+                    "module.load_state_dict(torch.load(...)), and pass the module itself."
+                )
+            check_trusted(path, trust_pickle, "a pickled PyTorch module")
+    opened = open_from(opener, path, where)
     return torch_model(opened, features=features, output=output, classes=classes, batch_size=batch_size)
 
 

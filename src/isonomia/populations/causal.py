@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from isonomia.errors import DataError, UsageError, nearest
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, PopulationFacts, Source, Wanted, refuse_clusters
-from isonomia.populations.table import Table, distinct
+from isonomia.populations.table import Table, distinct, replaced
 from isonomia.populations.worlds.abduction import counterfactual, not_invertible, under_interventions
 from isonomia.populations.worlds.source import Direction, WorldSource, direction_for, stream_remarks, streams_for
 from isonomia.populations.worlds.world import (
@@ -270,24 +270,6 @@ class Causal:
             raise UsageError(f"there is no variable {name!r}.{nearest(name, self.names)}", name=name)
 
 
-class AbductionModel(Protocol):
-    """A causal model that can invert its equations."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What it rests on."""
-
-    def versions(self, people: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
-        """The columns of people under interventions."""
-
-    def fingerprint(self) -> str:
-        """Tell it from others."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Abducted:
     """Real people and a causal model of them. Make one with :meth:`Causal.about`.
@@ -295,11 +277,11 @@ class Abducted:
     Columns of the table that are not in the model stay as they are under every intervention.
     """
 
-    model: AbductionModel
+    model: Causal
     people: Sample | Census
 
     @classmethod
-    def of(cls, model: AbductionModel, population: Any) -> Abducted:
+    def of(cls, model: Causal, population: Any) -> Abducted:
         """Join a causal model and real people."""
         people = population if isinstance(population, Sample | Census) else Sample(population)
         refuse_clusters(people, "a causal model")
@@ -351,7 +333,7 @@ class Abducted:
 class AbductedSource:
     """Opened people with a causal model of them."""
 
-    model: AbductionModel
+    model: Causal
     source: Source
     wanted: Wanted
     whole: Table
@@ -372,7 +354,9 @@ class AbductedSource:
         if table.rows:
             wanted = {version: self.model.names for version in self.wanted.versions if isinstance(version, Do)}
             for version, columns in self._versions(table, wanted).items():
-                versions[version] = _with_columns(table, columns)
+                # A column that does not change stays as it is, with its type.
+                changed = {name: new for name, new in columns.items() if not np.array_equal(new, table.column(name))}
+                versions[version] = replaced(table, changed)
         return versions
 
     def _versions(self, table: Table, wanted: Mapping[Do, Sequence[str]]) -> dict[Do, Columns]:
@@ -382,38 +366,3 @@ class AbductedSource:
             # Rows come in random order. The whole table fails with a row number that its owner recognizes.
             self.model.versions(self.whole, wanted)
             raise
-
-
-def _with_columns(table: Table, columns: Columns) -> Table:
-    """The same table with some columns replaced, still of the user's own kind, as the model expects.
-
-    A column that does not change stays as it is, with its type.
-    """
-    changed = {name: new for name, new in columns.items() if not np.array_equal(new, table.column(name))}
-    if not changed:
-        return table
-    match table.kind:
-        case "columns":
-            return Table.of({**table.native, **changed})
-        case "array":
-            listed = [changed.get(name, table.native[:, i]) for i, name in enumerate(table.names)]
-            return Table.of(np.column_stack(listed), table.names)
-        case "rows":
-            plain = {name: new.tolist() for name, new in changed.items()}
-            rows = enumerate(table.native)
-            return Table.of([{**row, **{name: new[i] for name, new in plain.items()}} for i, row in rows])
-        case _:
-            return _frame_with(table, changed)
-
-
-def _frame_with(table: Table, changed: Columns) -> Table:
-    import narwhals as nw
-
-    frame: Any = nw.from_native(table.native, eager_only=True)
-    texts = {nw.String, nw.Categorical, nw.Enum}
-    series = []
-    for name, new in changed.items():
-        kind = frame.schema[name]
-        dtype = kind if type(kind) in texts else None
-        series.append(nw.new_series(name, new.tolist(), dtype=dtype, backend=frame.implementation))
-    return Table.of(frame.with_columns(*series).to_native())

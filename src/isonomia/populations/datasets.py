@@ -117,10 +117,7 @@ def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:
     except Exception as error:  # pyarrow raises several kinds of error for a damaged file
         if "duplicate field names" in str(error):
             raise DataError(f"{files[0]} has two columns with one name. Rename or drop one of them.") from error
-        raise DataError(
-            f"{files[0]} cannot be read as {files[0].suffix}: {type(error).__name__}: {str(error).strip()}. It may be "
-            "cut short, or be of another format: write it again, or take it out of the folder."
-        ) from error
+        raise _damaged(f"{files[0]} cannot be read as {files[0].suffix}", error) from error
     fragments, schema = list(dataset.get_fragments()), _common_schema(dataset)
     return long_dataset(ds.FileSystemDataset(fragments, schema, dataset.format, dataset.filesystem), kind, files)
 
@@ -276,10 +273,14 @@ def _physical_schema(fragment: Any) -> Any:
     try:
         return fragment.physical_schema
     except Exception as error:  # pyarrow has several kinds of error for a damaged file
-        raise DataError(
-            f"{fragment.path} cannot be read: {type(error).__name__}: {str(error).strip()}. It may be cut short, or be "
-            "of another format: write it again, or take it out of the folder."
-        ) from error
+        raise _damaged(f"{fragment.path} cannot be read", error) from error
+
+
+def _damaged(what: str, error: Exception) -> DataError:
+    return DataError(
+        f"{what}: {type(error).__name__}: {str(error).strip()}. It may be cut short, or be of another format: write it "
+        "again, or take it out of the folder."
+    )
 
 
 def refuse_other_columns(names: Sequence[str], path: object, expected: set[str], first: object) -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, softmax
 
 from isonomia.errors import ModelError, UsageError
-from isonomia.models.checked import checked_batch_size, checked_classes, checked_output
+from isonomia.models.checked import check_number, checked_classes, checked_output
 from isonomia.models.decoder import OutputDecoder
 from raising import raises
 
@@ -78,4 +78,4 @@ def test_wrong_options_are_refused():
     assert checked_classes(np.array(["a", "b"])) == ("a", "b")
     for size in (0, 2.5, True):
         with raises(UsageError, size, name="batch_size"):
-            checked_batch_size(size)
+            check_number("batch_size", size, 1, whole=True)

@@ -242,8 +242,8 @@ def test_a_program_that_is_not_there_is_told(tmp_path):
         ({"command": ["a", 1]}, "command should be a list of texts"),
         ({"format": "cvs"}, "format should be one of csv, jsonl, but is 'cvs'. Did you mean 'csv'"),
         ({"answers": "xml"}, "answers should be one of lines, csv, jsonl"),
-        ({"timeout": 0}, "timeout should be a number of seconds above 0"),
-        ({"timeout": float("inf")}, "timeout should be a number of seconds above 0"),
+        ({"timeout": 0}, "timeout should be a number above 0"),
+        ({"timeout": float("inf")}, "timeout should be a number above 0"),
         ({"keep_alive": "no"}, "keep_alive should be True or False, but is 'no'"),
     ],
 )

@@ -263,15 +263,12 @@ class Places(Protocol):
 
     def feature(self, feature: str | int) -> str:
         """The name of a feature, given by name or by number; raises DataError if there is none."""
-        ...
 
     def read(self, values: Any, feature: str) -> Marked:
         """One number of every array, and which arrays have none at that position."""
-        ...
 
     def write(self, feature: str, values: Any, column: NDArray[Any]) -> Values:
         """The same arrays with one number set, if they have one at that position."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,32 +38,25 @@ class Game(Protocol):
     @property
     def steps(self) -> int:
         """How many steps a game has at most; a game that is not over by then is truncated."""
-        ...
 
     @property
     def changes(self) -> Mapping[str, StateChange]:
         """How states can be changed, by the names that a specification uses: ``relax``, ``unrelax``."""
-        ...
 
     def states(self, seeds: Sequence[int]) -> Mapping[str, NDArray[Any]]:
         """The states that these seeds stand for, in columns."""
-        ...
 
     def make(self) -> Any:
         """A new environment, which is used for one game after the other."""
-        ...
 
     def begin(self, environment: Any, state: State, rng: np.random.Generator) -> Any:
         """Put an environment into a state and return the first observation; later randomness comes from ``rng``."""
-        ...
 
     def step(self, environment: Any, prediction: Any) -> tuple[Any, float, bool, bool]:
         """Take the predicted action; returns observation, reward, and whether the game terminated or was truncated."""
-        ...
 
     def won(self, environment: Any, ending: Ending) -> bool:
         """Whether a game that is over was won."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,11 +86,9 @@ class Records(Protocol):
 
     def __len__(self) -> int:
         """How many there are."""
-        ...
 
     def take(self, indices: NDArray[np.intp]) -> Records:
         """The records at these positions, in this order."""
-        ...
 
 
 class Domain(Protocol):
@@ -104,73 +102,56 @@ class Domain(Protocol):
     @property
     def name(self) -> str:
         """What to call it in messages."""
-        ...
 
     @property
     def size(self) -> int:
         """How many inputs there are."""
-        ...
 
     @property
     def functions(self) -> Mapping[str, Function]:
         """What a specification may call besides the functions of the language."""
-        ...
 
     def inputs(self, indices: NDArray[np.intp]) -> Records:
         """The inputs at these positions."""
-        ...
 
     def feature(self, feature: str | int) -> str:
         """The name of a feature, given by name or by number; raises DataError, listing the known ones."""
-        ...
 
     def kind(self, feature: str) -> Kind:
         """What kind of value a feature has."""
-        ...
 
     def values(self, feature: str) -> tuple[Any, ...]:
         """The values that a feature can be set to, if it has finitely many: those that occur."""
-        ...
 
     def get(self, records: Any, feature: str) -> Marked:
         """A feature of every record, and where it has none."""
-        ...
 
     def set(self, records: Any, feature: str, values: NDArray[Any]) -> Marked:
         """The same records with a feature set, and where that is impossible."""
-        ...
 
     def label(self, records: Any) -> NDArray[Any]:
         """The right answer for every record, if the domain knows it; raises DataError otherwise."""
-        ...
 
     def concatenate(self, parts: Sequence[Any]) -> Records:
         """Several batches as one."""
-        ...
 
     def equal(self, left: Any, right: Any) -> NDArray[np.bool_]:
         """Which records are the same."""
-        ...
 
     def distance(self, left: Any, right: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How many features differ, and how far apart they are in total, each feature on its own scale."""
-        ...
 
     def show(self, records: Any, index: int) -> dict[str, Any]:
         """One record as plain values that JSON can hold."""
-        ...
 
     def restore(self, shown: Sequence[Mapping[str, Any]]) -> Records:
         """The records that were shown; raises DataError if one does not fit."""
-        ...
 
     def unique(self, records: Any) -> NDArray[np.intp] | None:
         """A number for each record, the same only for records that the model cannot tell apart; ``None`` if unknown."""
-        ...
 
     def table(self, records: Any) -> Table:
         """What the model is given."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

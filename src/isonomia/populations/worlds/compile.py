@@ -41,8 +41,8 @@ from isonomia.spec.fairsquare.tree import (
 Evaluate: TypeAlias = Callable[[Frame], Any]
 Execute: TypeAlias = Callable[[Frame], None]
 
-_SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -100,6 +100,34 @@ def compile_block(
                     actions.append(_branch(compile_condition(condition), *branches, tuple(sorted(merged))))
                     live = branches[0].needs | branches[1].needs | reads_of(condition)
     return Block(live, sets, tuple(reversed(actions)))
+
+
+def needed_statements(
+    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str]
+) -> tuple[tuple[Statement | Mechanism, ...], frozenset[str]]:
+    """The statements that matter for some variables, and the variables that must be set before them.
+
+    Variables in ``given`` are set from outside.
+    """
+    live = wanted
+    needed: list[Statement | Mechanism] = []
+    for statement in reversed(statements):
+        match statement:
+            case If(condition, then, otherwise, place=place):
+                first, needs = needed_statements(then, live, given)
+                second, others = needed_statements(otherwise, live, given)
+                if first or second:
+                    needed.append(If(condition, first, second, place=place))  # type: ignore[arg-type]
+                    live = needs | others | reads_of(condition)
+            case Assign(target, value):
+                if target in live and target not in given:
+                    needed.append(statement)
+                    live = (live - {target}) | reads_of(value)
+            case Mechanism(target=target):
+                if target in live and target not in given:
+                    needed.append(statement)
+                    live = (live - {target}) | frozenset(statement.parents)
+    return tuple(reversed(needed)), live
 
 
 def _assign(target: str, evaluate: Evaluate) -> Execute:
@@ -169,13 +197,13 @@ def _negative(inner: Evaluate) -> Evaluate:
 def _arithmetic(expression: BinaryOperation) -> Evaluate:
     left, right = compile_expression(expression.left), compile_expression(expression.right)
     if expression.sign != "/":
-        combine = _SIGNS[expression.sign]
+        combine = SIGNS[expression.sign]
         return lambda frame: combine(in_double_precision(left(frame)), in_double_precision(right(frame)))
 
     def divide(frame: Frame) -> Any:
         divisor = in_double_precision(right(frame))
         if not np.all(divisor):
-            raise _error_at("expected a divisor other than 0, but it is 0 for somebody: test it by an `if`", expression)
+            raise located("expected a divisor other than 0, but some people have 0: test it by an `if`", expression)
         return in_double_precision(left(frame)) / divisor
 
     return divide
@@ -183,7 +211,7 @@ def _arithmetic(expression: BinaryOperation) -> Evaluate:
 
 def _chain(expression: Chain) -> Evaluate:
     first = compile_expression(expression.first)
-    links = tuple((_RELATIONS[relation], compile_expression(operand)) for relation, operand in expression.rest)
+    links = tuple((RELATIONS[relation], compile_expression(operand)) for relation, operand in expression.rest)
 
     def chain(frame: Frame) -> Any:
         left, met = first(frame), None
@@ -201,7 +229,7 @@ def _compared(relation: Callable[[Any, Any], Any], left: Any, right: Any, chain:
     try:
         return relation(left, right)
     except TypeError:
-        raise _error_at("expected two numbers to compare, but one of them is text", chain) from None
+        raise located("expected two numbers to compare, but one of them is text", chain) from None
 
 
 def _gaussian(expression: Gaussian) -> Evaluate:
@@ -215,13 +243,13 @@ def _gaussian(expression: Gaussian) -> Evaluate:
         spread = np.asarray(in_double_precision(variance(frame)))
         if not np.all(spread >= 0):
             least = float(np.min(spread))
-            raise _error_at(f"expected a variance of at least 0, but it is {least!r} for somebody", expression)
+            raise located(f"expected a variance of at least 0, but it is {least!r} for some people", expression)
         return frame.run.gaussian(site, in_double_precision(mean(frame)), np.sqrt(spread), frame)
 
     return draw
 
 
-def _error_at(message: str, expression: Expression) -> DataError:
+def located(message: str, expression: Expression) -> DataError:
     """An error that shows the line itself, since several equations may each have a line 1."""
     place = expression.place
     return DataError(f"line {place.line}, column {place.column}: {message}\n{place.caret()}" if place else message)

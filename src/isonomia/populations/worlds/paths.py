@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from isonomia.evidence.cells import DrawCell, LinearForm, StepDraw
 from isonomia.evidence.polytopes import NormalDraw
+from isonomia.populations.worlds.compile import needed_statements
 from isonomia.populations.worlds.mechanisms import Categories, Mechanism
 from isonomia.populations.worlds.world import World
 from isonomia.spec.columns import python_value
@@ -38,7 +39,6 @@ from isonomia.spec.fairsquare.tree import (
     StepDensity,
     Text,
     UnaryMinus,
-    reads_of,
 )
 from isonomia.spec.tree import (
     AsIf,
@@ -120,7 +120,7 @@ class PathFinder:
         self, variables: Variables, cell: DrawCell, wanted: frozenset[str], given: frozenset[str]
     ) -> list[tuple[Variables, DrawCell]]:
         """Run the statements that matter for some variables; those in ``given`` are set from outside."""
-        statements, _ = _needed(self.world.statements, wanted, given)
+        statements, _ = needed_statements(self.world.statements, wanted, given)
         return self._block(statements, variables, cell, given)
 
     def version(self, way: ProgramPath, version: Do, wanted: frozenset[str]) -> Iterator[tuple[Variables, DrawCell]]:
@@ -172,31 +172,6 @@ class PathFinder:
                     yield {**variables, target: result}, after
             case Mechanism(target=target):
                 raise NotExactError(f"the equation of {target!r} is a Python function, which cannot be read")
-
-
-def _needed(
-    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str]
-) -> tuple[tuple[Statement | Mechanism, ...], frozenset[str]]:
-    """The statements that matter for some variables, and the variables that must be set before them."""
-    live = wanted
-    kept: list[Statement | Mechanism] = []
-    for statement in reversed(statements):
-        match statement:
-            case If(condition, then, otherwise, place=place):
-                first, needs = _needed(then, live, given)
-                second, others = _needed(otherwise, live, given)
-                if first or second:
-                    kept.append(If(condition, first, second, place=place))  # type: ignore[arg-type]
-                    live = needs | others | reads_of(condition)
-            case Assign(target, value):
-                if target in live and target not in given:
-                    kept.append(statement)
-                    live = (live - {target}) | reads_of(value)
-            case Mechanism(target=target):
-                if target in live and target not in given:
-                    kept.append(statement)
-                    live = (live - {target}) | frozenset(statement.parents)
-    return tuple(reversed(kept)), live
 
 
 def _setting(setting: Setting) -> Value:

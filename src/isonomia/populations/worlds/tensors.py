@@ -13,7 +13,7 @@ there: about 1e-7, far below what ten thousand million draws can detect.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from math import inf, sqrt
@@ -24,6 +24,7 @@ import numpy as np
 from isonomia.errors import DataError, SpecError
 from isonomia.populations.protocol import Device, Wanted, check_request
 from isonomia.populations.table import Table, tensor_table
+from isonomia.populations.worlds.compile import RELATIONS, SIGNS, located, needed_statements
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import StepTable
 from isonomia.populations.worlds.world import World
@@ -46,7 +47,6 @@ from isonomia.spec.fairsquare.tree import (
     Text,
     UnaryMinus,
     draws_of,
-    reads_of,
 )
 from isonomia.spec.tree import AsIf, Do, Literal, Setting, Version
 
@@ -59,16 +59,6 @@ LARGEST = {"float32": 1e37, "float64": 1e307}
 FURTHEST = 40.0
 """No draw is more deviations from its mean than this; torch's reach 6.7 in single precision, and 9 in double."""
 
-_SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-
 
 @dataclass(frozen=True)
 class TensorSource:
@@ -78,7 +68,7 @@ class TensorSource:
     wanted: Wanted
     device: Device
     precision: str  # "float32" or "float64"
-    _kept: dict[tuple[frozenset[str], frozenset[str]], tuple[Statement, ...]] = field(default_factory=dict, repr=False)
+    _needed: dict[tuple[frozenset[str], frozenset[str]], tuple[Any, ...]] = field(default_factory=dict, repr=False)
 
     finite = False  # whether each row counts once
 
@@ -109,9 +99,11 @@ class TensorSource:
 
     def _statements(self, names: Sequence[str], given: frozenset[str]) -> tuple[Statement, ...]:
         key = frozenset(names), given
-        if key not in self._kept:
-            self._kept[key] = _live(self.world.statements, *key).statements
-        return self._kept[key]
+        if key not in self._needed:
+            if any(isinstance(item, Mechanism) for item in self.world.statements):
+                raise SpecError("functions of Python are not run on a device: leave device out")
+            self._needed[key] = needed_statements(self.world.statements, *key)[0]
+        return self._needed[key]
 
     def _table(self, noise: _Noise, fixed: Mapping[str, Any], names: Sequence[str]) -> Table:
         run = _TensorRun(noise)
@@ -132,48 +124,12 @@ def refuse_mediators(version: Do) -> None:
 
 
 def _settings(version: Do) -> dict[str, Any]:
-    refuse_mediators(version)
     fixed = {}
     for item in version.items:
         if isinstance(item, Setting):
             assert isinstance(item.value, Literal), "variables of a for stand for values by now"
             fixed[item.name] = item.value.value
     return fixed
-
-
-# ---------------------------------------------------------------------------- which statements matter
-
-
-@dataclass(frozen=True, slots=True)
-class _Live:
-    """Statements that the wanted variables depend on, the variables that they need, and all that may be set."""
-
-    statements: tuple[Statement, ...]
-    needs: frozenset[str]
-    sets: frozenset[str]
-
-
-def _live(statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str]) -> _Live:
-    """Going backwards, drop statements that set nothing wanted; variables in ``given`` are set from outside."""
-    live, sets = wanted, frozenset[str]()
-    kept: list[Statement] = []
-    for statement in reversed(statements):
-        match statement:
-            case Mechanism():
-                raise SpecError("functions of Python are not run on a device: leave device out")
-            case Assign(target, value):
-                sets |= {target}
-                if target in live and target not in given:
-                    live = (live - {target}) | reads_of(value)
-                    kept.append(statement)
-            case If(condition, then, otherwise):
-                first, second = _live(then, live, given), _live(otherwise, live, given)
-                both = first.sets | second.sets
-                sets |= both
-                if (both & live) - given:
-                    kept.append(If(condition, first.statements, second.statements, place=statement.place))
-                    live = first.needs | second.needs | reads_of(condition)
-    return _Live(tuple(reversed(kept)), live, sets)
 
 
 def _draws(statements: Sequence[Statement]) -> list[Gaussian | StepDensity]:
@@ -210,7 +166,8 @@ class _Noise:
     @property
     def place(self) -> dict[str, Any]:
         """Where tensors are made, and of which type."""
-        return {"device": self.device.name, "dtype": getattr(self.torch, self.precision)}
+        kind = self.torch.float32 if self.precision == "float32" else self.torch.float64
+        return {"device": self.device.name, "dtype": kind}
 
     def scaled(self, site: Site, mean: Tensor, deviation: Tensor) -> Tensor:
         """Normal draws. If nothing else reads the noise, it is scaled as it is drawn, in one pass over the memory."""
@@ -298,9 +255,7 @@ class _TensorRun:
         """Raise the first error, if there is one."""
         for wrong, message, expression in self.troubles:
             if bool(wrong.any()):
-                place = expression.place
-                where = f"line {place.line}, column {place.column}: " if place else ""
-                raise DataError(f"{where}{message}" + (f"\n{place.caret()}" if place else ""))
+                raise located(message, expression)
 
     def _branch(
         self,
@@ -392,12 +347,12 @@ class _TensorRun:
         else:
             bound = left.bound * right.bound if expression.sign == "*" else inf
         if expression.sign != "/":
-            return self._safe(_Value(_SIGNS[expression.sign](left.data, right.data), bound), taken, expression)
-        message = "expected a divisor other than 0, but it is 0 for somebody: test it by an `if`"
+            return self._safe(_Value(SIGNS[expression.sign](left.data, right.data), bound), taken, expression)
+        message = "expected a divisor other than 0, but some people have 0: test it by an `if`"
         if isinstance(right.data, float):
             if right.data == 0:
-                everybody = self.noise.torch.ones(1, dtype=self.noise.torch.bool, device=self.noise.device.name)
-                self._note(everybody, taken, message, expression)
+                always = self.noise.torch.ones(1, dtype=self.noise.torch.bool, device=self.noise.device.name)
+                self._note(always, taken, message, expression)
                 return _Value(0.0, 0.0)
             bound = left.bound / abs(right.data)
         else:
@@ -409,11 +364,10 @@ class _TensorRun:
         variance = self._number(expression.variance, values, taken)
         if isinstance(variance.data, float):
             if variance.data < 0:
-                message = f"expected a variance of at least 0, but it is {variance.data!r} for somebody"
-                raise DataError(message)
+                raise DataError(f"expected a variance of at least 0, but it is {variance.data!r} for some people")
             deviation: Tensor = sqrt(variance.data)
         else:
-            message = "expected a variance of at least 0, but it is less for somebody"
+            message = "expected a variance of at least 0, but it is less for some people"
             self._note(~(variance.data >= 0), taken, message, expression)
             deviation = variance.data.sqrt()
         bound = mean.bound + FURTHEST * sqrt(variance.bound)
@@ -440,7 +394,7 @@ class _TensorRun:
                 left, met = self._value(first, values, taken).data, None
                 for relation, operand in rest:
                     right = self._value(operand, values, taken).data
-                    holds = _RELATIONS[relation](left, right)
+                    holds = RELATIONS[relation](left, right)
                     met, left = holds if met is None else met & holds, right
                 return met
             case LogicalNot(operand):
