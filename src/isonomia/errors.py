@@ -126,7 +126,21 @@ class RecordError(IsonomiaError):
 
 
 class DataError(IsonomiaError):
-    """A table or a draw from a population is not what the property needs."""
+    """A table or a draw from a population is not what the property needs.
+
+    Attributes
+    ----------
+    row
+        The first row of a table that is wrong, counted from 0; ``None`` where the error is not about one row.
+    line
+        The line of a text file that is wrong, counted from 1; ``None`` where the error is not about one line.
+    """
+
+    def __init__(
+        self, message: str, *, name: str | None = None, row: int | None = None, line: int | None = None
+    ) -> None:
+        self.row, self.line = row, line
+        super().__init__(message, name=name)
 
 
 class NumericalError(IsonomiaError):

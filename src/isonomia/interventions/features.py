@@ -149,10 +149,10 @@ class PersonError(DataError):
     """What is wrong with one person, in three parts: before the row, the row, and after it."""
 
     def __init__(self, before: str, row: int, after: str) -> None:
-        self.before, self.row, self.after = before, row, after
-        super().__init__(f"{before} in row {row} {after}")
+        self.before, self.after = before, after
+        super().__init__(f"{before} in row {row} {after}", row=row)
 
-    def __reduce__(self) -> tuple[type[PersonError], tuple[str, int, str]]:
+    def __reduce__(self) -> tuple[type[PersonError], tuple[str, int | None, str]]:
         return PersonError, (self.before, self.row, self.after)
 
     def at(self, row: int) -> PersonError:

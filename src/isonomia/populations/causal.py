@@ -138,7 +138,9 @@ class Causal:
         """Draw ``n`` people, the same ones for the same seed."""
         for name, value, least in (("n", n, 1), ("seed", seed, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise UsageError(f"expected {name} as a whole number of at least {least}, but got {name}={value!r}")
+                raise UsageError(
+                    f"expected {name} as a whole number of at least {least}, but got {name}={value!r}", name=name
+                )
         return self.open(np.random.SeedSequence(seed)).batch(0, n, np.random.default_rng(seed))
 
     def given(self, condition: str | Row | Term) -> Causal:

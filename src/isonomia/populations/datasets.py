@@ -117,7 +117,7 @@ def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:
     except Exception as error:  # pyarrow raises several kinds of error for a damaged file
         if "duplicate field names" in str(error):
             raise DataError(f"{files[0]} has two columns with one name. Rename or drop one of them.") from error
-        raise _damaged(f"{files[0]} cannot be read as {files[0].suffix}", error) from error
+        raise _damaged(files[0], f" as {files[0].suffix}", error) from error
     fragments, schema = list(dataset.get_fragments()), _common_schema(dataset)
     return long_dataset(ds.FileSystemDataset(fragments, schema, dataset.format, dataset.filesystem), kind, files)
 
@@ -127,7 +127,8 @@ def unreadable(file: Path, error: Exception) -> DataError:
     ending = "".join(file.suffixes[-2:]) if file.suffix.lower() in {".gz", ".bz2", ".zst"} else file.suffix
     return DataError(
         f"{file} cannot be read as {ending}: {type(error).__name__}: {error}. "
-        "Check that its content matches its ending."
+        "Check that its content matches its ending.",
+        name=file.name,
     )
 
 
@@ -263,7 +264,8 @@ def _common_schema(dataset: Any) -> Any:
             if kind is None:
                 raise DataError(
                     f"expected one type for column {column.name!r}, but it is {merged[column.name].type} in {first[1]} "
-                    f"and {column.type} in {fragment.path}. Write the files with the same types."
+                    f"and {column.type} in {fragment.path}. Write the files with the same types.",
+                    name=column.name,
                 )
             merged[column.name] = merged[column.name].with_type(kind).with_nullable(True)
     return pa.schema([merged[column.name] for column in dataset.schema], metadata=dataset.schema.metadata)
@@ -273,13 +275,14 @@ def _physical_schema(fragment: Any) -> Any:
     try:
         return fragment.physical_schema
     except Exception as error:  # pyarrow has several kinds of error for a damaged file
-        raise _damaged(f"{fragment.path} cannot be read", error) from error
+        raise _damaged(Path(fragment.path), "", error) from error
 
 
-def _damaged(what: str, error: Exception) -> DataError:
+def _damaged(file: Path, kind: str, error: Exception) -> DataError:
     return DataError(
-        f"{what}: {type(error).__name__}: {str(error).strip()}. It may be cut short, or be of another format: write it "
-        "again, or take it out of the folder."
+        f"{file} cannot be read{kind}: {type(error).__name__}: {str(error).strip()}. It may be cut short, or be of "
+        "another format: write it again, or take it out of the folder.",
+        name=file.name,
     )
 
 
@@ -287,10 +290,14 @@ def refuse_other_columns(names: Sequence[str], path: object, expected: set[str],
     """Refuse a file whose columns are not those of the first file."""
     for name in sorted(expected - set(names)):
         hint = nearest(name, set(names) - expected)
-        raise DataError(f"expected the same columns in every file, but {path} lacks {name!r}, which {first} has.{hint}")
+        raise DataError(
+            f"expected the same columns in every file, but {path} lacks {name!r}, which {first} has.{hint}", name=name
+        )
     for name in sorted(set(names) - expected):
         hint = nearest(name, expected - set(names))
-        raise DataError(f"expected the same columns in every file, but {path} has {name!r}, which {first} lacks.{hint}")
+        raise DataError(
+            f"expected the same columns in every file, but {path} has {name!r}, which {first} lacks.{hint}", name=name
+        )
 
 
 def _common_type(one: Any, other: Any) -> Any | None:

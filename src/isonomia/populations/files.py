@@ -34,11 +34,14 @@ _IN_FOLDERS = (*_TYPED, *_SEPARATORS, *_JSON_LINES)
 def rows_at(path: str) -> Rows:
     """The rows at a path: those of a folder, a pattern or a large file are read batch by batch, others are held."""
     if not path.strip():
-        raise DataError("the path of a table should name a file or a folder, but it is empty. Is a variable not set?")
+        raise DataError(
+            "the path of a table should name a file or a folder, but it is empty. Is it not set?", name="path"
+        )
     if "://" in path:
         raise DataError(
             f"a table should be a file, a folder or a table in memory, but {path} is an address. Download it first, or "
-            "open it with your own library (pandas, polars, DuckDB) and hand over the table."
+            "open it with your own library (pandas, polars, DuckDB) and hand over the table.",
+            name=path,
         )
     refuse_no_path(path)
     if is_many(path):
@@ -72,7 +75,8 @@ def read_table(path: str | PathLike[str]) -> Table:
     if ending not in _ENDINGS:
         raise DataError(
             f"a table's file should end in one of {', '.join(_ENDINGS)}, but this is {file.name!r}. "
-            "Rename it, or read it with your own library and hand over the table."
+            "Rename it, or read it with your own library and hand over the table.",
+            name=file.name,
         )
     return _named_table(file, *_read(file, ending))
 
@@ -125,12 +129,12 @@ def _ending(file: Path) -> str:
 def _check_exists(file: Path) -> None:
     if file.is_file():
         if file.stat().st_size == 0:
-            raise DataError(f"{file} is empty: it has no bytes. It should hold a table.")
+            raise DataError(f"{file} is empty: it has no bytes. It should hold a table.", name=file.name)
         return
     if not file.parent.is_dir():
-        raise DataError(f"{file} does not exist, nor does the folder {file.parent}.")
+        raise DataError(f"{file} does not exist, nor does the folder {file.parent}.", name=file.name)
     present = [other.name for other in file.parent.iterdir() if other.is_file()]
-    raise DataError(f"{file} does not exist.{nearest(file.name, present)}")
+    raise DataError(f"{file} does not exist.{nearest(file.name, present)}", name=file.name)
 
 
 def _read(file: Path, ending: str) -> tuple[Any, tuple[str, ...]]:
@@ -182,7 +186,7 @@ def _named_table(file: Path, table: Any, remarks: tuple[str, ...]) -> Table:
         held = Table.of(as_kind(table.select(list(ordinary_names(table.schema))), preferred_kind()))
         return replace(held, remarks=remarks)
     except DataError as error:
-        raise DataError(f"{file}: {error}") from error
+        raise DataError(f"{file}: {error}", name=error.name or file.name) from error
 
 
 # ---------------------------------------------------------------------------- many files
@@ -199,7 +203,7 @@ def long_files(path: str) -> LongTable:
     try:
         return _read_as_it_goes(_files(path, base), base)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError(f"{path}: {error}", name=error.name, line=error.line) from error
 
 
 def _read_as_it_goes(files: Sequence[Path], base: Path) -> LongTable:

@@ -277,7 +277,8 @@ class GeneratorSource:
         if table.rows != n:
             raise DataError(
                 f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
-                "Make it give as many rows as its first argument says."
+                "Make it give as many rows as its first argument says.",
+                name=callable_name(draw),
             )
         return table
 
@@ -304,7 +305,8 @@ class GeneratorSource:
         raise DataError(
             f"expected {callable_name(self.draws[stream])}(n, rng) to draw other people with other random numbers, but "
             f"{_ALIKE_DRAWS:,} drawn three times were the same: draw with rng, the second argument, and not with a "
-            "generator of its own that always begins with the same seed"
+            "generator of its own that always begins with the same seed",
+            name=callable_name(self.draws[stream]),
         )
 
     def corners(self, most: int, rng: np.random.Generator) -> Table | None:
@@ -329,17 +331,18 @@ def _drawn(draw: Draw, n: int, rng: np.random.Generator, names: tuple[str, ...] 
     try:
         data = draw(n, rng if device is None else device.generator(rng))
     except IsonomiaError as error:
-        raise DataError(f"{call}: {error}") from error
+        raise DataError(f"{call}: {error}", name=error.name) from error
     except (Exception, SystemExit, GeneratorExit) as error:
         raise DataError(
-            f"{call} should give a table of {n:,} rows, but raised {type(error).__name__}: {words_of(error)}"
+            f"{call} should give a table of {n:,} rows, but raised {type(error).__name__}: {words_of(error)}",
+            name=callable_name(draw),
         ) from error
     try:
         if device is not None:
             return tensor_table(_checked_tensors(data, device))
         return Table.of(data, names if isinstance(data, np.ndarray) else None)
     except DataError as error:
-        raise DataError(f"{call} should give a table of {n:,} rows: {error}") from error
+        raise DataError(f"{call} should give a table of {n:,} rows: {error}", name=callable_name(draw)) from error
 
 
 def _checked_tensors(data: Any, device: Device) -> Mapping[Any, Any]:
@@ -361,7 +364,8 @@ def _check_columns(draw: Draw, table: Table, names: tuple[str, ...]) -> None:
         raise DataError(
             f"every draw should have the columns {', '.join(map(repr, names))}, "
             f"but {callable_name(draw)} gave one without {', '.join(map(repr, missing))}. "
-            "Make every draw give the same columns."
+            "Make every draw give the same columns.",
+            name=callable_name(draw),
         )
 
 
@@ -402,9 +406,11 @@ class Weighted:
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not callable(self.draw):
-            raise UsageError(f"expected draw as a callable draw(n, rng), but got {self.draw!r}")
+            raise UsageError(f"expected draw as a callable draw(n, rng), but got {self.draw!r}", name="draw")
         if not isinstance(self.most, int | float | np.number) or not np.isfinite(self.most) or self.most <= 0:
-            raise UsageError(f"expected most, the largest weight, as a positive number, but got most={self.most!r}")
+            raise UsageError(
+                f"expected most, the largest weight, as a positive number, but got most={self.most!r}", name="most"
+            )
 
     @property
     def func(self) -> Callable[[int, np.random.Generator], Any]:
@@ -430,7 +436,10 @@ class Weighted:
 
     def _weights(self, table: Table) -> NDArray[np.float64]:
         if self.weight not in table.names:
-            raise DataError(f"expected a column {self.weight!r} with weights, but there are {', '.join(table.names)}")
+            raise DataError(
+                f"expected a column {self.weight!r} with weights, but there are {', '.join(table.names)}",
+                name=self.weight,
+            )
         weights = np.asarray(table.column(self.weight), dtype=float)
         outside = ~((weights >= 0) & (weights <= self.most))
         if outside.any():
@@ -438,7 +447,8 @@ class Weighted:
             advice = "raise most" if first > self.most else "fix the weights, which are ratios of probabilities"
             raise DataError(
                 f"expected weights between 0 and most={self.most!r}, but one is {first!r}: the guarantee rests on "
-                f"that bound, so {advice}"
+                f"that bound, so {advice}",
+                name=self.weight,
             )
         return weights
 

@@ -72,9 +72,11 @@ class Program:
 
     def __init__(self, path: str | PathLike[str], *, device: str | None = None, precision: str = "single") -> None:
         if not isinstance(path, str | PathLike):
-            raise UsageError(f"expected the path of a program, such as 'people.fr', but got {path!r}")
+            raise UsageError(f"expected the path of a program, such as 'people.fr', but got {path!r}", name="path")
         if "\n" in fspath(path):
-            raise UsageError("expected the path of a program, but got a text of several lines: use Program.of(text)")
+            raise UsageError(
+                "expected the path of a program, but got a text of several lines: use Program.of(text)", name="path"
+            )
         self._fill(_read(path), Path(fspath(path)).name, device, precision)
 
     @classmethod
@@ -177,6 +179,7 @@ class Program:
                         f"{setting.name!r} is a {_KINDS[expected]} in {self.name}, so do(...) can set it to such a one "
                         f"only, but got {'a variable' if value is None else value_text(value)}",
                         setting.place,
+                        name=setting.name,
                     )
 
 
@@ -185,10 +188,11 @@ def _read(path: str | PathLike[str]) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise DataError(f"expected a program at {fspath(path)}, but there is no such file") from None
+        raise DataError(f"expected a program at {fspath(path)}, but there is no such file", name=fspath(path)) from None
     except UnicodeDecodeError as error:
         raise DataError(
-            f"expected {fspath(path)} as UTF-8 text, but byte {error.start} is none: save the file as UTF-8"
+            f"expected {fspath(path)} as UTF-8 text, but byte {error.start} is none: save the file as UTF-8",
+            name=fspath(path),
         ) from None
     except OSError as error:
-        raise DataError(f"expected to read {fspath(path)}, but {error.strerror or error}") from None
+        raise DataError(f"expected to read {fspath(path)}, but {error.strerror or error}", name=fspath(path)) from None

@@ -214,7 +214,7 @@ def check_request(start: int, n: int, stream: int, streams: int) -> None:
     if start < 0 or n < 1:
         raise UsageError(f"a batch needs start >= 0 and n >= 1, but start is {start} and n is {n}.")
     if not 0 <= stream < streams:
-        raise UsageError(f"stream should be at least 0 and below {streams}, but is {stream}.")
+        raise UsageError(f"stream should be at least 0 and below {streams}, but is {stream}.", name="stream")
 
 
 class Population(Protocol):

@@ -81,7 +81,8 @@ def _feature(name: str, given: Any) -> FeatureRange:
             return low, high
     raise UsageError(
         f"expected the range of {name!r} as (LOWEST, HIGHEST), two finite numbers in order, or a list of values, but "
-        f"got {given!r}"
+        f"got {given!r}",
+        name=name,
     )
 
 

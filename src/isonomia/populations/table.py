@@ -208,7 +208,8 @@ def _native_column(values: object, name: object) -> NDArray[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sized):
         raise DataError(
             f"column {name!r} should be a list or an array of values, but is a {type(values).__name__}: "
-            f"{shortened(repr(values), 80)}."
+            f"{shortened(repr(values), 80)}.",
+            name=str(name),
         )
     if type(values) is np.ndarray and values.ndim == 1:
         return values
@@ -315,7 +316,8 @@ def check_columns(names: Sequence[object], rows: int) -> None:
         if not isinstance(name, str):
             raise DataError(
                 f"the name of every column should be text, but one is {name!r} ({type(name).__name__}). "
-                "Rename the columns, for example with str."
+                "Rename the columns, for example with str.",
+                name=str(name),
             )
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:

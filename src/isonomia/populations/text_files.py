@@ -81,15 +81,16 @@ def read_json(file: Path) -> pa.Table:
     except UnicodeDecodeError as error:
         raise _encoding_error(file) from error
     if content == []:
-        raise DataError(f"{file}: the file has no rows. Give at least one.")
+        raise DataError(f"{file}: the file has no rows. Give at least one.", name=file.name)
     if isinstance(content, Mapping):
         content = {name: list(v.values()) if isinstance(v, Mapping) else v for name, v in content.items()}
     elif not isinstance(content, list) or not all(isinstance(row, Mapping) for row in content):
-        raise DataError(f"{file}: every row should be an object from column name to value, such as {{'age': 31}}.")
+        message = f"{file}: every row should be an object from column name to value, such as {{'age': 31}}."
+        raise DataError(message, name=file.name)
     try:
         table = Table.of(content)
     except DataError as error:
-        raise DataError(f"{file}: {error}") from error
+        raise DataError(f"{file}: {error}", name=file.name) from error
     return pa.table({name: pa.array(table.column(name), from_pandas=True) for name in table.names})
 
 
@@ -227,7 +228,7 @@ def _header(file: Path, separator: str) -> tuple[list[str], bool]:
         names = next(csv.reader(lines, delimiter=separator), [])
         has_rows = any(line.strip() for line in lines)
     if not names:
-        raise DataError(f"{file}: the file is empty. Its first line should name the columns.")
+        raise DataError(f"{file}: the file is empty. Its first line should name the columns.", name=file.name)
     if len(names) > _MAX_COLUMNS:
         raise DataError(
             f"{file}: expected at most {_MAX_COLUMNS:,} columns in a text, whose types are found out one by one, "
@@ -237,9 +238,9 @@ def _header(file: Path, separator: str) -> tuple[list[str], bool]:
     known: set[str] = set()
     for index, name in enumerate(names):
         if not name.strip():
-            raise DataError(f"{file}: column {index + 1} has no name in the first line. Give each column a name.")
+            raise _line_error(file, 1, f"has no name for column {index + 1}. Give each column a name.")
         if name in known:
-            raise DataError(f"{file}: line 1 names the column {name!r} more than once. Rename or drop the others.")
+            raise _line_error(file, 1, f"names the column {name!r} more than once. Rename or drop the others.")
         known.add(name)
     return names, has_rows
 
@@ -251,15 +252,15 @@ def _refuse_other_header(file: Path, names: list[str], separator: str) -> None:
     """
     other = next((sign for sign in ";\t|," if sign != separator and sign in names[0]), None)
     if len(names) == 1 and other is not None:
-        raise DataError(
-            f"{file}: line 1 has no {separator!r} but has {other!r}, which seems to separate its cells. Save the file "
-            "with commas (.csv) or tabs (.tsv), or read it with your own library and hand over the table."
+        raise _line_error(
+            file,
+            1,
+            f"has no {separator!r} but has {other!r}, which seems to separate its cells. Save the file with commas "
+            "(.csv) or tabs (.tsv), or read it with your own library and hand over the table.",
         )
     if all(_NUMBER.fullmatch(name) for name in names) and names != [str(index) for index in range(len(names))]:
-        raise DataError(
-            f"{file}: line 1 should name the columns, but all its cells are numbers: {', '.join(names[:5])}. It may be "
-            "a row, which would be lost. Put a line with the names above it."
-        )
+        problem = f"should name the columns, but all its cells are numbers: {', '.join(names[:5])}"
+        raise _line_error(file, 1, f"{problem}. Put a line with the names above it.")
 
 
 _QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
@@ -284,7 +285,7 @@ def _checked_quotes(file: Path, separator: str, width: int) -> tuple[str, ...]:
             whole = len(block) if ended else (block.rfind(b"\n") + 1 or block.rfind(b"\r") + 1)
             if b"\0" in block:
                 where = line + _line_ends(block[: block.index(b"\0")])
-                raise DataError(f"{file}: line {where:,} has a zero byte, which no text has. Save the file as UTF-8.")
+                raise _line_error(file, where, "has a zero byte, which no text has. Save the file as UTF-8.")
             one_by_one = width == 1 and (blank or re.search(rb"\n\r?\n|\r\r", block))
             end = 0 if b'"' in block or one_by_one else whole
             for part in (one if one_by_one else many).finditer(block, end, whole) if end < whole else ():
@@ -296,19 +297,23 @@ def _checked_quotes(file: Path, separator: str, width: int) -> tuple[str, ...]:
                 if one_by_one and part[0] in {b"\n", b"\r", b"\r\n"}:
                     blank = blank or line + _line_ends(block[:end])
                 elif one_by_one and part[0] and blank:
-                    raise DataError(
-                        f"{file}: line {blank:,} is empty. In a file with one column that may be a missing value: "
-                        'write "" for one, or remove the line, and any title above the names of the columns.'
+                    raise _line_error(
+                        file,
+                        blank,
+                        'is empty. In a file with one column that may be a missing value: write "" for one, or remove '
+                        "the line, and any title above the names of the columns.",
                     )
                 end = part.end()
             line, rest = line + _line_ends(block[:end]), block[end:]
             followed = re.match(_QUOTED + rb"[^%s\r\n]" % sign, rest)
             if end < whole and (ended or followed or len(rest) > 2 * _BLOCK):
                 what = "followed by text" if followed else "never closed, so all the rest would be one cell"
-                raise DataError(
-                    f"{file}: line {line:,} has a cell that begins with a quotation mark which is {what}: "
-                    f"{rest[:40].splitlines()[0].decode('utf-8', 'replace')}. Close it where the cell ends, and double "
-                    "quotation marks inside the cell."
+                cell = rest[:40].splitlines()[0].decode("utf-8", "replace")
+                raise _line_error(
+                    file,
+                    line,
+                    f"has a cell that begins with a quotation mark which is {what}: {cell}. Close it where the cell "
+                    "ends, and double quotation marks inside the cell.",
                 )
     if not broken:
         return ()
@@ -349,10 +354,8 @@ def _check_rows(file: Path, lines: Iterable[str], separator: str) -> None:
                 if len(row) > width
                 else "Fill it up: nothing between two separators is a missing value."
             )
-            raise DataError(
-                f"{file}: line {rows.line_num} has {plural(len(row), 'cell')}, but the first line names "
-                f"{plural(width, 'column')}. {advice}"
-            )
+            cells, columns = plural(len(row), "cell"), plural(width, "column")
+            raise _line_error(file, rows.line_num, f"has {cells}, but the first line names {columns}. {advice}")
 
 
 @dataclass(slots=True)
@@ -519,12 +522,10 @@ def _check_line(file: Path, number: int, line: str, first: dict[str, tuple[int, 
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(
-            f"{file}: line {number} is not JSON: {error.msg} at character {error.pos + 1}. "
-            "Each line should be one object."
-        ) from error
+        problem = f"is not JSON: {error.msg} at character {error.pos + 1}. Each line should be one object."
+        raise _line_error(file, number, problem) from error
     if not isinstance(row, Mapping):
-        raise DataError(f"{file}: line {number} should be an object from column name to value, such as {{'age': 31}}.")
+        raise _line_error(file, number, "should be an object from column name to value, such as {'age': 31}.")
     for name, value in row.items():
         if value is None:
             continue
@@ -578,6 +579,11 @@ def _open_text(file: Path) -> IO[str]:
     return io.TextIOWrapper(io.BufferedReader(open_bytes(file)), encoding="utf-8-sig", newline="")
 
 
+def _line_error(file: Path, line: int, problem: str) -> DataError:
+    """Say what is wrong with a line of a file."""
+    return DataError(f"{file}: line {line:,} {problem}", name=file.name, line=line)
+
+
 def _encoding_error(file: Path) -> DataError:
     """Say which byte of a file is not UTF-8."""
     with io.BufferedReader(open_bytes(file)) as stream:
@@ -585,9 +591,7 @@ def _encoding_error(file: Path) -> DataError:
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
-                return DataError(
-                    f"{file} should be text in UTF-8, but byte {error.start + 1} of line {number} is "
-                    f"0x{line[error.start]:02x}, which is none there. Save the file as UTF-8, or read it with your own "
-                    "library and its encoding, such as encoding='latin-1' for pandas, and hand over the table."
-                )
-    return DataError(f"{file} should be text in UTF-8, and is not. Save it as UTF-8.")
+                problem = f"has invalid UTF-8 at byte {error.start + 1}, 0x{line[error.start]:02x}"
+                advice = "Save the file as UTF-8, or open it in pandas with encoding='latin-1' and pass the table."
+                return _line_error(file, number, f"{problem}. {advice}")
+    return DataError(f"{file} should be text in UTF-8, and is not. Save it as UTF-8.", name=file.name)

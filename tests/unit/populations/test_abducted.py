@@ -139,51 +139,56 @@ def test_an_equation_that_cannot_be_undone_is_named_with_the_reason(equations, n
 
 
 @pytest.mark.parametrize(
-    ("equations", "people", "message"),
+    ("equations", "people", "row", "shown"),
     [
-        ({"x": "step([(0, 1, 0.5), (2, 3, 0.5)])"}, {"x": [0.5, 1.5]}, r"no noise gives 'x' the value 1.5 of row 1"),
-        ({"x": "step([(0, 1, 0), (2, 3, 1)])"}, {"x": [0.5]}, "no noise gives 'x' the value 0.5 of row 0"),
-        ({"x": "gaussian(0, 1)"}, {"x": [1.0, np.nan]}, "value of 'x' for everybody, but it is missing in row 1"),
-        ({"x": "gaussian(0, 1)"}, {"x": ["a", "b"]}, "expected numbers for 'x'"),
-        ({"x": "gaussian(2, 0)"}, {"x": [2.0, 2.5]}, "value 2.5 of row 1"),
-        ({"a": "gaussian(0, 1)", "x": "2 * a"}, {"a": [1.0, 2.0], "x": [2.0, 5.0]}, "gives 4.0 for row 1, but the"),
-        ({"a": "gaussian(0, 1)", "x": lambda a: a}, {"a": [1.0, 2.0], "x": [1.0, 5.0]}, "gives 2.0 for row 1"),
-        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", "c"]}, "value 'c' of row 1"),
-        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", None]}, "is missing in row 1"),
-        ({"x": iso.Categories({"a": 1.0, "b": 0.0})}, {"x": ["a", "b"]}, "value 'b' of row 1"),
-        ({"x": iso.Additive(lambda: 0, iso.Uniform(0, 1))}, {"x": [0.5, 1.5]}, "value 1.5 of row 1"),
-        ({"x": iso.Additive(lambda: 0)}, {"x": ["a"]}, "expected numbers for 'x'"),
+        ({"x": "step([(0, 1, 0.5), (2, 3, 0.5)])"}, {"x": [0.5, 1.5]}, 1, [1.5]),
+        ({"x": "step([(0, 1, 0), (2, 3, 1)])"}, {"x": [0.5]}, 0, [0.5]),
+        ({"x": "gaussian(0, 1)"}, {"x": [1.0, np.nan]}, 1, ["everybody"]),
+        ({"x": "gaussian(0, 1)"}, {"x": ["a", "b"]}, None, ["a"]),
+        ({"x": "gaussian(2, 0)"}, {"x": [2.0, 2.5]}, 1, [2.5]),
+        ({"a": "gaussian(0, 1)", "x": "2 * a"}, {"a": [1.0, 2.0], "x": [2.0, 5.0]}, 1, [4.0, 5.0]),
+        ({"a": "gaussian(0, 1)", "x": lambda a: a}, {"a": [1.0, 2.0], "x": [1.0, 5.0]}, 1, [2.0, 5.0]),
+        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", "c"]}, 1, ["c"]),
+        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", None]}, 1, ["everybody"]),
+        ({"x": iso.Categories({"a": 1.0, "b": 0.0})}, {"x": ["a", "b"]}, 1, ["b"]),
+        ({"x": iso.Additive(lambda: 0, iso.Uniform(0, 1))}, {"x": [0.5, 1.5]}, 1, [1.5]),
+        ({"x": iso.Additive(lambda: 0)}, {"x": ["a"]}, None, ["a"]),
         (
             {"x": iso.Equation(lambda noise: noise, inverse=lambda value: value + 1)},
             {"x": [1.0]},
-            "gives 2.0 for row 0, but the table has 1.0",
+            0,
+            [2.0, 1.0],
         ),
         (
             {"x": iso.Equation(lambda noise: noise, inverse=lambda: 1)},
             {"x": [1.0]},
-            "inverse of the equation of 'x' should give a column, but raised TypeError",
+            None,
+            ["inverse", "TypeError"],
         ),
         (
             {"a": "gaussian(0, 1)", "x": "gaussian(0, 1) if a > 0 else step([(0, 1, 1)])"},
             {"a": [1.0, 1.0, -1.0, -1.0], "x": [9.0, 9.0, 0.5, 1.5]},
-            "value 1.5 of row 3",
+            3,
+            [1.5],
         ),
         (
             {"a": "gaussian(0, 1)", "x": "gaussian(0, 1) if a > 0 else 7"},
             {"a": [1.0, -1.0, -1.0], "x": [9.0, 7.0, 8.0]},
-            "gives 7.0 for row 2, but the table has 8.0",
+            2,
+            [7.0, 8.0],
         ),
-        ({"a": "gaussian(0, 1)", "x": "a * gaussian(5, 1)"}, {"a": [1.0, 0.0], "x": [5.0, 3.0]}, "value 3.0 of row 1"),
+        ({"a": "gaussian(0, 1)", "x": "a * gaussian(5, 1)"}, {"a": [1.0, 0.0], "x": [5.0, 3.0]}, 1, [3.0]),
         (
             {"a": "gaussian(0, 1)", "x": "a * gaussian(5, 1)"},
             {"a": [1.0, 0.0], "x": [5.0, 0.0]},
-            "does not show in row 1",
+            1,
+            [0],
         ),
-        ({"a": "gaussian(0, 1)", "x": "gaussian(5, a)"}, {"a": [1.0, 0.0], "x": [5.0, 5.0]}, "does not show in row 1"),
+        ({"a": "gaussian(0, 1)", "x": "gaussian(5, a)"}, {"a": [1.0, 0.0], "x": [5.0, 5.0]}, 1, [0]),
     ],
 )
-def test_people_who_cannot_have_come_from_the_equations_are_named(equations, people, message):
-    with pytest.raises(DataError, match=message):
+def test_people_who_cannot_have_come_from_the_equations_are_named(equations, people, row, shown):
+    with raises(DataError, *shown, name="x", row=row):
         iso.Causal(equations).counterfactual(people)
 
 
@@ -192,10 +197,10 @@ def test_noise_that_the_values_do_not_tell_is_asked_for_only_where_it_matters():
     people = {"works": [0.5, 1.5], "z": [1.0, 2.0], "pay": [0.0, 6.0]}
     assert model.counterfactual(people, z=0.0).column("pay").tolist() == [0.0, 6.0]
     assert model.counterfactual(people, works=0.5).column("pay").tolist() == [0.0, 0.0]
-    with pytest.raises(DataError, match=r"what 'pay' would have been for the person of row 0 hangs on noise"):
+    with raises(DataError, name="pay", row=0):
         model.counterfactual(people, works=1.5)
     nobody = {"works": [0.5], "z": [1.0], "pay": [0.0]}
-    with pytest.raises(DataError, match="hangs on noise"):
+    with raises(DataError, name="pay", row=0):
         model.counterfactual(nobody, works=1.5)
 
 
@@ -245,18 +250,18 @@ def test_values_for_each_person_may_be_any_kind_of_column():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "shown"),
     [
-        ([1.0], "or one for each of 3 people, but got 1 values"),
-        ([1.0, np.nan, 2.0], "got .*nan.* for row 1"),
-        ([1.0, None, 2.0], "got .*for row 1"),
-        ([[1], [1, 2], 3], r"got \[1\] for row 0"),
-        (np.ones((3, 1)), "one dimension"),
-        ({1, 2, 3}, "one dimension"),
+        ([1.0], [3, 1]),
+        ([1.0, np.nan, 2.0], ["nan", 1]),
+        ([1.0, None, 2.0], [1]),
+        ([[1], [1, 2], 3], ["[1]", 0]),
+        (np.ones((3, 1)), [2, (3, 1)]),
+        ({1, 2, 3}, [0, "()"]),
     ],
 )
-def test_values_that_are_not_one_for_each_person_are_refused(given, message):
-    with pytest.raises(UsageError, match=message):
+def test_values_that_are_not_one_for_each_person_are_refused(given, shown):
+    with raises(UsageError, *shown, name="a"):
         LINEAR.counterfactual(PEOPLE, a=given)
 
 
@@ -385,15 +390,12 @@ def test_a_census_drawn_at_random_gives_the_answer_of_the_exact_one():
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (np.nan, "'x' for everybody, but it is missing in row 170"),
-        (np.inf, "no noise gives 'x' the value inf of row 170"),
-    ],
+    ("value", "shown"),
+    [(np.nan, ["everybody"]), (np.inf, ["inf"])],
 )
-def test_a_row_of_a_sample_is_numbered_as_in_its_own_table(value, message):
+def test_a_row_of_a_sample_is_numbered_as_in_its_own_table(value, shown):
     world = iso.Causal({"x": "gaussian(0, 1)", "y": "gaussian(x, 1)"})
     columns = {name: world.draw(200).column(name).copy() for name in world.names}
     columns["x"][170] = value
-    with pytest.raises(DataError, match=message):
+    with raises(DataError, *shown, name="x", row=170):
         iso.check("P[do(x = 0).y > 0] >= 0.5", population=world.about(iso.Sample(columns)), seed=1, delta=1e-9)

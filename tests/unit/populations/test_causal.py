@@ -34,32 +34,33 @@ def test_equations_come_in_an_order_in_which_each_reads_earlier_ones():
 
 
 @pytest.mark.parametrize(
-    ("equations", "message"),
+    ("equations", "name", "shown"),
     [
-        ({}, "expected equations as"),
-        ([("x", "1")], "expected equations as"),
-        ({"x": "y + 1", "y": "x + 1"}, "they go round: (x -> y -> x|y -> x -> y)"),
-        ({"x": lambda x: x}, "they go round: x -> x"),
-        ({"x": lambda scool: scool, "school": "gaussian(0, 1)"}, r"reads 'scool', which has no equation.*'school'"),
-        ({"x": 3}, "expected the equation of 'x' as text or a function, but got 3"),
-        ({"x": np.add}, "whose parameters can be read|named parameters"),
-        ({"x": lambda *parents: parents}, "expected the parents of 'x' as named parameters"),
-        ({"x": lambda **parents: parents}, "expected the parents of 'x' as named parameters"),
-        ({"2x": "1"}, "expected the name of a variable"),
-        ({1: "1"}, "expected the name of a variable"),
-        ({"noise": "gaussian(0, 1)"}, "expected another name than 'noise'"),
-        ({"x": iso.Additive(lambda noise: noise)}, "without a parameter 'noise'"),
+        ({}, "equations", ["{}"]),
+        ([("x", "1")], "equations", ["x", "1"]),
+        ({"x": "y + 1", "y": "x + 1"}, "equations", ["->"]),
+        ({"x": lambda x: x}, "equations", ["->"]),
+        ({"x": lambda scool: scool, "school": "gaussian(0, 1)"}, "scool", ["x", "school"]),
+        ({"x": 3}, "x", [3]),
+        ({"x": np.add}, "x", []),
+        ({"x": lambda *parents: parents}, "x", ["*parents"]),
+        ({"x": lambda **parents: parents}, "x", ["**parents"]),
+        ({"2x": "1"}, "2x", ["years_of_work"]),
+        ({1: "1"}, "1", [1, "years_of_work"]),
+        ({"noise": "gaussian(0, 1)"}, "noise", []),
+        ({"x": iso.Additive(lambda noise: noise)}, "noise", ["x"]),
         (
             {
                 "value": "gaussian(0, 1)",
                 "x": iso.Equation(lambda value, noise: value + noise, inverse=lambda value: value),
             },
-            "rename the variable 'value'",
+            "value",
+            ["x"],
         ),
     ],
 )
-def test_equations_that_make_no_model_are_refused(equations, message):
-    with pytest.raises(UsageError, match=message):
+def test_equations_that_make_no_model_are_refused(equations, name, shown):
+    with raises(UsageError, *shown, name=name):
         iso.Causal(equations)
 
 
@@ -69,38 +70,38 @@ def test_a_text_that_reads_an_unknown_variable_is_refused_with_its_place():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "name", "shown"),
     [
-        (lambda: iso.Categories({}), "expected Categories"),
-        (lambda: iso.Categories({"a": 0.5}), "add up to 1"),
-        (lambda: iso.Categories({"a": -0.5, "b": 1.5}), "expected Categories"),
-        (lambda: iso.Normal(0, 0), "deviation above 0"),
-        (lambda: iso.Normal(0, -1), "deviation above 0"),
-        (lambda: iso.Normal(np.inf, 1), "Normal"),
-        (lambda: iso.Uniform(1, 1), "low below high"),
-        (lambda: iso.Causal({"x": "1"}, values={"y": [1]}), "no variable 'y'"),
-        (lambda: iso.Causal({"x": "1"}, values={"x": "ab"}), "should be a list"),
+        (lambda: iso.Categories({}), "Categories", ["{}"]),
+        (lambda: iso.Categories({"a": 0.5}), "Categories", [1, "a", 0.5]),
+        (lambda: iso.Categories({"a": -0.5, "b": 1.5}), "Categories", [-0.5, 1.5]),
+        (lambda: iso.Normal(0, 0), "Normal", ["deviation=0"]),
+        (lambda: iso.Normal(0, -1), "Normal", ["deviation=-1"]),
+        (lambda: iso.Normal(np.inf, 1), "Normal", ["mean=inf"]),
+        (lambda: iso.Uniform(1, 1), "Uniform", ["low=1", "high=1"]),
+        (lambda: iso.Causal({"x": "1"}, values={"y": [1]}), "y", []),
+        (lambda: iso.Causal({"x": "1"}, values={"x": "ab"}), "values", ["x", "ab"]),
     ],
 )
-def test_impossible_noise_and_values_are_refused(make, message):
-    with pytest.raises(UsageError, match=message):
+def test_impossible_noise_and_values_are_refused(make, name, shown):
+    with raises(UsageError, *shown, name=name):
         make()
 
 
 @pytest.mark.parametrize(
-    ("equation", "message"),
+    ("equation", "name", "cause", "shown"),
     [
-        (lambda noise: noise[:-1], r"one value for each of 7 people, but has shape \(6,\)"),
-        (lambda noise: noise[:, None], "one dimension"),
-        (lambda: 1 / 0, "raised ZeroDivisionError: division by zero"),
-        (lambda: None, "gave None"),
-        (iso.Additive(lambda: "text"), "should give numbers to add noise to, not 'text'"),
-        (iso.Additive(lambda: 0.0, iso.Custom(lambda n, rng: rng.random(n + 1))), r"noise of 'x' .* shape \(8,\)"),
-        (iso.Additive(lambda: 0.0, iso.Custom(lambda n: n)), "noise of 'x' should give a column, but raised TypeError"),
+        (lambda noise: noise[:-1], "x", None, [7, "(6,)"]),
+        (lambda noise: noise[:, None], None, None, ["equation", 2, (7, 1)]),
+        (lambda: 1 / 0, "x", ZeroDivisionError, ["equation"]),
+        (lambda: None, "x", None, ["None"]),
+        (iso.Additive(lambda: "text"), "x", None, ["text"]),
+        (iso.Additive(lambda: 0.0, iso.Custom(lambda n, rng: rng.random(n + 1))), "x", None, ["noise", 7, "(8,)"]),
+        (iso.Additive(lambda: 0.0, iso.Custom(lambda n: n)), "x", TypeError, ["noise"]),
     ],
 )
-def test_a_function_that_gives_no_column_is_a_data_error(equation, message):
-    with pytest.raises(DataError, match=message):
+def test_a_function_that_gives_no_column_is_a_data_error(equation, name, cause, shown):
+    with raises(DataError, *shown, name=name, cause=cause or type(None)):
         iso.Causal({"x": equation}).draw(7)
 
 
@@ -200,10 +201,17 @@ def test_a_condition_that_nobody_meets_is_a_clear_error():
 
 
 @pytest.mark.parametrize(
-    "condition", ["prediction == 1", "do(sex = 'F').pay > 3", "other.pay > 3", "score > 0.5", "skool > 3"]
+    ("condition", "name"),
+    [
+        ("prediction == 1", "condition"),
+        ("do(sex = 'F').pay > 3", "condition"),
+        ("other.pay > 3", "condition"),
+        ("score > 0.5", "condition"),
+        ("skool > 3", "skool"),
+    ],
 )
-def test_a_condition_on_anything_but_people_as_they_are_is_refused(condition):
-    with pytest.raises(UsageError, match=r"people as they are|no variable"):
+def test_a_condition_on_anything_but_people_as_they_are_is_refused(condition, name):
+    with raises(UsageError, name=name):
         WORLD.given(condition)
 
 
@@ -218,16 +226,16 @@ def test_do_cuts_a_variable_off_its_causes():
 def test_do_takes_texts_truths_and_numbers_only(value):
     with raises(UsageError, name="school"):
         WORLD.do(school=value)
-    with pytest.raises(UsageError, match="expected a text, a truth value or a number to set 'school' to"):
+    with raises(UsageError, name="school"):
         WORLD.counterfactual(WORLD.draw(3), school=value)
 
 
 def test_do_on_what_is_not_there_and_after_given_is_refused():
-    with pytest.raises(UsageError, match=r"no variable 'skool' to set.*'school'"):
+    with raises(UsageError, name="skool", meant="school"):
         WORLD.do(skool=1)
     with raises(UsageError, name="do"):
         WORLD.given("sex == 'F'").do(school=1)
-    with pytest.raises(UsageError, match="no variable 'skool'"):
+    with raises(UsageError, name="skool", meant="school"):
         WORLD.counterfactual(WORLD.draw(3), skool=1)
 
 
@@ -285,13 +293,12 @@ SEXES = iso.Causal({"sex": iso.Categories({"F": 0.5, "M": 0.5}), "pay": "gaussia
 
 @pytest.mark.parametrize("value", ["m", "X", 1, True])
 def test_a_category_is_set_to_one_of_its_values_only(value):
-    message = "expected 'sex' to be set to one of its categories, 'F', 'M', but"
-    with pytest.raises(UsageError, match=message):
+    with raises(UsageError, ("F", "M"), value, name="sex"):
         SEXES.do(sex=value)
-    with pytest.raises(SpecError, match=message):
+    with raises(SpecError, ("F", "M"), value, name="sex"):
         SEXES.counterfactual(SEXES.draw(3), sex=value)
     for prefix in (do(sex=value), do(pay=as_if(sex=value))):
-        with pytest.raises(SpecError, match=message):
+        with raises(SpecError, ("F", "M"), name="sex"):
             iso.check(iso.P(prefix("pay") > 0) >= 0.5, population=SEXES, seed=1)
 
 
@@ -317,7 +324,7 @@ def test_a_condition_can_be_a_term_and_nothing_else():
 
 @pytest.mark.parametrize(("arguments", "name"), [((0,), "n"), ((1.5,), "n"), ((2, "a"), "seed"), ((2, -1), "seed")])
 def test_draw_says_which_argument_is_no_whole_number(arguments, name):
-    with pytest.raises(UsageError, match=f"expected {name} as a whole number"):
+    with raises(UsageError, name=name):
         SEXES.draw(*arguments)
 
 

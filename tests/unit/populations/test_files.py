@@ -141,30 +141,30 @@ def test_json_may_be_a_mapping_of_columns(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "text", "named", "shown"),
     [
-        ("a.csv", "", "is empty: it has no bytes"),
-        ("a.csv", "\n", "the file is empty"),
-        ("a.csv", "a,b\n", "the table has no rows"),
-        ("a.csv", "a,a\n1,2\n", "line 1 names the column 'a' more than once"),
-        ("a.csv", "a,\n1,2\n", "column 2 has no name"),
-        ("a.csv", "a,b\n1,2,3\n", "a.csv"),
-        ("a.json", "{", "cannot be read as .json: JSONDecodeError"),
-        ("a.jsonl", "3\n", "line 1 should be an object"),
-        ("a.json", "[]", "the file has no rows"),
-        ("a.parquet", "nonsense", "cannot be read as .parquet"),
-        ("a.xlsx", "x", r"should end in one of .csv, .tsv.*but this is 'a.xlsx'"),
-        ("a.parquet.gz", "x", "but this is 'a.parquet.gz'"),
-        ("people", "x", "but this is 'people'"),
+        ("a.csv", "", "a.csv", ["bytes"]),
+        ("a.csv", "\n", "a.csv", ["line"]),
+        ("a.csv", "a,b\n", "a.csv", [("a", "b")]),
+        ("a.csv", "a,a\n1,2\n", "a.csv", ["a", 1]),
+        ("a.csv", "a,\n1,2\n", "a.csv", [2]),
+        ("a.csv", "a,b\n1,2,3\n", "a.csv", [3, 2]),
+        ("a.json", "{", "a.json", ["JSONDecodeError"]),
+        ("a.jsonl", "3\n", "a.jsonl", [1, "object"]),
+        ("a.json", "[]", "a.json", ["rows"]),
+        ("a.parquet", "nonsense", "a.parquet", [".parquet", "ArrowInvalid"]),
+        ("a.xlsx", "x", "a.xlsx", [(".csv", ".tsv")]),
+        ("a.parquet.gz", "x", "a.parquet.gz", [(".csv", ".tsv")]),
+        ("people", "x", "people", [(".csv", ".tsv")]),
     ],
 )
-def test_a_bad_file_is_refused_by_name(tmp_path, name, text, message):
-    with pytest.raises(DataError, match=message):
+def test_a_bad_file_is_refused_by_name(tmp_path, name, text, named, shown):
+    with raises(DataError, *shown, name=named):
         read_table(write(tmp_path, name, text))
 
 
 def test_a_row_with_too_many_or_too_few_cells_is_refused(tmp_path):
-    with pytest.raises(DataError, match="line 3 has 3 cells, but the first line names 2 columns"):
+    with raises(DataError, 3, 2, name="a.csv", line=3):
         read_table(write(tmp_path, "a.csv", "a,b\n1,2\n1,2,3\n"))
     with raises(DataError, "b.csv", 3, 1, 2):
         read_table(write(tmp_path, "b.csv", "a,b\n1,x\n2\n"))
@@ -182,12 +182,10 @@ def test_a_missing_file_is_named_with_the_nearest_one(tmp_path):
         read_table(tmp_path / "aplicants.csv")
     with raises(DataError, "applicants.data", meant="applicants.csv"):
         read_table(tmp_path / "applicants.data")  # whatever it ends in
-    with pytest.raises(DataError, match="nor does the folder"):
+    with raises(DataError, f"{tmp_path}/none", name="a.csv"):
         read_table(tmp_path / "none" / "a.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(
-        DataError, match=r"expected files that end in .parquet, .arrow, .feather, .csv, .*, but it is empty"
-    ):
+    with raises(DataError, (".parquet", ".arrow", ".feather", ".csv"), f"{tmp_path}/folder.csv"):
         read_table(tmp_path / "folder.csv")
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 
@@ -95,18 +94,18 @@ def test_categories_of_several_files_are_one_set_in_every_batch(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("other", "name", "meant"),
     [
-        ({"id": [1]}, r"b\.parquet lacks 'sex', which .*a\.parquet has"),
-        ({"id": [1], "sexe": ["F"]}, r"b\.parquet lacks 'sex', which .*a\.parquet has\. Did you mean 'sexe'\?"),
-        ({"id": [1], "sex": ["F"], "age": [3]}, r"b\.parquet has 'age', which .*a\.parquet lacks"),
-        ({"id": ["x"], "sex": ["F"]}, r"one type for column 'id', but it is int64 in .*a\.parquet and string in .*b\."),
+        ({"id": [1]}, "sex", None),
+        ({"id": [1], "sexe": ["F"]}, "sex", "sexe"),
+        ({"id": [1], "sex": ["F"], "age": [3]}, "age", None),
+        ({"id": ["x"], "sex": ["F"]}, "id", None),
     ],
 )
-def test_files_that_differ_are_named_with_the_column(tmp_path, other, message):
+def test_files_that_differ_are_named_with_the_column(tmp_path, other, name, meant):
     write(tmp_path / "a.parquet", id=[1], sex=["F"])
     write(tmp_path / "b.parquet", **other)
-    with pytest.raises(DataError, match=message):
+    with raises(DataError, f"{tmp_path}/b.parquet", f"{tmp_path}/a.parquet", name=name, meant=meant):
         iso.Census(tmp_path)
 
 
@@ -116,7 +115,7 @@ def test_rows_of_another_format_are_not_left_out_in_silence(tmp_path, name, wher
     write(tmp_path / "a.parquet", id=[1])
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("id\n2\n")
-    with pytest.raises(DataError, match=r"of one format, but there are \.\w+ and \.\w+\. Name .*/\*\.parquet\.$"):
+    with raises(DataError, ".parquet", f"{tmp_path}/*.parquet"):
         iso.Census(str(tmp_path / where))
     assert read_table(str(tmp_path / "*.parquet")).column("id").tolist() == [1]
 
@@ -134,7 +133,7 @@ def test_a_damaged_file_is_named(tmp_path, name):
         write(tmp_path / f"{each}.parquet", id=list(range(1000)))
     content = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(content[: len(content) // 2])
-    with pytest.raises(DataError, match=rf"{re.escape(name)} cannot be read.*cut short"):
+    with raises(DataError, name=name):
         iso.Census(tmp_path)
 
 
@@ -157,7 +156,7 @@ def test_what_is_no_folder_of_tables_is_refused(tmp_path):
         iso.Census(tmp_path)
     write(tmp_path / "a.parquet", id=[1])
     feather.write_feather(pa.table({"id": [1]}), tmp_path / "b.arrow")
-    with pytest.raises(DataError, match=r"files of one format, but there are \.arrow and \.parquet"):
+    with raises(DataError, ".arrow", ".parquet"):
         iso.Census(tmp_path)
     (tmp_path / "b.arrow").unlink()
     write(tmp_path / "a.parquet", id=pa.array([], pa.int64()))
@@ -201,7 +200,7 @@ def test_without_pandas_the_folder_is_given_as_polars(tmp_path, monkeypatch):
 def test_a_stream_inside_a_folder_is_named(tmp_path):
     with pa.ipc.new_stream(tmp_path / "a.arrow", pa.schema([("id", pa.int64())])) as writer:
         writer.write_table(pa.table({"id": [1]}))
-    with pytest.raises(DataError, match=r"a\.arrow cannot be read"):
+    with raises(DataError, ".arrow", name="a.arrow"):
         iso.Census(tmp_path)
     assert read_table(tmp_path / "a.arrow").column("id").tolist() == [1]
 
@@ -220,7 +219,7 @@ def test_a_folder_that_changes_while_it_is_open_is_noticed(tmp_path):
     file = write(tmp_path / "a.parquet", id=[1, 2])
     census = iso.Census(tmp_path)
     write(file, id=[1, 2, 3])
-    with pytest.raises(DataError, match="expected 2 rows, as were counted at first, but got 3"):
+    with raises(DataError, 2, 3):
         census.fingerprint()
 
 
@@ -234,10 +233,10 @@ def test_nothing_is_decoded_before_it_is_wanted(tmp_path):
     assert pa.total_allocated_bytes() - before < 12e6 < whole / 2
 
 
-NOWHERE = [("", "it is empty"), ("  ", "it is empty"), ("https://x.org/a.csv", "address")]
+NOWHERE = [("", "path"), ("  ", "path"), ("https://x.org/a.csv", "https://x.org/a.csv")]
 
 
-@pytest.mark.parametrize(("path", "told"), NOWHERE)
-def test_a_path_that_names_nothing_is_refused(path, told):
-    with pytest.raises(DataError, match=told):
+@pytest.mark.parametrize(("path", "name"), NOWHERE)
+def test_a_path_that_names_nothing_is_refused(path, name):
+    with raises(DataError, name=name):
         iso.Census(path)

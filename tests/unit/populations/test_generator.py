@@ -107,17 +107,17 @@ def narrow(n, rng):
 
 
 @pytest.mark.parametrize(
-    ("draw", "message"),
+    ("draw", "shown"),
     [
-        (failing, r"failing\(20, rng\) should give a table of 20 rows, but raised ValueError: no more people"),
-        (short, r"short\(20, rng\) should give 20 rows, but gave 19"),
-        (no_table, r"no_table\(20, rng\) should give a table of 20 rows: .*this is a str: 'people'"),
-        (narrow, "but narrow gave one without 'age'"),
+        (failing, [20, "ValueError"]),
+        (short, [20, 19]),
+        (no_table, [20, "str", "people"]),
+        (narrow, ["age"]),
     ],
 )
-def test_a_bad_draw_is_refused_by_name(draw, message):
+def test_a_bad_draw_is_refused_by_name(draw, shown):
     source = Generator(draw).open(SEED)
-    with pytest.raises(DataError, match=message):
+    with raises(DataError, *shown, name=draw.__name__):
         source.batch(0, 20, rng())
 
 
@@ -167,7 +167,7 @@ def test_a_draw_that_always_gives_the_same_people_is_refused():
         return {"y": own.random(n) < 0.5}
 
     # Their first draws are luckier than most, so that a claim that is wrong would hold at any risk.
-    with pytest.raises(DataError, match="draw with rng, the second argument"):
+    with raises(DataError, 4096, "rng"):
         iso.check("P[y] >= 0.52", population=Generator(same), delta=1e-6, seed=1, budget=10_000)
 
 

@@ -45,7 +45,7 @@ def test_every_conformance_case_is_read_whole_or_refused_with_its_line():
     for file in files:
         if file.stem in REFUSED:
             line = REFUSED[file.stem]
-            with pytest.raises(DataError, match=f"line {line:,}\\b|line {line}\\b"):
+            with raises(DataError, line=line):
                 read_table(file)
             continue
         table = read_table(file)
@@ -95,13 +95,13 @@ def _says(cell: str, value: object) -> bool:
 def test_what_readers_disagree_on_is_refused_with_the_line(tmp_path, text, line):
     path = tmp_path / "people.csv"
     path.write_bytes(text.encode())
-    with pytest.raises(DataError, match=rf"line {line}\b"):
+    with raises(DataError, "people.csv", line=line):
         read_table(path)
     with gzip.open(tmp_path / "people.csv.gz", "wb") as file:
         file.write(text.encode())
-    with pytest.raises(DataError, match=rf"line {line}\b"):
+    with raises(DataError, "people.csv.gz", line=line):
         read_table(tmp_path / "people.csv.gz")
-    with pytest.raises(DataError, match=rf"line {line}\b"):
+    with raises(DataError, "people.csv", line=line):
         long_files(str(tmp_path / "*.csv"))
 
 

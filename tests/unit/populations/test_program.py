@@ -68,12 +68,12 @@ def test_a_program_comes_from_a_file(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_a_data_error(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
+    with raises(DataError, name=str(tmp_path / "none.fr")):
         iso.Program(tmp_path / "none.fr")
-    with pytest.raises(DataError, match="but"):
+    with raises(DataError, "directory", name=str(tmp_path)):
         iso.Program(tmp_path)
     (tmp_path / "bad.fr").write_bytes(b"def popModel():\n    x = \xff\n")
-    with pytest.raises(DataError, match="UTF-8"):
+    with raises(DataError, "UTF-8", 24, name=str(tmp_path / "bad.fr")):
         iso.Program(tmp_path / "bad.fr")
 
 
@@ -174,19 +174,19 @@ def test_a_variable_set_on_a_way_that_chance_chooses_has_noise_and_stays():
 
 
 @pytest.mark.parametrize(
-    ("version", "message"),
+    ("version", "name", "shown"),
     [
-        (do(minority=1), "'minority' is a truth value in people.fr"),
-        (do(luck=True), "'luck' is a number in people.fr"),
-        (do(luck="high"), "but got 'high'"),
-        (do(luk=1), r"no equation of 'luk'.*Did you mean 'luck'"),
-        (do(as_if("pay", skool=1)), "no equation of 'skool'"),
-        (do(as_if("pay", school=True)), "'school' is a number"),
-        (do(as_if("t", school=1)), "'t' reads 'pay', which is set more than once"),
+        (do(minority=1), "minority", ["people.fr", "truth", 1]),
+        (do(luck=True), "luck", ["people.fr", "number", "true"]),
+        (do(luck="high"), "luck", ["people.fr", "number", "high"]),
+        (do(luk=1), "luk", ["luck"]),
+        (do(as_if("pay", skool=1)), "skool", ["school"]),
+        (do(as_if("pay", school=True)), "school", ["people.fr", "number", "true"]),
+        (do(as_if("t", school=1)), "t", ["pay", "once"]),
     ],
 )
-def test_an_intervention_that_means_nothing_is_refused(version, message):
-    with pytest.raises(SpecError, match=message):
+def test_an_intervention_that_means_nothing_is_refused(version, name, shown):
+    with raises(SpecError, *shown, name=name):
         PROGRAM.open(np.random.SeedSequence(0), Wanted(None, {version: None}))
 
 
@@ -274,7 +274,7 @@ def test_a_program_in_another_encoding_says_how_to_save_it(tmp_path):
 
 @pytest.mark.parametrize("path", [None, 3, TEXT])
 def test_what_is_no_path_of_a_program_is_refused(path):
-    with pytest.raises(UsageError, match="expected the path of a program"):
+    with raises(UsageError, name="path"):
         iso.Program(path)
 
 

@@ -6,6 +6,7 @@ import pytest
 from isonomia.errors import UsageError
 from isonomia.populations import Table
 from isonomia.populations.finite import RowSource, random_order
+from raising import raises
 
 
 def test_the_order_is_a_permutation_fixed_by_the_seed():
@@ -22,14 +23,14 @@ def test_making_the_order_leaves_the_children_of_the_seed_alone():
 
 
 @pytest.mark.parametrize(
-    ("start", "n", "stream", "message"),
+    ("start", "n", "stream", "shown"),
     [
-        (-1, 5, 0, "start is -1 and n is 5"),
-        (0, 0, 0, "start is 0 and n is 0"),
-        (0, 1, 1, "stream should be at least 0 and below 1, but is 1"),
+        (-1, 5, 0, [-1, 5]),
+        (0, 0, 0, ["start", 0]),
+        (0, 1, 1, ["stream", 0, 1]),
     ],
 )
-def test_an_impossible_batch_is_refused(start, n, stream, message):
+def test_an_impossible_batch_is_refused(start, n, stream, shown):
     source = RowSource(Table.of({"a": [1]}), None)
-    with pytest.raises(UsageError, match=message):
+    with raises(UsageError, *shown):
         source.batch(start, n, np.random.default_rng(0), stream)

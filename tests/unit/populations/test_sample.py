@@ -6,6 +6,7 @@ import pytest
 from isonomia.errors import DataError, UsageError
 from isonomia.populations import Sample
 from isonomia.populations.finite import ONE_TABLE
+from raising import raises
 
 RNG = np.random.default_rng(0)
 
@@ -37,7 +38,7 @@ def test_shuffling_counts_in_the_fingerprint():
 def test_a_sample_reads_a_file(tmp_path):
     (tmp_path / "a.csv").write_text("a\n1\n2\n")
     assert Sample(tmp_path / "a.csv").size == 2
-    with pytest.raises(DataError, match="does not exist"):
+    with raises(DataError, f"{tmp_path}/missing.csv", name="missing.csv"):
         Sample(str(tmp_path / "missing.csv"))
 
 

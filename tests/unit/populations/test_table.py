@@ -131,30 +131,30 @@ def test_a_name_that_a_row_lacks_is_missing_there():
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "shown"),
     [
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "every column needs a name of its own.*'a' 2 times"),
-        (pa.table([[1], [2]], names=["a", "a"]), "every column needs a name of its own.*'a' 2 times"),
-        (pd.DataFrame([[1, 2]]), r"name of every column should be text, but one is 0 \(int\)"),
-        ({3: [1]}, r"name of every column should be text, but one is 3 \(int\)"),
-        ({}, "the table has no columns"),
-        (pl.DataFrame(), "the table has no columns"),
-        ({"a": []}, r"the table has no rows \(columns: 'a'\)"),
-        (pd.DataFrame({"a": []}), "the table has no rows"),
-        (np.zeros((0, 2)), "the table has no rows"),
-        ({"a": [1], "b": [1, 2]}, "the same number of rows, but 'a' has 1, 'b' has 2"),
-        ({"a": 3}, "column 'a' should be a list or an array of values, but is a int: 3"),
-        ({"a": "text"}, "column 'a' should be a list or an array of values, but is a str: 'text'"),
-        ({"a": np.zeros((2, 2))}, "column 'a' should have one dimension, but has 2"),
-        (np.zeros(3), r"two dimensions .* but its shape is \(3,\)"),
-        ("people.csv", "this is a str: 'people.csv'"),
-        ([1, 2], r"this is a list: \[1, 2\]"),
-        (None, "this is a NoneType: None"),
-        (pd.Series([1]), "this is a Series"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ["unique", "a", 2]),
+        (pa.table([[1], [2]], names=["a", "a"]), ["unique", "a", 2]),
+        (pd.DataFrame([[1, 2]]), [0, "int"]),
+        ({3: [1]}, [3, "int"]),
+        ({}, ["columns", "one"]),
+        (pl.DataFrame(), ["columns", "one"]),
+        ({"a": []}, ["rows", ("a",)]),
+        (pd.DataFrame({"a": []}), ["rows", ("a",)]),
+        (np.zeros((0, 2)), ["rows", ("x0", "x1")]),
+        ({"a": [1], "b": [1, 2]}, ["rows", "a", 1, "b", 2]),
+        ({"a": 3}, ["a", "int", 3]),
+        ({"a": "text"}, ["a", "str", "text"]),
+        ({"a": np.zeros((2, 2))}, ["a", 2, (2, 2)]),
+        (np.zeros(3), ["NumPy", "(3,)"]),
+        ("people.csv", ["str", "people.csv"]),
+        ([1, 2], ["list", (1, 2)]),
+        (None, ["NoneType", "None"]),
+        (pd.Series([1]), ["Series"]),
     ],
 )
-def test_what_is_no_table_is_refused_with_what_came(data, message):
-    with pytest.raises(DataError, match=message):
+def test_what_is_no_table_is_refused_with_what_came(data, shown):
+    with raises(DataError, *shown):
         Table.of(data)
 
 
@@ -163,7 +163,7 @@ def test_repeated_and_wrongly_counted_names_of_an_array_are_refused():
         Table.of(np.zeros((1, 2)), ["a", "a"])
     with raises(DataError, 2, "a", name="names"):
         Table.of(np.zeros((1, 2)), ["a"])
-    with pytest.raises(DataError, match="names is for NumPy arrays only"):
+    with raises(DataError, "dict", name="names"):
         Table.of({"a": [1]}, ["b"])
 
 

@@ -123,17 +123,17 @@ def test_text_files_survive_pickling(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "text", "named", "line", "shown"),
     [
-        ("b.csv", "id\n1\n", r"b\.csv lacks 'x', which .*a\.csv has"),
-        ("b.csv", "id,x\n1\n", r"b\.csv: line 2 has 1 cell,"),
-        ("b.tsv", "id\tx\n", r"files of one format, but there are \.csv and \.tsv"),
+        ("b.csv", "id\n1\n", "x", None, ["lacks"]),
+        ("b.csv", "id,x\n1\n", "b.csv", 2, [1, 2]),
+        ("b.tsv", "id\tx\n", None, None, [".csv", ".tsv"]),
     ],
 )
-def test_text_files_that_do_not_fit_are_named(tmp_path, name, text, message):
+def test_text_files_that_do_not_fit_are_named(tmp_path, name, text, named, line, shown):
     (tmp_path / "a.csv").write_text("id,x\n1,2\n")
     (tmp_path / name).write_text(text)
-    with pytest.raises(DataError, match=message):
+    with raises(DataError, *shown, name=named, line=line):
         iso.Census(tmp_path)
 
 
@@ -154,7 +154,7 @@ def test_a_compressed_file_that_is_cut_short_is_refused(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(TEXT.encode())[:-20])
     with raises(DataError, "a.csv", "a.csv.gz", cause=OSError):
         read_table(tmp_path / "a.csv.gz")
-    with pytest.raises(DataError, match=r"a\.csv\.gz cannot be read as \.csv\.gz: OSError"):
+    with raises(DataError, ".csv.gz", "OSError", name="a.csv.gz"):
         read_table(tmp_path)
 
 
@@ -232,17 +232,17 @@ def test_a_header_without_rows_is_refused_with_its_columns(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "shown"),
     [
-        (b'[{"a": "\xf6"}]', r"a\.json should be text in UTF-8, but byte 9 of line 1 is 0xf6"),
-        (b"[1, 2]", r"a\.json: every row should be an object"),
-        (b'{"a": [1, 2], "b": [1]}', r"a\.json: every column should have the same number of rows"),
-        (b'[{"a": 1}, {"a": "x"}]', r"a\.json cannot be read as \.json: Arrow"),
+        (b'[{"a": "\xf6"}]', [9, 1, "0xf6"]),
+        (b"[1, 2]", ["row", "object"]),
+        (b'{"a": [1, 2], "b": [1]}', ["a", 2, "b", 1]),
+        (b'[{"a": 1}, {"a": "x"}]', ["ArrowInvalid", "x"]),
     ],
 )
-def test_a_json_document_that_is_no_table_is_refused_by_name(tmp_path, content, message):
+def test_a_json_document_that_is_no_table_is_refused_by_name(tmp_path, content, shown):
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(DataError, match=message):
+    with raises(DataError, *shown, name="a.json"):
         read_table(tmp_path / "a.json")
 
 

@@ -40,29 +40,29 @@ def test_a_weight_out_of_bounds_is_refused(weight):
     def draw(n, rng):
         return {"x": rng.random(n), "w": np.where(np.arange(n) == 3, weight, 1.0)}
 
-    with pytest.raises(DataError, match=r"expected weights between 0 and most=2\.0"):
+    with raises(DataError, repr(weight), "most=2.0", name="w"):
         iso.Weighted(draw, "w", most=2.0)(10, np.random.default_rng(0))
 
 
 def test_a_table_without_weights_is_refused():
-    with pytest.raises(DataError, match="expected a column 'weight' with weights, but there are x, w, high"):
+    with raises(DataError, ("x", "w", "high"), name="weight"):
         iso.Weighted(proposals, "weight", most=2.0)(10, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
-    ("draw", "most", "message"),
+    ("draw", "most", "name"),
     [
-        ("draw", 1.0, "as a callable"),
-        (proposals, 0.0, "positive number"),
-        (proposals, -1.0, "positive number"),
-        (proposals, np.inf, "positive number"),
-        (proposals, np.nan, "positive number"),
-        (proposals, "2", "positive number"),
-        (proposals, None, "positive number"),
+        ("draw", 1.0, "draw"),
+        (proposals, 0.0, "most"),
+        (proposals, -1.0, "most"),
+        (proposals, np.inf, "most"),
+        (proposals, np.nan, "most"),
+        (proposals, "2", "most"),
+        (proposals, None, "most"),
     ],
 )
-def test_impossible_arguments_are_refused(draw, most, message):
-    with pytest.raises(UsageError, match=message):
+def test_impossible_arguments_are_refused(draw, most, name):
+    with raises(UsageError, name=name):
         iso.Weighted(draw, "w", most=most)
 
 
@@ -106,13 +106,11 @@ def test_a_rare_group_is_checked_by_draws_nearer_to_it():
     assert refuted.answer == "violated"
 
 
-@pytest.mark.parametrize(
-    ("weight", "advice"), [(2.0, "so raise most"), (-1.0, "so fix the weights"), (np.nan, "fix the weights")]
-)
+@pytest.mark.parametrize(("weight", "advice"), [(2.0, ["raise"]), (-1.0, ["fix"]), (np.nan, ["fix"])])
 def test_a_weight_out_of_bounds_names_the_draw_and_what_to_do(weight, advice):
     def nearby(n, rng):
         return {"a": 0.9 + 0.1 * rng.random(n), "w": np.full(n, weight)}
 
     people = iso.Generator(lambda n, rng: {"a": rng.random(n)}, given={"a > 0.9": iso.Weighted(nearby, "w", 1.0)})
-    with pytest.raises(DataError, match=rf"nearby\(16, rng\): expected weights between 0 and most=1.0.*{advice}"):
+    with raises(DataError, "most=1.0", repr(weight), *advice, name="w"):
         iso.check("P[a > 0.95 | a > 0.9] >= 0.1", population=people, seed=1)

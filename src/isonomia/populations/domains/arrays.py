@@ -206,13 +206,18 @@ class ArrayDomain:
     def _restored(self, record: Mapping[str, Any]) -> NDArray[Any]:
         keys = {self.what, "shape", "type", self.part, *self.stated, *(() if self.pool.labels is None else ("label",))}
         if set(record) != keys:
-            raise DataError(f"expected a stored {self.what} with {', '.join(sorted(keys))}, but one has other entries")
+            raise DataError(
+                f"expected a stored {self.what} with {', '.join(sorted(keys))}, but one has other entries",
+                name=self.what,
+            )
         shape, number = record["shape"], record[self.what]
         sizes = isinstance(shape, list | tuple) and all(type(size) is int and 0 <= size <= LONGEST for size in shape)
         fits = sizes and (tuple(shape) == self.shape if self.shape is not None else len(shape) == 1)
         same = all(record[key] == value for key, value in self.stated.items())
         if not fits or not same or type(number) is not int or record["type"] != str(self.limits.dtype):
-            raise DataError(f"expected a stored {self.what} like those of {self.name}, but one has another form")
+            raise DataError(
+                f"expected a stored {self.what} like those of {self.name}, but one has another form", name=self.what
+            )
         value = unpacked(record[self.part], tuple(shape), self.limits.dtype)
         self.limits.check(value, f"the {self.part} of a stored {self.what}")
         return value
@@ -254,7 +259,7 @@ def labels_from(labels: object, n: int, what: str) -> NDArray[Any] | None:
     column = column_from(labels, "labels")
     column = column.astype(np.int64) if column.dtype.kind in "iu" else column
     if len(column) != n:
-        raise DataError(f"expected a label for each of {n:,} {what}s, but got {len(column):,}")
+        raise DataError(f"expected a label for each of {n:,} {what}s, but got {len(column):,}", name="labels")
     return column
 
 
@@ -399,7 +404,8 @@ class Limits:
         if values.size and not (values.min() >= self.low and values.max() <= self.high):  # a NaN fails too
             raise DataError(
                 f"expected {what} between {self.low:g} and {self.high:g}, but they go from {values.min():g} to "
-                f"{values.max():g}. Declare their range: between=(LOWEST, HIGHEST)"
+                f"{values.max():g}. Declare their range: between=(LOWEST, HIGHEST)",
+                name=what,
             )
 
 
@@ -409,17 +415,19 @@ def limits_of(dtype: np.dtype[Any], between: tuple[float, float] | None, what: s
     ``usual`` lists the types that have a default, by NumPy's letters and sizes: ``"u1 f4"``.
     """
     if dtype.kind not in "iuf":
-        raise DataError(f"expected {what} as whole numbers or floats, but they are {dtype}")
+        raise DataError(f"expected {what} as whole numbers or floats, but they are {dtype}", name=what)
     if between is None:
         if f"{dtype.kind}{dtype.itemsize}" not in usual.split():
-            raise UsageError(f"{what} of type {dtype} need a declared range, such as between=(0, 1)")
+            raise UsageError(f"{what} of type {dtype} need a declared range, such as between=(0, 1)", name="between")
         between = (-1.0, 1.0) if dtype.kind == "f" else (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
     low, high = _ends(between)
     if dtype.kind == "f":  # round the ends to the type, or a 32-bit 0.1 would lie outside (0, 0.1)
         return Limits(dtype, float(dtype.type(low)), float(dtype.type(high)))
     fits = low >= np.iinfo(dtype).min and high <= np.iinfo(dtype).max and max(-low, high) <= 2**53
     if not fits or low % 1 or high % 1:
-        raise UsageError(f"expected a range of whole numbers that {dtype} can hold, but got between={between!r}")
+        raise UsageError(
+            f"expected a range of whole numbers that {dtype} can hold, but got between={between!r}", name="between"
+        )
     return Limits(dtype, low, high)
 
 
@@ -429,7 +437,9 @@ def _ends(between: tuple[float, float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         low, high = 0.0, 0.0
     if not (np.isfinite([low, high]).all() and low < high):
-        raise UsageError(f"expected between as (LOWEST, HIGHEST), two finite numbers in order, but got {between!r}")
+        raise UsageError(
+            f"expected between as (LOWEST, HIGHEST), two finite numbers in order, but got {between!r}", name="between"
+        )
     return low, high
 
 

@@ -112,13 +112,17 @@ def _own(name: str, function: Any, finish: Callable[[str, Any, NDArray[Any]], ND
     if isinstance(function, Change):
         return function
     if not callable(function):
-        raise UsageError(f"expected {name!r} to be a function of one array, but it is a {type(function).__name__}")
+        raise UsageError(
+            f"expected {name!r} to be a function of one array, but it is a {type(function).__name__}", name=name
+        )
     listed = list(inspect.signature(function).parameters.values())
     if not listed or any(item.kind not in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD) for item in listed):
-        raise UsageError(f"expected {name!r} to take an array and perhaps numbers, each by position")
+        raise UsageError(f"expected {name!r} to take an array and perhaps numbers, each by position", name=name)
     defaults = [None if item.default is item.empty else item.default for item in listed[1:]]
     if any(not (value is None or isinstance(value, int | float)) for value in defaults):
-        raise UsageError(f"expected the other arguments of {name!r} to be numbers, but their defaults are {defaults}")
+        raise UsageError(
+            f"expected the other arguments of {name!r} to be numbers, but their defaults are {defaults}", name=name
+        )
     parameters = tuple(
         Parameter(item.name, None if value is None else float(value))
         for item, value in zip(listed[1:], defaults, strict=True)

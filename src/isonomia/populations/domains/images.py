@@ -97,11 +97,12 @@ def _stack(pixels: Any) -> NDArray[Any]:
     try:
         array = np.asarray(pixels)
     except ValueError as error:  # images of several sizes in a list
-        raise DataError(f"expected images of one size, but {error}") from error
+        raise DataError(f"expected images of one size, but {error}", name="images") from error
     if array.ndim not in (3, 4) or not array.size:
         raise DataError(
             "expected images as an array of shape (images, rows, columns) or (images, rows, columns, channels), at "
-            f"least one, but its shape is {array.shape}"
+            f"least one, but its shape is {array.shape}",
+            name="images",
         )
     return array
 
@@ -119,7 +120,8 @@ class Pixels:
             ends = ",".join(str(size - 1) for size in self.shape)
             raise DataError(
                 f"there is no pixel {feature!r}: expected its row and column (and channel), counted from 0, such as "
-                f"'{ends}' for the last one, or its number, 0 to {int(np.prod(self.shape)) - 1}"
+                f"'{ends}' for the last one, or its number, 0 to {int(np.prod(self.shape)) - 1}",
+                name=str(feature),
             )
         return ",".join(str(index) for index in np.unravel_index(number, self.shape))
 

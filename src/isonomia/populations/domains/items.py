@@ -67,7 +67,10 @@ class Items:
         if not len(self.objects):
             raise DataError(f"expected at least one input, but {self.name} has none", name="inputs")
         if self.labels is not None and len(self.labels) != len(self.objects):
-            raise DataError(f"expected a label for each of {len(self.objects):,} inputs, but got {len(self.labels):,}")
+            raise DataError(
+                f"expected a label for each of {len(self.objects):,} inputs, but got {len(self.labels):,}",
+                name="labels",
+            )
 
     @property
     def size(self) -> int:
@@ -112,7 +115,8 @@ class Items:
         raise self._lacking(feature)
 
     def _lacking(self, feature: str | int) -> DataError:
-        return DataError(f"{self.name} have no features, so there is no {feature!r}: give a function that reads it")
+        message = f"{self.name} have no features, so there is no {feature!r}: give a function that reads it"
+        return DataError(message, name=str(feature))
 
     def label(self, records: ItemRecords) -> NDArray[Any]:
         """The right answer for each record, which must be an input."""

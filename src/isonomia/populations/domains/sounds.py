@@ -74,7 +74,7 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
         If the rate is invalid, or a range is needed.
     """
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
-        raise UsageError(f"expected rate as samples a second, above 0, but got {rate!r}")
+        raise UsageError(f"expected rate as samples a second, above 0, but got {rate!r}", name="rate")
     sounds, even = _waves(waves)
     limits = limits_of(sounds[0].dtype, between, "samples", usual="u1 i2 f4 f8")
     for wave in sounds:
@@ -97,18 +97,23 @@ def Sounds(  # noqa: N802  (it reads like the populations, which are classes)
 def _waves(waves: Any) -> tuple[list[NDArray[Any]], bool]:
     """The sounds one by one, and whether they came as one array."""
     if isinstance(waves, str | bytes) or not isinstance(waves, Iterable):
-        raise DataError(f"expected sounds as a list of arrays, or one array, but got a {type(waves).__name__}")
+        raise DataError(
+            f"expected sounds as a list of arrays, or one array, but got a {type(waves).__name__}", name="sounds"
+        )
     even = isinstance(waves, np.ndarray) and waves.dtype != object
     sounds = [np.asarray(wave).view() for wave in waves]
     if not sounds or any(wave.ndim != 1 or not wave.size for wave in sounds):
         shapes = sorted({wave.shape for wave in sounds}, key=str)[:4]
         raise DataError(
             f"expected sounds as one-dimensional arrays of at least one sample, but their shapes are {shapes}. Take "
-            "one channel, or the mean of them"
+            "one channel, or the mean of them",
+            name="sounds",
         )
     kinds = {wave.dtype for wave in sounds}
     if len(kinds) > 1:
-        raise DataError(f"expected sounds of one type, but there are {', '.join(sorted(map(str, kinds)))}")
+        raise DataError(
+            f"expected sounds of one type, but there are {', '.join(sorted(map(str, kinds)))}", name="sounds"
+        )
     for wave in sounds:
         wave.flags.writeable = False
     return sounds, even
@@ -125,7 +130,9 @@ class Samples:
         text = str(feature)
         text = text[1:] if text[:1] == "f" else text
         if not text.isdecimal() or int(text) >= self.longest:
-            raise DataError(f"there is no sample {feature!r}: expected its number, 0 to {self.longest - 1}")
+            raise DataError(
+                f"there is no sample {feature!r}: expected its number, 0 to {self.longest - 1}", name=str(feature)
+            )
         return str(int(text))
 
     def read(self, values: list[NDArray[Any]], feature: str) -> Marked:
@@ -156,7 +163,8 @@ def _finished(limits: Limits, even: bool, name: str, result: Any, before: NDArra
     if not fits or wave.dtype.kind not in "biuf" or not np.isfinite(wave).all():
         raise DataError(
             f"expected {name}(...) to return a sound with finite samples{' of the same length' if even else ''}, but "
-            f"it returned an array of shape {wave.shape} and type {wave.dtype}"
+            f"it returned an array of shape {wave.shape} and type {wave.dtype}",
+            name=name,
         )
     return limits.clip(wave.astype(np.float64))
 

@@ -71,7 +71,7 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
     reasons = not_invertible(world)
     if reasons:
         name, reason = next(iter(reasons.items()))
-        raise SpecError(f"the equation of {name!r} cannot be undone: {reason}")
+        raise SpecError(f"the equation of {name!r} cannot be undone: {reason}", name=name)
     noise = StoredNoise(rows, np.random.default_rng(0), observed={})
     frame = Frame(rows, Run(rows, noise.rng, noise), dict(people))
     with np.errstate(all="ignore"):
@@ -232,7 +232,8 @@ def _numbers(target: str, value: Array) -> Array:
     if value.dtype.kind not in "biuf":
         raise DataError(
             f"expected numbers for {target!r}, whose equation draws a number, but the table has {value[0]!r}: convert "
-            "the column"
+            "the column",
+            name=target,
         )
     return np.asarray(value, dtype=float)
 
@@ -244,7 +245,9 @@ def _check_informative(target: str, hidden: Array, frame: Frame) -> None:
         row = _row(first, frame.origin)
         raise DataError(
             f"the noise of {target!r} does not show in row {row}, where it counts 0 times: write the equation as a "
-            "choice, such as `gaussian(5, 1) if employed else 0`"
+            "choice, such as `gaussian(5, 1) if employed else 0`",
+            name=target,
+            row=row,
         )
 
 
@@ -257,11 +260,15 @@ def _check_explained(target: str, value: Array, noise: Array, frame: Frame) -> N
         if plain_value(value[first]) is None:
             raise DataError(
                 f"expected a value of {target!r} for everybody, but it is missing in row {row}: what would have been "
-                "is known of complete people only; leave the others out"
+                "is known of complete people only; leave the others out",
+                name=target,
+                row=row,
             )
         raise DataError(
             f"no noise gives {target!r} the value {plain_value(value[first])!r} of row {row}: these people cannot have "
-            "come from the equations; fix the equation, or leave the person out"
+            "come from the equations; fix the equation, or leave the person out",
+            name=target,
+            row=row,
         )
 
 
@@ -277,7 +284,9 @@ def _check_equal(target: str, value: Array, given: Array, origin: Array | None) 
         row = _row(first, origin)
         raise DataError(
             f"the equation of {target!r} gives {plain_value(expected[first])!r} for row {row}, but the table has "
-            f"{plain_value(value[first])!r}: give the equation noise, or fix the table"
+            f"{plain_value(value[first])!r}: give the equation noise, or fix the table",
+            name=target,
+            row=row,
         )
 
 

@@ -35,7 +35,9 @@ class Normal:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not (np.isfinite(self.mean) and np.isfinite(self.deviation) and self.deviation > 0):
-            raise UsageError(f"expected Normal(mean, deviation) with a deviation above 0, but got {self!r}")
+            raise UsageError(
+                f"expected Normal(mean, deviation) with a deviation above 0, but got {self!r}", name="Normal"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Uniform:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
-            raise UsageError(f"expected Uniform(low, high) with low below high, but got {self!r}")
+            raise UsageError(f"expected Uniform(low, high) with low below high, but got {self!r}", name="Uniform")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ class Categories:
         if abs(sum(self.shares.values()) - 1.0) > 1e-6:
             raise UsageError(
                 f"expected probabilities that add up to 1, but those of {self.shares!r} add up to "
-                f"{sum(self.shares.values()):g}"
+                f"{sum(self.shares.values()):g}",
+                name="Categories",
             )
 
     @cached_property
@@ -187,27 +190,34 @@ def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive
         return Mechanism(target, (), equation, takes_noise=False)
     written = equation if isinstance(equation, Equation | Additive) else Equation(equation)
     if not callable(written.function):
-        raise UsageError(f"expected the equation of {target!r} as text or a function, but got {written.function!r}")
+        raise UsageError(
+            f"expected the equation of {target!r} as text or a function, but got {written.function!r}", name=target
+        )
     try:
         parameters = inspect.signature(written.function).parameters
     except (TypeError, ValueError):
         raise UsageError(
             f"expected an equation of {target!r} whose parameters can be read, but {written.function!r} hides them: "
-            "wrap it, lambda parent, noise: function(parent, noise)"
+            "wrap it, lambda parent, noise: function(parent, noise)",
+            name=target,
         ) from None
     for name, parameter in parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
             raise UsageError(
-                f"expected the parents of {target!r} as named parameters of its equation, but {name!r} is {parameter}"
+                f"expected the parents of {target!r} as named parameters of its equation, but {name!r} is {parameter}",
+                name=target,
             )
     parents = tuple(name for name in parameters if name != "noise")
     if isinstance(written, Equation) and written.inverse is not None and "value" in parents:
         raise UsageError(
             f"expected parents of {target!r} other than 'value', by which its inverse is given the value to undo: "
-            "rename the variable 'value'"
+            "rename the variable 'value'",
+            name="value",
         )
     if isinstance(written, Additive) and "noise" in parameters:
-        raise UsageError(f"expected Additive(function) of {target!r} without a parameter 'noise': it is added to it")
+        raise UsageError(
+            f"expected Additive(function) of {target!r} without a parameter 'noise': it is added to it", name="noise"
+        )
     return Mechanism(target, parents, written, "noise" in parameters)
 
 
@@ -266,7 +276,9 @@ class Mechanism:
             return self.equation.noise_behind(value)
         if isinstance(self.equation, Additive):
             if value.dtype.kind not in "biuf":
-                raise DataError(f"expected numbers for {self.target!r}, but the table has {value[0]!r}")
+                raise DataError(
+                    f"expected numbers for {self.target!r}, but the table has {value[0]!r}", name=self.target
+                )
             return np.asarray(value - self._numbers(arguments, frame.rows))
         if self.equation.inverse is None:
             return None
@@ -301,7 +313,10 @@ class Mechanism:
             raise AssertionError("noise is added to an Additive only")
         column = self._called(self.equation.function, arguments, rows)
         if column.dtype.kind not in "biuf":
-            raise DataError(f"the equation of {self.target!r} should give numbers to add noise to, not {column[0]!r}")
+            raise DataError(
+                f"the equation of {self.target!r} should give numbers to add noise to, not {column[0]!r}",
+                name=self.target,
+            )
         return column * 1.0
 
     def _called(
@@ -311,12 +326,17 @@ class Mechanism:
         try:
             value = function(*more, **arguments)
         except (Exception, SystemExit) as error:
-            raise DataError(f"{name} should give a column, but raised {type(error).__name__}: {error}") from error
+            raise DataError(
+                f"{name} should give a column, but raised {type(error).__name__}: {error}", name=self.target
+            ) from error
         if value is None:
-            raise DataError(f"{name} should give a column, but gave None: does it return its result?")
+            raise DataError(f"{name} should give a column, but gave None: does it return its result?", name=self.target)
         column = column_from(np.full(rows, value) if np.ndim(value) == 0 else value, name)
         if column.shape != (rows,):
-            raise DataError(f"{name} should give one value for each of {rows:,} people, but has shape {column.shape}")
+            raise DataError(
+                f"{name} should give one value for each of {rows:,} people, but has shape {column.shape}",
+                name=self.target,
+            )
         return column
 
 

@@ -78,7 +78,9 @@ class Run:
             row = first if frame.origin is None else int(frame.origin[first])
             raise DataError(
                 f"what {site[0]!r} would have been for the person of row {row} hangs on noise that their values tell "
-                "nothing about; ask about people whose equation draws it, or about people drawn from the model"
+                "nothing about; ask about people whose equation draws it, or about people drawn from the model",
+                name=site[0],
+                row=row,
             )
         return noise
 

@@ -120,6 +120,7 @@ def refuse_mediators(version: Do) -> None:
             raise SpecError(
                 f"{item.name!r} as it would have been cannot be drawn on a device: leave device out",
                 item.place,
+                name=item.name,
             )
 
 

@@ -261,6 +261,7 @@ def _need_equation(world: World, item: Setting | AsIf) -> None:
             f"there is no equation of {item.name!r}, so what would have been had it been otherwise is not known."
             f"{nearest(item.name, world.names)}",
             item.place,
+            name=item.name,
         )
 
 
@@ -268,7 +269,7 @@ def _need_category(world: World, item: Setting) -> None:
     if isinstance(item.value, Literal):
         message = category_error(world, item.name, item.value.value)
         if message is not None:
-            raise SpecError(message, item.place)
+            raise SpecError(message, item.place, name=item.name)
 
 
 def category_error(world: World, name: str, value: Any) -> str | None:
@@ -298,22 +299,27 @@ def _check_mediator(world: World, item: AsIf) -> None:
                 f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
                 "which of its values stays as it is: give the later value another name",
                 item.place,
+                name=item.name,
             )
 
 
 def world_of(equations: Mapping[str, Any]) -> World:
     """Make a world from equations: texts, functions, and values of :mod:`isonomia.populations.worlds.mechanisms`."""
     if not isinstance(equations, Mapping) or not equations:
-        raise UsageError(f"expected equations as {{'variable': equation, ...}}, but got {equations!r}")
+        raise UsageError(
+            f"expected equations as {{'variable': equation, ...}}, but got {equations!r}", name="equations"
+        )
     for name in equations:
         if not isinstance(name, str) or not name.isidentifier():
             raise UsageError(
                 f"expected the name of a variable, of letters, digits and _ as in 'years_of_work', but got {name!r}: "
-                "equations could not read it; rename it, and the column of a table that goes with it"
+                "equations could not read it; rename it, and the column of a table that goes with it",
+                name=str(name),
             )
         if name == "noise":
             raise UsageError(
-                "expected another name than 'noise', by which functions ask for noise: rename the variable"
+                "expected another name than 'noise', by which functions ask for noise: rename the variable",
+                name=name,
             )
     unknown: dict[str, Kind | None] = dict.fromkeys(equations)
     parents = {name: _parents(name, equation, unknown) for name, equation in equations.items()}
@@ -321,7 +327,8 @@ def world_of(equations: Mapping[str, Any]) -> World:
         for parent in read:
             if parent not in equations:
                 raise UsageError(
-                    f"the equation of {name!r} reads {parent!r}, which has no equation.{nearest(parent, equations)}"
+                    f"the equation of {name!r} reads {parent!r}, which has no equation.{nearest(parent, equations)}",
+                    name=parent,
                 )
     order = _ordered(parents)
     kinds: dict[str, Kind | None] = {}
@@ -338,7 +345,7 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
     for name, value in values.items():
         message = category_error(world, name, value)
         if message is not None:
-            raise UsageError(message)
+            raise UsageError(message, name=name)
     statements = tuple(
         item
         if not isinstance(item, Assign | Mechanism) or item.target not in values
@@ -370,7 +377,8 @@ def _ordered(parents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     except CycleError as error:
         circle = " -> ".join(error.args[1])
         raise UsageError(
-            f"expected equations of which each reads only earlier ones, but they go round: {circle}"
+            f"expected equations of which each reads only earlier ones, but they go round: {circle}",
+            name="equations",
         ) from None
 
 
@@ -425,29 +433,29 @@ def _column(name: str, given: Any, rows: int) -> NDArray[Any]:
     try:
         column = column_from(given, f"what {name!r} is set to")
     except DataError as error:
-        raise UsageError(f"{wanted}, but: {error}") from error
+        raise UsageError(f"{wanted}, but: {error}", name=name) from error
     if len(column) != rows:
-        raise UsageError(f"{wanted}, but got {len(column):,} values")
+        raise UsageError(f"{wanted}, but got {len(column):,} values", name=name)
     if column.dtype.kind == "O":
         wrong = np.asarray([not isinstance(value, str | bool | int | float) for value in column])
     else:
         wrong = ~np.isfinite(column)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise UsageError(f"{wanted}, but got {column[row]!r} for row {row}")
+        raise UsageError(f"{wanted}, but got {column[row]!r} for row {row}", name=name)
     return column
 
 
 def _category_of_equation(world: World, name: str, value: Any, where: str) -> None:
     message = category_error(world, name, value)
     if message is not None:
-        raise SpecError(f"{message}{where}")
+        raise SpecError(f"{message}{where}", name=name)
 
 
 def values_of_variable(name: str, given: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:
     """The values that a variable is declared to have, in order."""
     if name not in names:
-        raise UsageError(f"there is no variable {name!r} to have values.{nearest(name, names)}")
+        raise UsageError(f"there is no variable {name!r} to have values.{nearest(name, names)}", name=name)
     return declared_values(name, given)
 
 

@@ -61,11 +61,11 @@ def test_the_model_is_given_an_array_where_one_came_and_a_list_otherwise() -> No
 def test_there_are_no_features_and_no_labels_unless_given() -> None:
     items = Items([1, 2], name="the numbers")
     for ask in (items.feature, items.kind, items.values):
-        with pytest.raises(DataError, match="the numbers have no features"):
+        with raises(DataError, "numbers", name="age"):
             ask("age")
     with raises(DataError, name="labels"):
         items.label(items.inputs(ROWS[:1]))
     with raises(DataError, name="inputs"):
         Items([])
-    with pytest.raises(DataError, match="a label for each of 2"):
+    with raises(DataError, 2, 1, name="labels"):
         Items([1, 2], np.array([1]))
