@@ -38,6 +38,7 @@ from isonomia.models.session import ModelSession
 from isonomia.populations.domains import Domain
 from isonomia.populations.domains.protocol import DomainFacts
 from isonomia.populations.table import Table
+from isonomia.records.journal import Journal
 from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var, calls_in, names_in
 
 CHUNK = 2**17
@@ -233,6 +234,11 @@ class JudgesCases(Protocol):
     def judge(self, runner: Runner, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases whose choices are made; what they cannot do is done here, by the runner."""
         ...
+
+
+def recorded_session(model: ModelSession, domain: Domain, journal: Journal) -> ModelSession:
+    """The session with a model that answers about inputs of this domain, and keeps its answers."""
+    return model.recorded(journal, vectors=DomainFacts.of(domain).continuous)
 
 
 @dataclass(frozen=True, slots=True)

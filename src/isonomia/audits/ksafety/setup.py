@@ -17,14 +17,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Runner, prepare
+from isonomia.audits.ksafety.cases import Runner, prepare, recorded_session
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import ignored_functions, imported_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
-from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers, recorded_session
+from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
 from isonomia.engine.parameters import Observer, Silent, root

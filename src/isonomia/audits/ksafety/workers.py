@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare
+from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare, recorded_session
 from isonomia.audits.ksafety.evaluate import MOST_TEXT, Booleans, Evaluation, GivenChoices, Value, either, is_column
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
@@ -34,7 +34,7 @@ from isonomia.models.parallel import borders
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import MAX_AGAIN, Handed
 from isonomia.populations.domains import Domain, TableRecords
-from isonomia.populations.domains.protocol import DomainFacts, inner_domain
+from isonomia.populations.domains.protocol import inner_domain
 from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal
 
 _lock = threading.RLock()
@@ -51,11 +51,6 @@ class CaseContext:
     runner: Runner
     model: ModelSession | None
     domain: Domain
-
-
-def recorded_session(model: ModelSession, domain: Domain, journal: Journal) -> ModelSession:
-    """The session with a model that answers about inputs of this domain, and keeps its answers."""
-    return model.recorded(journal, vectors=DomainFacts.of(domain).continuous)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,11 +189,8 @@ class _PartOfDomain:
 
 def _packed(values: Mapping[str, Value], domain: Domain) -> bytes:
     """Values as bytes, without the inputs that records may refer to: the receiver has these already."""
-    names = {id(part): name for name, part in _parts_of(domain).items()}
-    detached = {
-        name: replace(value, data=_replaced(value.data, lambda part: _PartOfDomain(names[id(part)]), names))
-        for name, value in values.items()
-    }
+    stand_ins = {id(part): _PartOfDomain(name) for name, part in _parts_of(domain).items()}
+    detached = {name: _replaced(value, lambda part: stand_ins.get(id(part), part)) for name, value in values.items()}
     return bytes(pickler().dumps(detached, protocol=pickle.HIGHEST_PROTOCOL))
 
 
@@ -207,25 +199,21 @@ def _unpacked(packed: bytes, domain: Domain) -> dict[str, Value]:
     parts = _parts_of(domain)
     values: dict[str, Value] = pickle.loads(packed)
     return {
-        name: replace(value, data=_replaced(value.data, lambda part: parts[part.name]))
+        name: _replaced(value, lambda part: parts[part.name] if isinstance(part, _PartOfDomain) else part)
         for name, value in values.items()
     }
 
 
-def _parts_of(domain: Any) -> dict[str, Any]:
-    inner = inner_domain(domain)
+def _parts_of(records: Any) -> dict[str, Any]:
+    inner = inner_domain(records)
     return {each.name: getattr(inner, each.name) for each in fields(inner)} if is_dataclass(inner) else {}
 
 
-def _replaced(records: Any, other: Callable[[Any], Any], known: Container[int] = ()) -> Any:
-    """Records with every known part, or stand-in for one, replaced."""
-    if not is_dataclass(records) or isinstance(records, type):
-        return records
-    own = {each.name: getattr(records, each.name) for each in fields(records)}
-    return replace(
-        records,
-        **{name: other(part) for name, part in own.items() if id(part) in known or isinstance(part, _PartOfDomain)},
-    )
+def _replaced(value: Value, other: Callable[[Any], Any]) -> Value:
+    """A value with other parts of its records."""
+    own = {} if isinstance(value.data, type) else _parts_of(value.data)
+    changed = {name: part for name, before in own.items() if (part := other(before)) is not before}
+    return replace(value, data=replace(value.data, **changed)) if changed else value
 
 
 # ------------------------------------------------------------------------------------------------------ in this process

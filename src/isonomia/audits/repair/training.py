@@ -128,16 +128,16 @@ class Training:
             if meter.left < each + after:
                 models.pop()
                 break
-            found = self.search(models[-1], train, index)
-            picked = found.some(limit, self.rng(CHOICE, index)) if index < rounds else []
-            added = sum(len(labelled) for _, labelled in picked)
-            history.append(RepairRound(index, found.searched, found.violating, added))
+            findings = self.search(models[-1], train, index)
+            picked = findings.some(limit, self.rng(CHOICE, index)) if index < rounds else None
+            added = 0 if picked is None else len(picked[1])
+            history.append(RepairRound(index, findings.searched, findings.violating, added))
             if tell is not None:
                 tell(history[-1])
-            if not picked:
+            if picked is None:
                 break
-            rows += [some for some, _ in picked]
-            labels += [labelled for _, labelled in picked]
+            rows.append(picked[0])
+            labels.append(picked[1])
             models.append(self.fitted(joined(rows), np.concatenate(labels)))
             if models[-1] is models[-2]:
                 raise UsageError(
@@ -194,17 +194,17 @@ class Training:
         Without a rule, both rows of a case should get the model's answer for the row it is surer about; the other row
         is added with that answer.
         """
-        answers, sure = self.asked(estimator, related)
+        answers, sure = self.answers_and_confidence(estimator, related)
         if self.rule is not None:
             found.add(changed, self.ruled(related, changed, answers))
             return
-        others, surer = self.asked(estimator, changed)
+        others, surer = self.answers_and_confidence(estimator, changed)
         first = np.ones(len(answers), dtype=bool) if sure is None or surer is None else sure >= surer
         found.add(changed.take(np.flatnonzero(first)), answers[first])
         found.add(related.take(np.flatnonzero(~first)), others[~first])
 
-    def asked(self, estimator: Any, rows: Table) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-        """What a model predicts, and how sure it is; ``None`` where that is not known."""
+    def answers_and_confidence(self, estimator: Any, rows: Table) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+        """What a model predicts, and the probability of it; ``None`` where the model gives none."""
         model = self.adapted(estimator)
         scores = model.score_range == (0.0, 1.0)
         answer = send(model, rows, want_score=scores, want_prediction=True)
@@ -254,23 +254,18 @@ class SearchFindings:
             self.rows.append(rows)
             self.labels.append(labels)
 
-    def some(self, limit: int, rng: np.random.Generator) -> list[tuple[Table, NDArray[Any]]]:
+    def some(self, limit: int, rng: np.random.Generator) -> tuple[Table, NDArray[Any]] | None:
         """At most ``limit`` of the rows, chosen at random; one that was found several times counts once."""
-        seen: set[tuple[Any, ...]] = set()
-        places: list[tuple[int, int]] = []
-        for part, (rows, labels) in enumerate(zip(self.rows, self.labels, strict=True)):
-            columns = [rows.column(name).tolist() for name in rows.names]
-            for place, row in enumerate(zip(*columns, labels.tolist(), strict=True)):
-                if row not in seen:
-                    seen.add(row)
-                    places.append((part, place))
-        chosen = [places[i] for i in np.sort(rng.permutation(len(places))[:limit])]
-        picked = []
-        for part, (rows, labels) in enumerate(zip(self.rows, self.labels, strict=True)):
-            own = np.array([place for k, place in chosen if k == part], dtype=np.intp)
-            if len(own):
-                picked.append((rows.take(own), labels[own]))
-        return picked
+        if not self.rows:
+            return None
+        rows, labels = joined(self.rows), np.concatenate(self.labels)
+        first: dict[tuple[Any, ...], int] = {}
+        for index, row in enumerate(
+            zip(*(rows.column(name).tolist() for name in rows.names), labels.tolist(), strict=True)
+        ):
+            first.setdefault(row, index)
+        chosen = np.array(list(first.values()), dtype=np.intp)[np.sort(rng.permutation(len(first))[:limit])]
+        return rows.take(chosen), labels[chosen]
 
 
 def with_repeats(rows: int) -> int:

@@ -187,14 +187,12 @@ def _spread(answer: Answer, kind: NDArray[np.intp]) -> Answer:
     )
 
 
-def profiles(people: Table, apart_from: tuple[str, ...]) -> Indices:
-    """A number for each person, the same for people who agree in every column but some."""
-    names = [name for name in people.names if name not in apart_from]
-    if not names:
-        return np.zeros(people.rows, dtype=np.intp)
-    number_of: dict[tuple[object, ...], int] = {}
+def numbered(people: Table, names: Sequence[str]) -> tuple[tuple[tuple[Any, ...], ...], Indices]:
+    """The different values of some columns in the order in which they occur, and which of them each person has."""
     columns = [[plain_value(value) for value in people.column(name)] for name in names]
-    return np.asarray([number_of.setdefault(row, len(number_of)) for row in zip(*columns, strict=True)], dtype=np.intp)
+    number_of: dict[tuple[Any, ...], int] = {}
+    numbers = [number_of.setdefault(row, len(number_of)) for row in zip(*columns, strict=True)]
+    return tuple(number_of), np.asarray(numbers, dtype=np.intp)
 
 
 def _distinct_rows(values: Floats, code: Indices) -> tuple[Indices, Indices]:

@@ -23,8 +23,8 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.points import (
     TargetTest,
     enumerate_by_workers,
+    numbered,
     own_answers,
-    profiles,
     shared_context,
 )
 from isonomia.errors import DataError, SpecError, UsageError, nearest
@@ -36,7 +36,7 @@ from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.models.protocol import Answer
 from isonomia.models.session import ModelSession
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.table import Table, plain_value
+from isonomia.populations.table import Table
 from isonomia.records.journal import Entry, Journal, NamespacedJournal
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE, Responsiveness
@@ -114,7 +114,8 @@ class ResponsivenessSetup:
             self._recorded("people as they are"),
             people,
         )
-        profile = profiles(people, prop.actions.names)
+        others = [name for name in people.names if name not in prop.actions.names]
+        profile = numbered(people, others)[1] if others else np.zeros(people.rows, dtype=np.intp)
         return TargetTest(prop.condition, self.check.required_model, people, self.members.rows, own, profile)
 
     def _recorded(self, purpose: str) -> ModelSession:
@@ -277,7 +278,7 @@ def _choose_members(check: Check[Responsiveness], session: ModelSession) -> Memb
             rows = rows[np.flatnonzero(holds_for(prop.members, some, session))]
     if not prop.by or not len(rows):
         return Members(rows, (), np.zeros(len(rows), dtype=np.intp))
-    return Members(rows, *_grouped(prop, _rows_of(prop, table, rows)))
+    return Members(rows, *numbered(_rows_of(prop, table, rows), prop.by))
 
 
 def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
@@ -298,14 +299,6 @@ def holds_for(row: Row, table: Table, session: ModelSession) -> NDArray[np.bool_
     columns: dict[str, Any] = {name: table.column(name) for name in columns_of(row)}
     batch = Batch(table.rows, columns, answer.prediction, answer.score, answer.classes)
     return np.broadcast_to(truth(row, batch), (table.rows,))
-
-
-def _grouped(prop: Responsiveness, people: Table) -> tuple[tuple[tuple[Any, ...], ...], NDArray[np.intp]]:
-    """The groups in the order in which they occur, and which of them each person is in."""
-    columns = [[plain_value(value) for value in people.column(name)] for name in prop.by]
-    number_of: dict[tuple[Any, ...], int] = {}
-    numbers = [number_of.setdefault(key, len(number_of)) for key in zip(*columns, strict=True)]
-    return tuple(number_of), np.asarray(numbers, dtype=np.intp)
 
 
 def _rows_of(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Table:
