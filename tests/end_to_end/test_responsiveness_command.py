@@ -202,7 +202,7 @@ def test_groups_are_counted_and_add_up_and_the_verdict_counts_points(folder: Pat
     assert fixed == young
     assert verdict.counted == "points"
     assert f"Violated after {verdict.samples:,} samples" in done.stdout
-    assert "Everybody with prediction == 'no' reaches" in words(done.stdout)
+    assert "Everyone with prediction == 'no' reaches" in words(done.stdout)
 
 
 def test_the_file_of_points_names_those_without_a_way_by_their_id(folder: Path, audit: Command) -> None:

@@ -289,10 +289,10 @@ def e_processes_for(
 def slices_shared_out(sides: Sequence[tuple[PolytopeTest, ...]]) -> Iterator[tuple[PolytopeTest, ...]]:
     """The same tests, with the total number of slices shared out where many tests are sliced."""
     sliced = sum(isinstance(test.process, SlicedEProcess) for side in sides for test in side)
-    most = min(MAX_SLICES, max(SLICES_TOGETHER // max(sliced, 1), 2 * FIRST_SLICES))
+    max_slices = min(MAX_SLICES, max(SLICES_TOGETHER // max(sliced, 1), 2 * FIRST_SLICES))
     for side in sides:
         yield tuple(
-            replace(test, process=replace(test.process, max_slices=most))
+            replace(test, process=replace(test.process, max_slices=max_slices))
             if isinstance(test.process, SlicedEProcess)
             else test
             for test in side
@@ -360,15 +360,15 @@ def _sliced(polytope: Polytope, streams: Sequence[Row | None], ranges: Ranges, d
         other: values[:, len(channel.crossing) + k] * inside.get(other.given, 1.0)  # type: ignore[arg-type]
         for k, other in enumerate(channel.leaves)
     }
-    everybody = np.ones(len(values))
-    parts = [_part(half_space, leaf, shown, inside, everybody) for half_space in polytope.half_spaces]
+    every_cell = np.ones(len(values))
+    parts = [_part(half_space, leaf, shown, inside, every_cell) for half_space in polytope.half_spaces]
     process = SlicedEProcess(
         others=np.stack([others for others, _, _ in parts]),
         members=np.stack([members for _, members, _ in parts]),
         slopes=np.asarray([slope for _, _, slope in parts]),
         bounds=np.asarray([half_space.bound for half_space in polytope.half_spaces]),
         value=shown[leaf],
-        present=inside.get(leaf.given, everybody),  # type: ignore[arg-type]
+        present=inside.get(leaf.given, every_cell),  # type: ignore[arg-type]
         span=ranges[leaf],
         prior=channel.grid.prior(),
         needed=float(np.log(1.0 / delta)),
@@ -392,7 +392,7 @@ def _leaf_to_slice(polytope: Polytope) -> Leaf | None:
 
 
 def _part(
-    half_space: HalfSpace, sliced: Leaf, shown: Mapping[Leaf, Floats], inside: Mapping[Row, Floats], everybody: Floats
+    half_space: HalfSpace, sliced: Leaf, shown: Mapping[Leaf, Floats], inside: Mapping[Row, Floats], every_cell: Floats
 ) -> tuple[Floats, Floats, float]:
     """What a half-space's other leaves add in each cell, their group's cells, and the sliced leaf's coefficient.
 
@@ -403,5 +403,5 @@ def _part(
     if not coefficients:
         coefficients, slope = {sliced: slope}, 0.0
     given = next(iter(coefficients)).given
-    others = sum((factor * shown[leaf] for leaf, factor in coefficients.items()), np.zeros(len(everybody)))
-    return others, everybody if given is None else inside[given], slope
+    others = sum((factor * shown[leaf] for leaf, factor in coefficients.items()), np.zeros(len(every_cell)))
+    return others, every_cell if given is None else inside[given], slope

@@ -34,8 +34,8 @@ Floats = NDArray[np.float64]
 
 MAX_HALF_SPACES = 24
 """How many half-spaces of one polytope are bet on at once. Up to this many, each half-space has its own steady bettors,
-and all half-spaces share the steady bettors' money equally; with more there are none. The work of a bet grows with the
-cube of the number, and a projection seldom lies on more. Changes power and cost only."""
+and all half-spaces share the steady bettors' money equally; with more there is no steady bettor. The work of a bet
+grows with the cube of the number, and a projection seldom lies on more. Changes power and cost only."""
 
 DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 """How far outside the half-space each steady bettor assumes the truth to lie. A truth at half or twice a distance is
@@ -48,7 +48,7 @@ verdict takes. They were chosen together with the numbers below and ``channels.P
 ``benchmarks/limit.py`` takes 1% more draws than with the estimate alone, and most take fewer."""
 
 LATE = DISTANCES < 0.1
-"""Which bettors join late where there is one half-space: those at distances that a quick check has too few draws to
+"""Which bettors join late if there is a single half-space: those at distances that a quick check has too few draws to
 tell from 0. Until then the others bet with their money. With several half-spaces it takes longer to learn which one to
 bet on, so all bet from the start. Changes power only, as do the next numbers."""
 
@@ -231,10 +231,10 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     payoffs, bounds = remaining(payoffs, bounds, process.sizes, state.tally)
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
-    seen = np.asarray(state.tally.any(axis=-1))
+    has_draws = np.asarray(state.tally.any(axis=-1))
     division = _Division.among(state.bettors.shape[-1])
     bettors, joined = _join(state, division) if len(division.late) else (state.bettors, state.joined)
-    bettors = bettors + gains(payoffs, bounds, estimate, seen, counts)
+    bettors = bettors + gains(payoffs, bounds, estimate, has_draws, counts)
     log_wealth = division.total(bettors, joined)
     return DividedWealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts, bettors, joined)
 
@@ -288,8 +288,8 @@ def paths(process: EProcess, counts: Floats) -> Floats:
     payoffs, bounds = remaining(repeated(process.payoffs), repeated(process.bounds), repeated(process.sizes), before)
     estimate = before + repeated(process.prior)
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
-    seen = np.asarray(before.any(axis=-1))
-    gained = gains(payoffs, bounds, estimate, seen, counts.reshape(before.shape)).reshape(batches, repetitions, -1)
+    has_draws = np.asarray(before.any(axis=-1))
+    gained = gains(payoffs, bounds, estimate, has_draws, counts.reshape(before.shape)).reshape(batches, repetitions, -1)
     return pooled_paths(np.cumsum(gained, axis=0), before.sum(axis=(-2, -1)).reshape(batches, repetitions))
 
 
@@ -573,6 +573,6 @@ def remaining(payoffs: Floats, bounds: Floats, sizes: Floats, tally: Floats) -> 
     drawn = tally.sum(axis=-1)
     people = np.maximum(sizes, 1.0)  # an empty group never pays
     left = np.where(np.isfinite(people), np.maximum(1.0 - drawn / people, 0.0), 1.0)
-    seen = np.where(np.isfinite(people), 1.0 / people, 0.0)
-    shown = tally * seen[..., None]
+    weight = np.where(np.isfinite(people), 1.0 / people, 0.0)
+    shown = tally * weight[..., None]
     return payoffs * left[:, None, :, None], bounds - np.einsum("rjgc,rgc->rj", payoffs, shown)

@@ -123,11 +123,11 @@ class DrawCell:
         return DrawCell({**self.draws, name: draw}, self.bounds)
 
     def within(self, name: Any, low: Fraction, high: Fraction) -> DrawCell | None:
-        """The part in which one draw lies between two numbers; ``None`` where there is none."""
+        """The part in which one draw lies between two numbers; ``None`` without one."""
         return self._bounded(((name,), ()), low, high)
 
     def split(self, form: LinearForm) -> tuple[DrawCell | None, DrawCell | None]:
-        """The part in which a form is below 0, and the part in which it is above; ``None`` where there is none.
+        """The part in which a form is below 0, and the part in which it is above; ``None`` without one.
 
         The form depends on some draw, so that it is 0 with probability 0.
         """
@@ -155,17 +155,17 @@ class DrawCell:
             if isinstance(draw, StepDraw) and not draw.meets(low, high):
                 return None
         else:
-            least, most = self._range(key)
-            if (high is not None and least >= high) or (low is not None and most <= low):
+            least, greatest = self._range(key)
+            if (high is not None and least >= high) or (low is not None and greatest <= low):
                 return None
-            if (high is None or most <= high) and (low is None or least >= low):
+            if (high is None or greatest <= high) and (low is None or least >= low):
                 return self
         return DrawCell(self.draws, {**self.bounds, key: (low, high)})
 
     def _range(self, key: Key) -> tuple[Fraction | float, Fraction | float]:
         """The range of a form, from the bounds on its single draws."""
         least: Fraction | float = ZERO
-        most: Fraction | float = ZERO
+        greatest: Fraction | float = ZERO
         for name, slope in zip(key[0], (ONE, *key[1]), strict=True):
             low, high = self.bounds.get(((name,), ()), _FREE)
             draw = self.draws[name]
@@ -175,8 +175,8 @@ class DrawCell:
             if slope < 0:
                 low, high = high, low
             least = -inf if low is None else least + slope * low
-            most = inf if high is None else most + slope * high
-        return least, most
+            greatest = inf if high is None else greatest + slope * high
+        return least, greatest
 
 
 # ---------------------------------------------------------------------------- probabilities
@@ -281,7 +281,7 @@ class Masses:
             result = probability(variables, constraints, self.tolerance, self.points)  # type: ignore[arg-type]
             self.points -= result.points + POLYTOPE
             if self.points < 0 or self.late():
-                reason = "more polytopes than are worth while" if self.points < 0 else "more time than it may"
+                reason = "too many polytopes" if self.points < 0 else "the time limit was reached"
                 raise TooManyCellsError(reason, hopeless=True)
             parts.append(Mass(share, result.low, result.high))
         return Mass(ONE, *total_mass(parts)[1:]) if parts else Mass(ZERO)

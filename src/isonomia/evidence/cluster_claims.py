@@ -145,11 +145,11 @@ class ClusterEvidence:
         """Bet on one batch; what is refuted stays refuted."""
         history = (*state.history, batch)
         wealths, refuted = list(state.wealths), set(state.refuted)
-        seen = self.rows(history) > 0
+        has_rows = self.rows(history) > 0
         for index, (number, _, tests) in enumerate(self._tests):
             if number not in refuted:
                 wealths[index] = tests.step(wealths[index], batch)
-                if tests.refuted(wealths[index])[0] and seen[list(tests.leaves)].all():
+                if tests.refuted(wealths[index])[0] and has_rows[list(tests.leaves)].all():
                     refuted.add(number)
         after = ClusterState(history, tuple(wealths), frozenset(refuted), state.looked, state.boxed)
         due = OFTEN * state.looked if self.deadline is None else self.deadline
@@ -159,16 +159,16 @@ class ClusterEvidence:
         """The state after a look at the box of limits, where one is needed."""
         if not self.boxed or state.boxed is not None or state.looked == state.clusters:
             return state
-        seen = [leaf for leaf, rows in zip(self.leaves, self.rows(state.history), strict=True) if rows > 0]
+        present = [leaf for leaf, rows in zip(self.leaves, self.rows(state.history), strict=True) if rows > 0]
         if self._sides is None:
-            box = self.box(state.history, self.delta / (2 * len(self.leaves)), seen)
+            box = self.box(state.history, self.delta / (2 * len(self.leaves)), present)
             truth = judge(self.formula, single_box(box))
             text = True if truth.true.all() else False if truth.false.all() else None
             return replace(state, looked=state.clusters, boxed=text)
         refuted = set(state.refuted)
         for number, polytope in enumerate(self._polytopes):
             for half in polytope.half_spaces:
-                if number in refuted or len(half.leaves) <= 2 or not set(half.leaves) <= set(seen):
+                if number in refuted or len(half.leaves) <= 2 or not set(half.leaves) <= set(present):
                     continue
                 risk = self.delta / (len(polytope.half_spaces) * len(half.leaves))
                 box = self.box(state.history, risk, half.leaves)

@@ -18,7 +18,7 @@ the new point, the wealth so far is at least the geometric mean of that at the e
 
 *More leaves.* Each leaf gets a confidence sequence at its part of the risk, and the formula is decided over the box.
 
-Wealth is divided among bettors with different stakes, each of whom is a supermartingale by itself. Who looks once, at a
+Wealth is divided among bettors with different stakes; each wealth is a supermartingale by itself. Who looks once, at a
 number of clusters fixed beforehand, bets with that deadline in mind: the stakes are those of the normal test, seen from
 the current wealth (:func:`_deadline_stakes`). They are chosen before each batch, so these bets are as valid.
 """
@@ -394,14 +394,14 @@ class ClusterTests:
         squares = np.einsum("oci,cij,ocj->oc", options, square, options)
         spreads = np.sqrt(np.maximum(squares - gains**2, 1e-12 * squares))
         profit = np.divide(gains, spreads, out=np.zeros_like(gains), where=spreads > 0.0)
-        seen = wealth.seen[self.streams[wealth.owner]]
-        profit[0] += CLEARLY / np.sqrt(seen + PRIOR)
+        clusters = wealth.seen[self.streams[wealth.owner]]
+        profit[0] += CLEARLY / np.sqrt(clusters + PRIOR)
         best = profit.argmax(axis=0)[None, :]
         spread, stakes = np.take_along_axis(spreads, best, 0)[0], np.take_along_axis(options, best[..., None], 0)[0]
         log_chance = np.minimum(self._totals(wealth) - self.need, np.log(0.999))
         z = ndtri_exp(log_chance)
         hazard = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
-        left = np.maximum(self.deadline - seen, 1.0)
+        left = np.maximum(self.deadline - clusters, 1.0)
         return np.asarray(stakes * np.minimum(hazard / (np.maximum(spread, 1e-300) * np.sqrt(left)), 1.0)[:, None])
 
 

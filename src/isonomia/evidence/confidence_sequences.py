@@ -11,7 +11,7 @@ since ``exp(L_n)`` at the truth is at most a mixture of bets. So one may look af
   not computed but bounded from below by its best stake in hindsight minus its known regret.
 - For a share of ``N`` people drawn without replacement, prior over posterior of a beta-binomial prior on the number of
   successes is a martingale at the true number (Waudby-Smith and Ramdas 2020, the prior-posterior ratio). It is exact at
-  the end: when everybody is drawn, only the true number is left.
+  the end: when everyone is drawn, only the true number is left.
 - Many shares, each against the same threshold, need only the number of draws and how many said yes, so each person may
   have a different number of draws, in batches of any size.
 """
@@ -201,7 +201,7 @@ def log_finite_evidence(successes: Floats, n: Floats, size: Floats, total: Float
 def finite_interval(successes: float, n: float, size: float, delta: float) -> tuple[float, float]:
     """The shares that the draws do not refute: contains the group's true share at all times at risk ``delta``.
 
-    With nobody drawn it is ``[0, 1]``; with everybody drawn it is the share itself.
+    With no one drawn it is ``[0, 1]``; with everyone drawn it is the share itself.
     """
     if n <= 0:
         return 0.0, 1.0

@@ -1,7 +1,7 @@
 """E-detectors: whether a claim about a stream has stopped holding, and since when.
 
 The claim is a half-space: *the sum over groups of the mean payoff of each is at most a bound*. Draws come one by one.
-The group of a draw, and its law, may depend in any way on what came before, outcomes included. Several bettors bet on
+The group of a draw, and its law, may depend in any way on earlier draws, outcomes included. Several bettors bet on
 every draw. Each assumes that the truth lies a certain distance outside the half-space: a draw of group ``g`` with
 payoff ``y`` multiplies the wealth of a bettor by
 
@@ -296,15 +296,15 @@ class Detector:
         waited = len(state.waiting[0])  # these are weighed again, as before, and were counted among the arrivals
         label = np.concatenate([state.waiting[0], groups[within]])
         value = np.concatenate([state.waiting[1], payoffs[within]])
-        place = np.concatenate([np.full(waited, state.begun), state.draws + within + 1])
-        labels, places = (label.tolist(), place.tolist()) if len(self.lows) > 1 else ([], [])
+        position = np.concatenate([np.full(waited, state.begun), state.draws + within + 1])
+        labels, positions = (label.tolist(), position.tolist()) if len(self.lows) > 1 else ([], [])
         state = replace(state, draws=state.draws + len(groups))
         alarm: tuple[DetectorState, int, tuple[float, float]] | None = None
         done = 0
         while done < len(label):
             if state.blocks >= state.stakes_until:
                 state = self._set_stakes(state)
-            blocks = _weighed(labels, places, done, state) if labels else _single(place, done, state)
+            blocks = _weighed(labels, positions, done, state) if labels else _single(position, done, state)
             came = np.bincount(label[max(done, waited) : blocks.seen], minlength=len(self.lows))
             rows, done = blocks.rows, blocks.seen
             full = blocks.stops[-1] if len(blocks.stops) else 0
@@ -445,14 +445,14 @@ class Detector:
         return float(_pooled(state.log_restarts + state.always[: len(DISTANCES)], ALARM_SHARES))
 
     def crossing(self, state: DetectorState, draws: int, heights: tuple[float, float]) -> Crossing:
-        """What is known of an alarm that :meth:`observe` gave."""
-        seen = state.edges <= draws
-        end = int(np.flatnonzero(seen)[-1])
-        won = state.edge_wealth[end] - state.edge_wealth[seen]
+        """The details of an alarm that :meth:`observe` gave."""
+        earlier = state.edges <= draws
+        end = int(np.flatnonzero(earlier)[-1])
+        won = state.edge_wealth[end] - state.edge_wealth[earlier]
         against = _pooled(won[:, : len(DISTANCES)], ALARM_SHARES)
-        opposite = _highest_since(state.edge_wealth[seen][:, len(DISTANCES) :])
+        opposite = _highest_since(state.edge_wealth[earlier][:, len(DISTANCES) :])
         since = state.edge_sums[end] - state.edge_sums[int(np.argmax(against))]
-        return Crossing(draws, heights, state.edges[seen], against, opposite, since)
+        return Crossing(draws, heights, state.edges[earlier], against, opposite, since)
 
 
 def _highest_since(wealth: Floats) -> Floats:
@@ -532,7 +532,7 @@ def _weighed(label: list[int], place: list[int], done: int, state: DetectorState
     weights: list[float] = []
     stops: list[tuple[int, int, int]] = []
     excess: dict[int, Floats] = {}
-    seen = len(label)
+    stop = len(label)
     for index in range(done, len(label)):
         group, at = label[index], place[index]
         if begun and at - begun > longest:
@@ -541,7 +541,7 @@ def _weighed(label: list[int], place: list[int], done: int, state: DetectorState
             stops.append((len(rows), begun, at))
             begun, missing, totals, top = 0, totals.index(least), [0.0] * groups, 0.0
             if len(stops) == max_blocks:
-                seen = index
+                stop = index
                 break
         if not begun:
             if missing not in (-1, group):
@@ -566,12 +566,12 @@ def _weighed(label: list[int], place: list[int], done: int, state: DetectorState
             stops.append((len(rows), begun, at))
             begun, totals, top = 0, [0.0] * groups, 0.0
             if len(stops) == max_blocks:
-                seen = index + 1
+                stop = index + 1
                 break
     table = np.asarray(stops, dtype=np.int64).reshape(-1, 3)
     used = np.asarray(rows, dtype=np.int64)
     stops_at, starts, ends = table.T
-    return _Blocks(used, np.asarray(weights), stops_at, starts, ends, excess, seen, begun, missing)
+    return _Blocks(used, np.asarray(weights), stops_at, starts, ends, excess, stop, begun, missing)
 
 
 def _thinned(edges: Integers, now: int) -> NDArray[np.bool_]:

@@ -208,7 +208,7 @@ def fair_set(
 ) -> IdentifiedSet:
     """The identified set of the mixtures in which every effect is at most ``margin`` in size.
 
-    A mixture with nobody in a stratum is fair in that stratum.
+    A mixture with no one in a stratum is fair in that stratum.
     """
     if margin == 0.0:
         return assumed_set(shape, assumptions, zero=effects)
@@ -229,7 +229,7 @@ def unfair_sets(
     """The identified sets of the mixtures in which an effect is at least ``margin`` in size: one per effect and sign.
 
     Pieces are closed, so mixtures with an effect of exactly ``margin`` count for both sides. For a normalised effect
-    the closure includes mixtures with nobody in the stratum: where the stratum may be empty, fairness cannot be proved.
+    the closure includes mixtures with no one in the stratum: where the stratum may be empty, fairness cannot be proved.
     """
     sides: tuple[tuple[Side, float], ...] = ((">=", margin), ("<=", -margin))
     pieces = [

@@ -55,7 +55,7 @@ class HalfSpace:
 
 @dataclass(frozen=True, slots=True)
 class Polytope:
-    """The leaf values in every one of its half-spaces; all values where there are none."""
+    """The leaf values in every one of its half-spaces; all values if it has no half-space."""
 
     half_spaces: tuple[HalfSpace, ...]
 

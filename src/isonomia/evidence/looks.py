@@ -1,7 +1,7 @@
 """Deciding a claim at looks that were planned beforehand: one, or a few.
 
 Each compared quantity gets an interval from the limits of :mod:`isonomia.evidence.one_look`, and the claim is judged by
-the side of its threshold on which each interval lies. So the answer and the intervals beside it cannot disagree. How
+the side of its threshold on which each interval lies. So answer and intervals cannot disagree. How
 the risk is spread over the ends of the intervals follows from what would be a mistake:
 
 - *all of k parts* is proved part by part, each at the full risk: if it is false, some fixed part is false. It is
@@ -11,7 +11,7 @@ the risk is spread over the ends of the intervals follows from what would be a m
 
 Several looks spend the risk as :class:`LookPlan` says, most of it at the last. Guarantee: the probability that the
 answer of any of the looks is wrong is at most ``delta``, if the draws are independent, the numbers of draws at the
-looks do not depend on what was drawn, and nobody looks in between.
+looks do not depend on what was drawn, and no one looks in between.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class NoLookError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RatesPart:
-    """A fraction of the rates of disjoint groups; a constant where there are none."""
+    """A fraction of the rates of disjoint groups; a constant without rates."""
 
     leaves: tuple[tree.Leaf, ...]
     fraction: RateFraction
@@ -212,7 +212,7 @@ class LookEvidence:
 
     @cached_property
     def apart(self) -> tuple[tuple[int, tuple[tree.Row | None, ...]], ...]:
-        """Sets of groups, each with its stream, that nobody may be in two of: then the counts are independent."""
+        """Sets of groups, each with its stream, that no one may be in two of: then the counts are independent."""
         result: dict[tuple[int, tuple[tree.Row | None, ...]], None] = {}
         for part in _rates_in(self.parts.values()):
             channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]

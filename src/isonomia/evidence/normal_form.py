@@ -44,7 +44,7 @@ class Fraction:
 
     @property
     def denominator(self) -> Polynomial:
-        """The product of the factors; 1 where there are none."""
+        """The product of the factors; 1 without factors."""
         product: Polynomial = {(): 1.0}
         for factor in self.factors:
             product = _times(product, factor)
@@ -262,14 +262,14 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """All of the parts; true where there are none."""
+    """All of the parts; true without parts."""
 
     parts: tuple[Normal, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """At least one of the parts; false where there are none."""
+    """At least one of the parts; false without parts."""
 
     parts: tuple[Normal, ...]
 

@@ -72,7 +72,7 @@ NEAR = 0.01
 
 LEAST_Z = 0.1
 """The least number of standard deviations by which tables of two rates are ordered, for risks of a half and more. Any
-order fixed beforehand is valid, so it changes power only; at 0, counts of nobody and of everybody would have no
+order fixed beforehand is valid, so it changes power only; at 0, counts of no one and of everyone would have no
 spread."""
 
 SLACK = 1e-7

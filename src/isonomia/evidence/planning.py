@@ -390,15 +390,15 @@ class _Tables:
     def _score(self, slopes: Mapping[Leaf, float], constant: float, sign: float, quantile: float) -> Floats:
         """By how many standard deviations each table exceeds a threshold, at shrunk rates; without draws, minus inf."""
         value, variance = np.full(TABLES, constant), np.zeros(TABLES)
-        seen = np.full(TABLES, True)
+        has_draws = np.full(TABLES, True)
         for leaf, slope in slopes.items():
             weights = self.n[leaf] + max(quantile, 1.0) ** 2
             rate = (self.yes[leaf] + max(quantile, 1.0) ** 2 / 2.0) / weights
             value += sign * slope * rate
             variance += slope * slope * rate * (1.0 - rate) / weights
-            seen &= self.n[leaf] > 0
+            has_draws &= self.n[leaf] > 0
         with np.errstate(over="ignore"):  # thresholds may be as large as numbers go
-            return np.where(seen & (variance > 0.0), value / np.sqrt(np.maximum(variance, 1e-300)), -inf)
+            return np.where(has_draws & (variance > 0.0), value / np.sqrt(np.maximum(variance, 1e-300)), -inf)
 
     def _table(self, leaves: Mapping[Leaf, float], number: int) -> dict[Leaf, Floats]:
         """One table as the look sees it: numbers batch by batch, in a random order."""

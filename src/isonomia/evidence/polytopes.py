@@ -290,7 +290,7 @@ class _Cuts:
     def count(self) -> None:
         self.made += 1
         if self.made > self.most:
-            raise TooManyCellsError("more cuts of a polytope than are worth while", hopeless=True)
+            raise TooManyCellsError("too many cuts of a polytope", hopeless=True)
 
 
 def _pieces(rows: list[Row] | None, size: int, cuts: _Cuts) -> Iterator[tuple[_Level, ...]]:

@@ -131,7 +131,7 @@ class Fold:
 class Channel:
     """The draws of one stream that meet a condition and fall in a fold, and the leaves that they inform together.
 
-    A condition of ``None`` stands for everybody, a fold of ``None`` for all draws. ``crossing`` lists the conditions
+    A condition of ``None`` stands for everyone, a fold of ``None`` for all draws. ``crossing`` lists the conditions
     of the groups that a channel crosses: each draw records first which of them it meets, and then the leaves; a leaf of
     a group that the draw does not belong to counts as its lowest value.
     """

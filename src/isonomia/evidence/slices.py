@@ -10,8 +10,8 @@ and so do ``theta_s >= low`` and ``theta_s <= high``. Those are ordinary half-sp
 sees both groups at once, and ordinary bets refute them. The truth lies in some slice, so refuting every slice at the
 full risk refutes the polytope; ``delta`` is not divided.
 
-A slice may be split at any time: both halves lie within it, so both inherit its wealth. So how many slices there are,
-and how wide, changes power and cost only.
+A slice may be split at any time: both halves lie within it, so both inherit its wealth. So the number of
+slices, and their width, change power and cost only.
 """
 
 from __future__ import annotations
@@ -171,12 +171,12 @@ def bet_on_slices(
     estimate = tally + process.prior
     # Unseen cells are left out of the search. Factors are affine in each number and the prior has weight at every
     # corner, so factors are positive in those cells too.
-    seen = np.flatnonzero(estimate.any(axis=0))
-    estimate = (estimate[:, seen] / estimate.sum(axis=-1, keepdims=True))[:, None, :]
+    used = np.flatnonzero(estimate.any(axis=0))
+    estimate = (estimate[:, used] / estimate.sum(axis=-1, keepdims=True))[:, None, :]
     # Before anything is seen there is nothing to go by: with a weight of 0 nothing is staked.
     weights = (tally.sum(axis=-1, keepdims=True) > 0).astype(float)
     tolerance = NEGLIGIBLE_LOSS / max(float(counts.sum(axis=-1).max(initial=0.0)), 1.0)
-    stakes = best_stakes(payoffs[..., seen], bounds, estimate, weights, start=start, tolerance=tolerance)
+    stakes = best_stakes(payoffs[..., used], bounds, estimate, weights, start=start, tolerance=tolerance)
     hit = np.flatnonzero(counts.any(axis=0))
     factors = stakes.intercepts[:, :, None] + (stakes.amounts[:, :, None, None] * payoffs[..., hit]).sum(axis=1)
     gain = log_factor(stakes.amounts, stakes.intercepts, factors, bounds, counts[:, None, hit])

@@ -221,9 +221,9 @@ def steady_stakes(
     mean = np.einsum("rgc,rgc->rg", estimate, scaled)
     variance = np.einsum("rgc,rgc->rg", estimate, scaled * scaled) - mean * mean
     spread = np.einsum("rg,rg->r", weights, np.maximum(variance, 0.0))
-    most = MAX_SPREAD / np.maximum((largest / weights).max(axis=-1), TINY)
+    max_stake = MAX_SPREAD / np.maximum((largest / weights).max(axis=-1), TINY)
     unit = np.where(allowed & (spread > 0), 1.0 / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
-    mu = np.minimum(unit[:, None] * distances, most[:, None])
+    mu = np.minimum(unit[:, None] * distances, max_stake[:, None])
     above = mu[:, :, None, None] * (scaled - scaled.min(axis=-1, keepdims=True))[:, None]
     least = _least_factors(above, estimate[:, None])
     return mu, least, least[..., None] + above
@@ -243,8 +243,8 @@ def steady_yes_no_gains(
     scaled, shares = y / weights, np.maximum(estimate, MIN_SHARE)
     spread = np.einsum("rg,rg,rg,rg->r", scaled, y, shares[..., 0], shares[..., 1])
     unit = np.where(allowed & (spread > 0.0), 1.0 / np.sqrt(np.where(spread > 0.0, spread, 1.0)), 0.0)
-    most = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=-1), TINY)
-    mu = np.minimum(unit[:, None] * distances, most[:, None])
+    max_stake = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=-1), TINY)
+    mu = np.minimum(unit[:, None] * distances, max_stake[:, None])
     no, yes = _yes_no_pair(mu[:, :, None] * scaled[:, None], shares[:, None, :, 0], shares[:, None, :, 1])
     missed, hit = counts[..., 0], counts[..., 1]
     drawn = missed + hit
@@ -339,8 +339,8 @@ def best_gain(
     y, bound = ys[violated[0]], bounds[violated[0]]
     if any(part <= 0.0 for part in weights):
         return None
-    most = MAX_SPREAD / max(*(abs(add / part) for add, part in zip(y, weights, strict=True)), TINY)
-    result = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
+    max_stake = MAX_SPREAD / max(*(abs(add / part) for add, part in zip(y, weights, strict=True)), TINY)
+    result = one_yes_no_root(y, bound, estimate, weights, max_stake, tolerance)
     if result is None:
         return 0.0  # only rounding puts the estimate outside the half-space
     projected = [rate / yes for rate, (_, yes) in zip(rates, result[1], strict=True)]
@@ -369,8 +369,8 @@ def one_yes_no_gain(
             no, yes = counts[0]
             return no * log(estimate[0][0] / (1.0 - share)) + yes * log(hit / share)
     weights = [weight if weight > 0.0 else 1.0 for weight in weights]
-    most = MAX_SPREAD / max(*(abs(y[g] / weights[g]) for g in channels), TINY)
-    result = one_yes_no_root(y, bound, estimate, weights, most, tolerance)
+    max_stake = MAX_SPREAD / max(*(abs(y[g] / weights[g]) for g in channels), TINY)
+    result = one_yes_no_root(y, bound, estimate, weights, max_stake, tolerance)
     return 0.0 if result is None else _won(result, bound, counts)
 
 
@@ -387,8 +387,12 @@ def one_channel_gain(
     if weight <= 0.0 or excess <= 0.0:
         return 0.0
     deepest = -min(d for h, d in zip(estimate, over, strict=True) if h > 0.0)
-    most = min(MAX_SPREAD / max(*map(abs, y), TINY), 1.0 / deepest if deepest > 0.0 else inf)
-    low, high, mu = 0.0, most, min(excess / sum(h * d * d for h, d in zip(estimate, over, strict=True)), 0.5 * most)
+    max_stake = min(MAX_SPREAD / max(*map(abs, y), TINY), 1.0 / deepest if deepest > 0.0 else inf)
+    low, high, mu = (
+        0.0,
+        max_stake,
+        min(excess / sum(h * d * d for h, d in zip(estimate, over, strict=True)), 0.5 * max_stake),
+    )
     for _ in range(MAX_ROUNDS):
         slope = bend = 0.0
         for h, d in zip(estimate, over, strict=True):
@@ -402,7 +406,7 @@ def one_channel_gain(
         if gain < tolerance:
             break
     factors = [1.0 + mu * d for d in over]
-    if high >= most or min(factors) <= 0.0:
+    if high >= max_stake or min(factors) <= 0.0:
         return None
     return sum(n * log(f) for n, f in zip(counts, factors, strict=True) if n)
 

@@ -72,7 +72,7 @@ class BoundedRates:
 
     @property
     def empty(self) -> bool:
-        """Whether there are none."""
+        """Whether the set is empty."""
         return float(self.slopes @ self.low) > self.bound
 
     @property
@@ -235,11 +235,11 @@ def _largest_sum(tables: list[Complexes], total: int, enough: float) -> float:
     The search ends as soon as it has found more than ``enough``.
     """
     first, second, third, fourth = tables
-    most = [len(table) - 1 for table in tables]
+    last = [len(table) - 1 for table in tables]
     largest = -inf
-    for one in range(max(0, total - most[2] - most[3]), min(total, most[0] + most[1]) + 1):
-        rows = np.arange(max(0, one - most[1]), min(one, most[0]) + 1)
-        others = np.arange(max(0, total - one - most[3]), min(total - one, most[2]) + 1)
+    for one in range(max(0, total - last[2] - last[3]), min(total, last[0] + last[1]) + 1):
+        rows = np.arange(max(0, one - last[1]), min(one, last[0]) + 1)
+        others = np.arange(max(0, total - one - last[3]), min(total - one, last[2]) + 1)
         left = first[rows] * second[one - rows]
         right = np.conj(third[others] * fourth[total - one - others])
         largest = max(largest, float((left.view(float) @ right.view(float).T).max()))

@@ -154,7 +154,7 @@ class Boxes:
 
 
 def blocks_of(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[FeatureBlock, ...]:
-    """The blocks in which somebody can change something, in the order of their first feature."""
+    """The blocks in which someone can change something, in the order of their first feature."""
     index = {feature.name: j for j, feature in enumerate(features)}
     freed = {name for constraint in constraints if isinstance(constraint, Linkage) for name in constraint.frees}
     mobile = [replace(f, actionable=True) if f.name in freed else f for f in features]
@@ -217,7 +217,7 @@ def components(count: int, groups: Iterable[Sequence[int]]) -> list[list[int]]:
 
 
 def rule_identity(rule: Constraint | Effect) -> str:
-    """A text that identifies a constraint or an effect; functions are told apart by their source."""
+    """A text that identifies a constraint or an effect; functions are identified by their source."""
     values = ((field.name, getattr(rule, field.name)) for field in fields(rule))  # type: ignore[arg-type]
     return f"{rule.kind} {[(name, _value_identity(value)) for name, value in values]!r}"
 

@@ -128,7 +128,7 @@ def read_interventions(text: str, file: str, make: Callable[..., Made]) -> Made:
     toml.check_table(toml.content, _SECTIONS, "the file")
     entries = toml.content.get("features", {})
     if not isinstance(entries, Mapping) or not entries:
-        raise toml.error("expected a table [features.NAME] for each feature, but there is none")
+        raise toml.error("expected a table [features.NAME] for each feature, but the file has no features")
     features = tuple(_feature(toml, name, entry) for name, entry in entries.items())
     constraints = _items(toml, "constraints", CONSTRAINTS)
     effects = _items(toml, "effects", {Noise.kind: EFFECTS[Noise.kind]})
@@ -253,7 +253,7 @@ def guess(
 
 
 def _described(column: ColumnProfile, known: bool) -> tuple[Feature, str] | str:
-    """A feature and the reasons for it; or why there is none, as the end of a sentence that begins with the column."""
+    """A feature and the reasons for it; or why the column is no feature, as the end of a sentence about it."""
     unfit = _unfit(column)
     if unfit:
         return unfit
@@ -343,12 +343,12 @@ class Hint:
 def hint_of(name: str) -> Hint | None:
     """What a name suggests; ``None`` where it says nothing.
 
-    Guesses err on the side of not actionable: auditing with a change that nobody can make is worse than auditing
-    without one that somebody could.
+    Guesses err on the side of not actionable: auditing with a change that no one can make is worse than auditing
+    without one that someone could.
     """
     protected = vocabulary.protected_attribute(name)
     if vocabulary.is_age(name):
-        return Hint(False, True, "Nobody changes their age by an action; should waiting count, let it be actionable.")
+        return Hint(False, True, "No one changes their age by an action; should waiting count, let it be actionable.")
     if has_word(name, vocabulary.ORIGIN) or protected not in (None, "marital status", "pregnancy"):
         return Hint(False, False, "Its name is that of a protected attribute.")
     if has_word(name, vocabulary.FAMILY) or protected is not None:
@@ -463,6 +463,4 @@ def _tell_order(features: Mapping[str, Feature], rules: Sequence[Constraint], wh
 
 def _nothing_left(left: Mapping[str, str]) -> str:
     first = "; ".join(f"{name!r} {reason}" for name, reason in list(left.items())[:3])
-    return (
-        f"expected columns of which features can be made, numbers, truth values or texts, but there are none: {first}"
-    )
+    return f"expected columns that can be features (numbers, truth values or texts), but got: {first}"

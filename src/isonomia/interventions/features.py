@@ -45,7 +45,7 @@ class Feature:
     kind
         ``"binary"`` (0 and 1), ``"integer"``, ``"real"`` or ``"categorical"``.
     low, high
-        The least and the greatest value; ``None`` is no bound. A binary feature has 0 and 1 unless given.
+        The least and the greatest value; ``None`` is no bound. Default of a binary feature: 0 and 1.
     actionable
         Whether the person can change it by an action of their own. One that is not may still change as the effect of
         an action on another.
@@ -305,7 +305,7 @@ def twins_of(columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[Reachabi
 
 
 def _sorted(pairs: tuple[tuple[object, ...], ...]) -> tuple[tuple[object, ...], ...]:
-    """Sorted by a column of numbers where there is one, else by the first."""
+    """Sorted by the first column of numbers, else by the first column."""
     numeric = next((j for j in range(len(pairs[0])) if not isinstance(pairs[0][j], str)), 0)
     return tuple(sorted(pairs, key=lambda pair: pair[numeric]))  # type: ignore[arg-type,return-value]
 

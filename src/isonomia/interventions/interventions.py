@@ -171,7 +171,7 @@ class Interventions:
         return refusals_of(self.features, self.constraints, self.coded(), encoded(self.features, Table.of(people)))
 
     def contradiction(self) -> tuple[Constraint, ...]:
-        """A minimal set of constraints that no person can meet together; empty where there is none."""
+        """A minimal set of constraints that no person can meet together; empty if the constraints are compatible."""
         by_code = dict(zip(map(id, coded := self.coded()), self.constraints, strict=True))
         return tuple(by_code[id(constraint)] for constraint in contradiction_in(self.features, coded))
 
@@ -209,7 +209,7 @@ class Interventions:
         clash = self.contradiction()
         if clash:
             listed = "; ".join(f"{constraint.kind}: {constraint.words()}" for constraint in clash)
-            raise UsageError(f"these constraints contradict each other, so that nobody can meet them all: {listed}.")
+            raise UsageError(f"these constraints contradict each other, so that no one can meet them all: {listed}.")
         more = f" So do {len(refused) - 1} others." if len(refused) > 1 else ""
         advice = "Correct the values or the rule, or leave them out (refusals)."
         raise PersonError("the person", refused[0].row, f"{refused[0].reason()}.{more} {advice}")
@@ -253,7 +253,7 @@ class Interventions:
             if self[name].actionable or len(others) > 1:
                 raise UsageError(
                     f"the linkage ({linkage.words()}) moves {name!r} by an amount of its own, so {name!r} must not be "
-                    "actionable, nor the target of another such linkage: the two could not be told apart"
+                    "actionable, nor the target of another such linkage: the two effects could not be separated"
                 )
 
 
@@ -306,7 +306,7 @@ class Draft:
             Columns that are not features: a name, a list, or a pattern; or a mapping from each to the reason, as the
             end of a sentence that begins with its name.
         outcome
-            What is predicted; unless given, a column that looks like it. With a mapping, none is guessed.
+            What is predicted; default: a column that looks like it. With a mapping, none is guessed.
 
         Raises
         ------
@@ -421,7 +421,7 @@ def refusals_of(
     coded: Sequence[Constraint],
     start: Floats,
 ) -> tuple[Refusal, ...]:
-    """Everybody who is refused, with the first reason for each, in the order of rows.
+    """Everyone who is refused, with the first reason for each, in the order of rows.
 
     Bounds apply to actionable features: a person beyond them could not even stay. Other features may have any value.
     ``constraints`` are as the user wrote them, for messages; ``coded`` has categories as indices.
@@ -470,10 +470,10 @@ far larger ones cost the solver accuracy."""
 
 
 def contradiction_in(features: Sequence[Feature], constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """A minimal set of constraints that no person within the features' bounds meets together; empty if there is none.
+    """A minimal set of constraints that no person within the features' bounds meets together, if any.
 
-    A mixed-integer program decides whether anybody can meet them all; if not, constraints are dropped one by one as
-    long as nobody can meet the others. Constraints about changes, and predicates, are not considered. Categories are
+    A mixed-integer program decides whether anyone can meet them all; if not, constraints are dropped one by one as
+    long as no one can meet the others. Constraints about changes, and predicates, are not considered. Categories are
     indices.
     """
     forms = [(constraint, _standing(features, constraint)) for constraint in constraints]
@@ -503,7 +503,7 @@ def _standing(features: Sequence[Feature], constraint: Constraint) -> Form | Non
 
 
 def _possible(features: Sequence[Feature], parts: Sequence[tuple[Constraint, Form]]) -> bool:
-    """Whether anybody can meet some constraints together, as far as the solver can say."""
+    """Whether anyone can meet some constraints together, as far as the solver can say."""
     if not parts:
         return True
     binaries, index = sum(form.binaries for _, form in parts), {feature.name: j for j, feature in enumerate(features)}

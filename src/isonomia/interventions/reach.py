@@ -72,7 +72,7 @@ class Points:
         Parameters
         ----------
         names
-            The columns that are wanted, in order; all of them unless given.
+            The columns that are wanted, in order; default: all.
         """
         index = {feature.name: j for j, feature in enumerate(self.features)}
         columns: dict[str, NDArray[Any]] = {}
@@ -179,7 +179,7 @@ class ReachableSets:
         rng
             The randomness.
         people
-            Rows; all people unless given. A row may occur more than once.
+            Rows; default: all people. A row may occur more than once.
         """
         sets = self if people is None else self.take(people)
         owner = np.repeat(np.arange(len(sets)), n)
@@ -274,7 +274,7 @@ def _numbers(feature: Feature, values: NDArray[Any]) -> Floats:
 
 
 def _indices(part: Part, count: int) -> NDArray[np.intp]:
-    """The index in a part of each of all people; -1 for people whom it does not cover."""
+    """The index in a part of each of all people; -1 for people outside of it."""
     index = np.full(count, -1, dtype=np.intp)
     index[part.rows] = np.arange(len(part.rows))
     return index
@@ -313,7 +313,7 @@ def _part_of(part: Part, who: NDArray[np.intp], count: int) -> Part:
 _TIGHT = 1e-3
 """The share of accepted proposals below which a block is cut into polytopes instead; it changes the cost only."""
 _PILOTS = (64, 4096)
-"""Proposals that estimate that share: a few for everybody, more for those whose share seems low."""
+"""Proposals that estimate that share: a few for everyone, more for those whose share seems low."""
 _TOGETHER = 5_000_000
 """Moves that are listed for all people together; beyond it, people with more than their part are sampled instead."""
 _MAX_ROUNDS = 1000

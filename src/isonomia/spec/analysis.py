@@ -28,7 +28,7 @@ _MAX_CASES = 512
 
 
 def conjuncts(row: tree.Row | None) -> tuple[tree.Row, ...]:
-    """The conditions that a condition is the conjunction of; none for ``None``, which is everybody."""
+    """The conditions that a condition is the conjunction of; none for ``None``, which is everyone."""
     if row is None:
         return ()
     if isinstance(row, tree.RowJunction) and row.connective == "and":
@@ -43,7 +43,7 @@ def outcome_candidates(formula: tree.Formula) -> tuple[str, ...]:
     groups of a comparison: every rate of the comparison has the same tests of it, or a test has the value that the
     model's answer is compared with. Syntax does not tell whether it is an outcome or a feature.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for comparison in tree.nodes(formula):
         if not isinstance(comparison, tree.Comparison):
             continue
@@ -56,13 +56,13 @@ def outcome_candidates(formula: tree.Formula) -> tuple[str, ...]:
         for name in dict.fromkeys(name for each in tests for name in each if name is not None):
             alike = len({each.get(name, frozenset()) for each in tests}) == 1
             if alike or any(answers & each.get(name, frozenset()) for each in tests):
-                found[name] = None
-    return tuple(found)
+                names[name] = None
+    return tuple(names)
 
 
 def _tests(leaf: tree.Leaf) -> dict[str | None, frozenset[tuple[str, tree.Value]]]:
     """The relations and fixed values that a leaf compares each column with; those of the answers are under ``None``."""
-    found: dict[str | None, set[tuple[str, tree.Value]]] = {}
+    tests: dict[str | None, set[tuple[str, tree.Value]]] = {}
     for node in tree.nodes(leaf):
         match node:
             case tree.Compare(relation, tree.Column() | tree.Output() as subject, tree.Literal(value)):
@@ -74,12 +74,12 @@ def _tests(leaf: tree.Leaf) -> dict[str | None, frozenset[tuple[str, tree.Value]
             case _:
                 continue
         name = subject.name if isinstance(subject, tree.Column) else None
-        found.setdefault(name, set()).update((relation, value) for value in values)
-    return {name: frozenset(values) for name, values in found.items()}
+        tests.setdefault(name, set()).update((relation, value) for value in values)
+    return {name: frozenset(values) for name, values in tests.items()}
 
 
 def disjoint(a: tree.Row | None, b: tree.Row | None) -> bool:
-    """Whether it is certain that no row satisfies both conditions; ``None`` is everybody.
+    """Whether it is certain that no row satisfies both conditions; ``None`` is everyone.
 
     True only where the syntax proves it, for every table and with missing values as in :mod:`isonomia.spec.evaluate`.
     A condition that nothing satisfies is disjoint from everything.
@@ -140,7 +140,7 @@ def _fixed(row: tree.Row | None) -> dict[_Subject, tree.Value]:
 
 
 def implies(a: tree.Row | None, b: tree.Row | None) -> bool:
-    """Whether it is certain that every row which satisfies ``a`` satisfies ``b``; ``None`` is everybody."""
+    """Whether it is certain that every row which satisfies ``a`` satisfies ``b``; ``None`` is everyone."""
     return all(_impossible((*conjuncts(a), tree.RowNot(condition))) for condition in conjuncts(b))
 
 

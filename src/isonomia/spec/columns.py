@@ -202,7 +202,7 @@ def _refuse_large(values: NDArray[Any], name: str) -> None:
     for value in values:
         if isinstance(value, int) and abs(value) > EXACT:
             raise DataError(
-                f"column {name!r} holds {value!r}, which is beyond 2**53, beside missing values or fractions: as a "
+                f"column {name!r} holds {value!r}, which is beyond 2**53, next to missing values or fractions: as a "
                 "floating-point number it would be rounded; convert the column to text",
                 name=name,
             )
@@ -358,7 +358,7 @@ def _relate(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
 
 
 def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
-    """The same on a device, where whole numbers beside floats become floats: beyond 2**53, two may become equal."""
+    """The same on a device, where whole numbers become floats next to floats: beyond 2**53, two may become equal."""
     result: NDArray[np.bool_] = RELATIONS[relation](left, right)
     if relation != "!=":
         return result
@@ -367,7 +367,7 @@ def _related_tensors(relation: str, left: Any, right: Any) -> NDArray[np.bool_]:
 
 
 def _compared(relation: str, left: NDArray[Any], right: Any) -> NDArray[np.bool_]:
-    """Compare exactly: beside floats, NumPy rounds whole numbers to floats, and beyond 2**53 two may become equal."""
+    """Compare exactly: with floats, NumPy rounds whole numbers to floats, and beyond 2**53 two may become equal."""
     result = np.asarray(RELATIONS[relation](left, right), np.bool_)
     scalar = not isinstance(right, np.ndarray)
     kinds = {left.dtype.kind, {int: "i", float: "f"}.get(type(right), "") if scalar else right.dtype.kind}

@@ -60,7 +60,7 @@ class Batch:
         The model's prediction for each person; ``None`` without a model, and then ``prediction`` means a column of
         that name.
     score
-        The model's score for each person, of shape ``(rows,)``, or ``(rows, classes)``; ``None`` where there is none.
+        The model's score for each person, of shape ``(rows,)``, or ``(rows, classes)``; ``None`` without one.
     classes
         The class that each column of a two-dimensional ``score`` belongs to.
     versions

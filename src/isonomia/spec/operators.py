@@ -69,7 +69,7 @@ def P(event: Term | bool, given: Term | None = None) -> Measure:  # noqa: N802  
     event
         A condition on one person.
     given
-        The condition that makes the group; everybody without one.
+        The condition that makes the group; everyone without one.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def E(  # noqa: N802  (as it is written everywhere)
     term
         A number about one person.
     given
-        The condition that makes the group; everybody without one.
+        The condition that makes the group; everyone without one.
     low, high
         The range of the term; both or neither.
 

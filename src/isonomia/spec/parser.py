@@ -1,6 +1,6 @@
 """Reading a formula from text: Lark turns it into a concrete tree, and this module turns that into the syntax tree.
 
-The grammar is the file ``grammar.lark`` beside this one. A failure becomes a sentence in
+The grammar is the file ``grammar.lark`` next to this one. A failure becomes a sentence in
 :mod:`~isonomia.spec.syntax_errors`. Lark is loaded with the first text that is read: its tokens are strings, so nothing
 here needs its classes.
 """

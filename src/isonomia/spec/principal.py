@@ -20,7 +20,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PrincipalFairness:
-    """Nobody is predicted differently because of an attribute that does not affect their outcome.
+    """No one is predicted differently because of an attribute that does not affect their outcome.
 
     Every person has an outcome and a prediction under each value of the attribute, but only one of each is seen. The
     property compares predictions within strata of people, which are defined by outcomes that are mostly never seen. So
@@ -39,7 +39,7 @@ class PrincipalFairness:
         their values, a *subgroup*, the attribute must be as good as random.
     definition
         1: within each stratum of people who have one given outcome under every attribute value; 2: within all of these
-        strata together; 3: over everybody (counterfactual fairness); 4: within the people who would have one given
+        strata together; 3: over everyone (counterfactual fairness); 4: within the people who would have one given
         outcome under the first attribute value (counterfactual equalized odds).
     within
         How large a difference still counts as fair, from 0 to below 1. With 0, draws can refute fairness, never prove
@@ -140,7 +140,7 @@ def _strata(prop: PrincipalFairness) -> str:
         case 2:
             return f"The stratum is all people {same}."
         case 3:
-            return "The stratum is everybody."
+            return "The stratum is everyone."
         case 4:
             return (
                 f"The strata are the people with the same {prop.outcome} under the first value of {prop.attribute}, "
@@ -153,7 +153,7 @@ def _claim(prop: PrincipalFairness) -> str:
     share = " of the stratum" if prop.normalised else " of the subgroup" if prop.given else " of all people"
     return (
         f"Within a stratum each value of {prop.prediction} but the first {alike}{share if prop.within else ''}, "
-        f"whichever {prop.attribute} everybody in it has."
+        f"whichever {prop.attribute} everyone in it has."
     )
 
 
@@ -162,7 +162,7 @@ def _reading(prop: PrincipalFairness) -> str:
         "." if prop.within else ", but without a margin never that it is true."
     )
     return (
-        f"{proof} Nobody's stratum is seen, so a difference is known up to an interval only, and one that covers zero "
+        f"{proof} No one's stratum is seen, so a difference is known up to an interval only, and one that covers zero "
         "proves nothing."
     )
 

@@ -40,7 +40,7 @@ class Property:
         The columns with actual outcomes, where a named property has them. An audited model is not given them, unless it
         names them as its inputs.
     within
-        Numbers that must lie in their range, each as the mean of the people for whom it must. A check refuses rows
+        Numbers that must lie in their range, each as the mean over the people concerned. A check refuses rows
         where one is missing or outside, which conditions such as ``score < 0.5`` would leave out unnoticed.
     """
 

@@ -78,7 +78,7 @@ class MoveMemory(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Responsiveness:
-    """Everybody can reach a target prediction by a large enough share of their changes, or nobody by a larger one.
+    """Everyone can reach a target prediction by a large enough share of their changes, or no one by a larger one.
 
     The *share* of a person is the probability that a point drawn uniformly from what they can reach, their own point
     included, has the target prediction. A person is *responsive* when it is large enough, *fixed* when not.
@@ -96,21 +96,21 @@ class Responsiveness:
         With ``at_least``: a person with one point that has the target is responsive, whatever their share. Then
         ``at_least`` is the threshold only for people whose points are drawn, with no draw that reaches the target.
     only
-        The features that are free, of those that are actionable; all of them unless given.
+        The features that are free, of those that are actionable; default: all.
     who
-        A condition for whom it must hold, which may refer to the ``prediction`` for the person as they are:
-        ``"prediction == 0 and age < 25"``; everybody unless given.
+        The condition for the people concerned, which may refer to the ``prediction`` for the person as they are:
+        ``"prediction == 0 and age < 25"``; default: everyone.
     rows
-        The rows of the table that it is about, counted from 0: one, or several; all unless given.
+        The rows of the table that it is about, counted from 0: one, or several; default: all.
     by
         Columns by whose values the people are counted in groups.
     control
-        Which mistakes about single people are limited when many are named. ``"family"``: the probability that anybody
-        is wrongly called fixed is at most delta, and so is that of anybody wrongly called responsive (Holm).
+        Which mistakes about single people are limited when many are named. ``"family"``: the probability that anyone
+        is wrongly called fixed is at most delta, and so is that of anyone wrongly called responsive (Holm).
         ``"discovery"``: the expected share of wrong names among those called fixed is at most delta, likewise among
         those called responsive (e-BH).
     draws
-        A fixed number of draws for each person, for exact binomial tests and Clopper-Pearson intervals; unless given,
+        A fixed number of draws for each person, for exact binomial tests and Clopper-Pearson intervals; by default,
         each person's points are drawn until the person is decided.
     most_draws
         The most draws for one person.
@@ -118,7 +118,7 @@ class Responsiveness:
         The most reachable points for which all of a person's points are evaluated, which is exact.
     memory
         An :class:`isonomia.interventions.Memory`, which keeps what was computed about reachable points for other models
-        and other runs; nothing is kept unless given.
+        and other runs; by default nothing is stored.
     name
         What people call it, for reports.
 
@@ -192,7 +192,7 @@ class Responsiveness:
 
     @property
     def members(self) -> Row | None:
-        """For whom it must hold; ``None`` for everybody."""
+        """The condition for the people concerned; ``None`` for everyone."""
         return self._who
 
     @property
@@ -217,7 +217,7 @@ class Responsiveness:
     def explain(self) -> str:
         """Say in plain English what is claimed."""
         among = "" if self.rows is None else f" of {_whom(self.rows)}"
-        whom = ("Everybody" if self.at_least is not None else "Nobody") + among
+        whom = ("Everyone" if self.at_least is not None else "No one") + among
         rest = "" if self._who is None else f" with {to_text(self._who)}"
         if self.one_is_enough:
             return (
@@ -369,11 +369,11 @@ def _is_number(value: Any) -> bool:
 
 
 _DRAWN_LINE = 0.01
-"""Somebody without a draw that reaches the target is called fixed once their share is shown to be below this."""
+"""Someone without a draw that reaches the target is called fixed once their share is shown to be below this."""
 
 
 def preclusion(interventions: Actions, target: Any, *, below: float | None = None, **options: Any) -> Responsiveness:
-    """Nobody is precluded from the target: everybody has a way to it.
+    """No one is precluded from the target: everyone has a way to it.
 
     One reachable point with the target is a way, however many other points there are. A person without one is
     precluded. Where a person's reachable points are listed, that is exact. Draws can only show that the share is
@@ -387,7 +387,7 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
         What people can change, and the prediction that should be open to them.
     below
         A share below which a person counts as precluded even if there is a way, with listed points and with draws;
-        unless given, one way is enough.
+        by default, one way is enough.
     options
         ``who``, ``by``, ``only`` and whatever else :class:`Responsiveness` takes.
 
@@ -397,7 +397,7 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
     >>> changes = Interventions([Feature("savings", "integer", 0, 12, direction="up", rise=2)])
     >>> preclusion(changes, "approved", who="age < 30")
     Responsiveness("share of reachable points with prediction == 'approved' > 0 (>= 0.01 where points are drawn), for
-    everybody with age < 30")
+    everyone with age < 30")
     """
     line = _DRAWN_LINE if below is None else below
     return Responsiveness(
@@ -406,7 +406,7 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
 
 
 def gaming(interventions: Actions, target: Any, *, at_most: float = 0.05, **options: Any) -> Responsiveness:
-    """Nobody reaches the target by more than a small share of their changes.
+    """No one reaches the target by more than a small share of their changes.
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ def gaming(interventions: Actions, target: Any, *, at_most: float = 0.05, **opti
 def stability(
     interventions: Actions, *, at_least: float = 0.95, within: float | None = None, **options: Any
 ) -> Responsiveness:
-    """Everybody's prediction stays what it is, for a large share of the fluctuations.
+    """Everyone's prediction stays what it is, for a large share of the fluctuations.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def stability(
     at_least
         The share of changes that must keep the prediction.
     within
-        For a prediction that is a number, how far it may move; unless given, it must stay the same.
+        For a prediction that is a number, how far it may move; by default, it must stay the same.
     options
         As for :func:`preclusion`.
     """
@@ -447,7 +447,7 @@ def stability(
 def affordability(
     interventions: Actions, limit: str | float, *, at_least: float = 0.1, **options: Any
 ) -> Responsiveness:
-    """Everybody can bring a predicted price down to what they can pay, by a share of their changes.
+    """Everyone can bring a predicted price down to what they can pay, by a share of their changes.
 
     Parameters
     ----------
@@ -509,7 +509,7 @@ def by_feature(
     interventions, target
         What people can change, and the prediction that is wanted.
     features
-        Which features; all that are actionable unless given.
+        Which features; default: all that are actionable.
     at_least
         The smallest share at which a person counts as responsive through the feature.
     options

@@ -202,7 +202,7 @@ def test_the_file_of_a_draft_reads_back_and_gives_its_reasons() -> None:
     for told in ("people.csv (200 rows)", "# - approved looks like the outcome", "# - id tells people apart"):
         assert told in text
     assert "# - savings is missing in 1 rows" in text
-    assert "Nobody changes their age by an action" in text
+    assert "No one changes their age by an action" in text
 
 
 def test_names_and_values_of_any_kind_survive_the_file() -> None:

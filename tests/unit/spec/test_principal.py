@@ -27,7 +27,7 @@ def test_it_prints_as_a_sentence() -> None:
     [
         (1, "one stratum for each value of passed."),
         (2, "all people whose passed would be the same whatever their sex"),
-        (3, "The stratum is everybody"),
+        (3, "The stratum is everyone"),
         (4, "same passed under the first value of sex"),
     ],
 )

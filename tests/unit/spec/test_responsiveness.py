@@ -22,8 +22,8 @@ def test_a_property_reads_as_a_sentence() -> None:
         "share of reachable points with prediction in {1, 2} >= 0.1, for everybody with prediction == 0, "
         "changing only a"
     )
-    assert claim.explain().startswith("Everybody with prediction == 0 reaches")
-    assert iso.responsiveness.gaming(RULES, 1).explain().startswith("Nobody reaches prediction == 1")
+    assert claim.explain().startswith("Everyone with prediction == 0 reaches")
+    assert iso.responsiveness.gaming(RULES, 1).explain().startswith("No one reaches prediction == 1")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_named_tests_say_what_they_claim() -> None:
     )
     assert str(named.preclusion(RULES, 1, below=0.02)).endswith("prediction == 1 >= 0.02, for everybody")
     assert named.preclusion(RULES, 1).explain() == (
-        "Everybody reaches prediction == 1 at one or more of the points that they can reach. Where points are drawn "
+        "Everyone reaches prediction == 1 at one or more of the points that they can reach. Where points are drawn "
         "and no draw reaches it, a share below 0.01 counts as none."
     )
     with raises(iso.UsageError, "one_is_enough=True", "at_most", "one_is_enough"):

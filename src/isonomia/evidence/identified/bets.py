@@ -138,8 +138,8 @@ def best_cell_bet(identified: IdentifiedSet, estimate: Floats, weights: Floats, 
     rows = np.flatnonzero(share > 0)
     part = share[rows, None]
     within = (weights[rows] / part)[:, :, None]
-    seen = (within * estimate[rows])[:, identified.possible_cells]
-    solution = solve(identified, seen / np.maximum(seen.sum(axis=-1, keepdims=True), TINY), tolerance[rows])
+    mass = (within * estimate[rows])[:, identified.possible_cells]
+    solution = solve(identified, mass / np.maximum(mass.sum(axis=-1, keepdims=True), TINY), tolerance[rows])
     # A cell that no world shows does not enter T, however much is paid for it: such a draw refutes the set outright.
     paid = np.full((len(rows), identified.channels, identified.cells), MAX_FACTOR)
     shares = np.broadcast_to(np.where(within > 0, within, 1.0), paid.shape)
@@ -291,7 +291,7 @@ def functional_interval(
     some = over > 0
     if not bool(some.any()):
         raise UsageError(
-            "expected a denominator that some admitted world has, but there is none: nobody is there",
+            "expected a denominator that is positive in some admitted world, but it is 0 in all of them",
             name="denominator",
         )
     if region.refutes(identified):

@@ -8,7 +8,7 @@ observed table
     ``P(S = s, Y = y | A = a)``. It shows one attribute value of each person, so many distributions over worlds
     produce the same table.
 stratum
-    The people whose outcomes ``(Y(0), Y(1), ...)`` form one of a set of patterns. Nobody's stratum can be observed.
+    The people whose outcomes ``(Y(0), Y(1), ...)`` form one of a set of patterns. No one's stratum can be observed.
 effect
     Within a stratum, how much more probable a prediction is under one attribute value than under another: ``tau'``
     unnormalised, ``tau`` divided by the probability of the stratum.

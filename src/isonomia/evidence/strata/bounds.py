@@ -183,7 +183,7 @@ class Solution:
 def solve(program: LinearProgram) -> Solution | Farkas:
     """Solve a program whose cost is bounded below.
 
-    Guarantee: the solution passed ``certify_optimal``, or the proof that there is none passed ``certify_infeasible``,
+    Guarantee: the solution passed ``certify_optimal``, or the proof of infeasibility passed ``certify_infeasible``,
     whatever the solver reported; where neither passes, ``NumericalError`` is raised. A program that misses feasibility
     by less than about ``2 * TOLERANCE`` counts as feasible.
     """
@@ -218,7 +218,7 @@ def _infeasible(program: LinearProgram, options: Mapping[str, Any], message: str
     result = _highs(relaxed, options)
     if result.status != 0 or result.fun <= 2.0 * TOLERANCE:
         raise NumericalError(
-            "expected a solution of a linear program or a proof that there is none, but the solver says: "
+            "expected a solution of a linear program or a proof of infeasibility, but the solver says: "
             f"{message} The table may have probabilities too small to tell from 0; merge categories"
         )
     return certify_infeasible(program, result.eqlin.marginals, result.ineqlin.marginals)
@@ -261,7 +261,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class EmptyStratum:
-    """No distribution over worlds that produces the table has anybody in the stratum: nothing can be unfair there."""
+    """No distribution over worlds that produces the table has anyone in the stratum: nothing can be unfair there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -308,7 +308,7 @@ def normalised_bounds(
 ) -> Bounds | Contradiction | EmptyStratum:
     """Bound a normalised effect ``tau = tau' / P(stratum)``; the arguments are those of :func:`effect_bounds`.
 
-    Guarantee: as there, over the distributions that have somebody in the stratum. Numerator and denominator vary
+    Guarantee: as there, over the distributions that have someone in the stratum. Numerator and denominator vary
     together: the linear-fractional program becomes linear in ``u = w t`` with ``t = 1 / P(stratum)`` (Charnes and
     Cooper 1962). The ends are attained, since ``|tau'| <= P(stratum)`` keeps the program bounded. Its variables reach
     ``1 / P(stratum)``, so for a stratum of a few in a hundred million the solver is not accurate enough: then the

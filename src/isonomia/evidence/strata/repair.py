@@ -190,12 +190,12 @@ def _program(
     """The variables are the worlds' probabilities, then the probabilities of the moves."""
     shape = observed.shape
     fair = fairness_rows(shape, definition)
-    seen = observation(shape).reshape(-1, shape.worlds)
+    shown = observation(shape).reshape(-1, shape.worlds)
     assumed, bound = assumption_rows(shape, assumptions)
     limits = _limits(moves)
     return LinearProgram(
         cost=np.concatenate([np.zeros(shape.worlds), cost]),
-        equal=np.block([[seen, -_flows(observed, moves)], [fair, np.zeros((len(fair), len(moves)))]]),
+        equal=np.block([[shown, -_flows(observed, moves)], [fair, np.zeros((len(fair), len(moves)))]]),
         right=np.concatenate([observed.probabilities.ravel(), np.zeros(len(fair))]),
         below=np.block(
             [[assumed, np.zeros((len(assumed), len(moves)))], [np.zeros((len(limits), shape.worlds)), limits]]
@@ -267,14 +267,14 @@ def adjust_outcomes(observed: Observed, assumptions: Sequence[LinearAssumption])
     those of such a world, they could have been chosen themselves, so the table's outcomes are at most twice as far from
     the population's as the sample's are. A contradiction means that no world at all satisfies the assumptions.
     """
-    seen = observed.probabilities.sum(1)
-    answer = solve(_outcome_program(observed.shape, seen, assumptions))
+    rates = observed.probabilities.sum(1)
+    answer = solve(_outcome_program(observed.shape, rates, assumptions))
     match answer:
         case Farkas():
             return Contradiction(answer)
         case Solution(value=distance, certificate=proof):
             moved = _outcomes(observed.shape) @ proof.solution[: observed.shape.worlds]
-            return AdjustedTable(_with_outcomes(observed, moved.reshape(seen.shape)), max(distance, 0.0))
+            return AdjustedTable(_with_outcomes(observed, moved.reshape(rates.shape)), max(distance, 0.0))
 
 
 def outcome_deviation(people: Sequence[float], outcomes: int, delta: float) -> float:
@@ -293,10 +293,10 @@ def _outcome_program(shape: TableShape, seen: Floats, assumptions: Sequence[Line
     """The variables are the worlds' probabilities, then how much each outcome's probability is raised, then lowered."""
     cells, worlds = seen.size, shape.worlds
     assumed, bound = assumption_rows(shape, assumptions)
-    everybody = np.concatenate([np.ones(worlds), np.zeros(2 * cells)])
+    total_row = np.concatenate([np.ones(worlds), np.zeros(2 * cells)])
     return LinearProgram(
         cost=np.concatenate([np.zeros(worlds), np.ones(2 * cells)]),
-        equal=np.vstack([np.hstack([_outcomes(shape), -np.eye(cells), np.eye(cells)]), everybody]),
+        equal=np.vstack([np.hstack([_outcomes(shape), -np.eye(cells), np.eye(cells)]), total_row]),
         right=np.append(seen.ravel(), 1.0),
         below=np.hstack([assumed, np.zeros((len(assumed), 2 * cells))]),
         bound=bound,
@@ -309,7 +309,7 @@ def _outcomes(shape: TableShape) -> Floats:
 
 
 def _with_outcomes(observed: Observed, moved: Floats) -> Observed:
-    """The table with other outcomes; an outcome that nobody had gets the decisions of all people."""
+    """The table with other outcomes; an outcome that no one had gets the decisions of all people."""
     table, outcomes = observed.probabilities, observed.probabilities.sum(1, keepdims=True)
     of_all = np.broadcast_to(table.sum(2, keepdims=True), table.shape)
     decisions = np.where(outcomes > 0.0, table / np.where(outcomes > 0.0, outcomes, 1.0), of_all)

@@ -165,7 +165,7 @@ class Observed:
         people = numbers.sum((1, 2))
         if not np.all(people > 0):
             raise DataError(
-                f"expected people with every attribute value, but value {int(np.argmin(people))} has nobody: "
+                f"expected people with every attribute value, but value {int(np.argmin(people))} has no one: "
                 "leave the value out, or merge subgroups"
             )
         return cls.of(numbers / people[:, None, None], people / people.sum())
@@ -473,23 +473,23 @@ def _protected(every: NDArray[np.intp], sign: int) -> list[Floats]:
 
 _NAMED: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[Floats]]]] = {
     "outcome never falls": (
-        "monotonicity: nobody's outcome is lower under a later attribute value, Y(0) <= Y(1) <= ...",
+        "monotonicity: no one's outcome is lower under a later attribute value, Y(0) <= Y(1) <= ...",
         lambda every: _never(np.diff(every[:, 1]) < 0),
     ),
     "outcome never rises": (
-        "monotonicity: nobody's outcome is higher under a later attribute value, Y(0) >= Y(1) >= ...",
+        "monotonicity: no one's outcome is higher under a later attribute value, Y(0) >= Y(1) >= ...",
         lambda every: _never(np.diff(every[:, 1]) > 0),
     ),
     "outcome never changes": (
-        "the attribute affects nobody's outcome",
+        "the attribute affects no one's outcome",
         lambda every: _never(np.diff(every[:, 1]) != 0),
     ),
     "no one is harmed": (
-        "nobody's prediction is lower under another attribute value than under 0: S(a) >= S(0)",
+        "no one's prediction is lower under another attribute value than under 0: S(a) >= S(0)",
         lambda every: _never(every[:, 0, 1:] < every[:, 0, :1]),
     ),
     "no one is favoured": (
-        "nobody's prediction is higher under another attribute value than under 0: S(a) <= S(0)",
+        "no one's prediction is higher under another attribute value than under 0: S(a) <= S(0)",
         lambda every: _never(every[:, 0, 1:] > every[:, 0, :1]),
     ),
     "protect the reference": (

@@ -222,7 +222,7 @@ class Constraint(Protocol):
         """
 
     def standing(self, scope: ActionScope) -> Form | None:
-        """Linear rows that hold wherever a person can be; ``None`` where there are none.
+        """Linear rows that hold wherever a person can be; ``None`` without any.
 
         They use the ranges of the scope, and not the start.
         """

@@ -1,6 +1,6 @@
 """A linear inequality, or equation, over where several features end up.
 
-An action on one feature is made up of changes of others.
+An action on one feature is composed of changes of others.
 
 An action on one feature has an effect on others.
 """
@@ -114,7 +114,7 @@ class _FromSource(AboutChanges):
         return (self.source, *self.targets)
 
     def _check_ends(self) -> None:
-        """Refuse names that are none, and a source that is its own target."""
+        """Refuse invalid names, and a source that is its own target."""
         names_of(self.kind, (self.source,), "source")
         object.__setattr__(self, "targets", names_of(self.kind, self.targets, "targets"))
         if self.source in self.targets:
@@ -132,7 +132,7 @@ class AdditiveLinkage(_FromSource):
     source, targets
         The feature on one side, and those on the other.
     coefficients
-        The weight of each target; 1 each unless given.
+        The weight of each target; default: 1 each.
     sense
         ``"=="``, ``">="`` or ``"<="``, with the source on the left and the targets on the right.
     weight
@@ -190,14 +190,14 @@ class Linkage(_FromSource):
     must stay in the range of its own action.
 
     With ``">="`` and ``"<="`` the target must not be actionable. Its effect is then any change in the direction of the
-    scale times the action, at least or at most that large, within the target's bounds; without an action there is none.
+    scale times the action, at least or at most that large, within the target's bounds; without an action it is 0.
 
     Attributes
     ----------
     source, targets
         The feature that is acted on, and those that follow.
     scales
-        How much each target changes for one unit; 1 each unless given.
+        How much each target changes for one unit; default: 1 each.
     sense
         ``"=="``, ``">="`` or ``"<="``.
     keep_bounds
@@ -283,22 +283,22 @@ class Linkage(_FromSource):
         if scope.least[0] == scope.most[0]:
             stays = FormRow({j: 1.0}, low=float(scope.start[j]), high=float(scope.start[j]))
             return [stays, FormRow(binaries={target: 1.0}, low=1.0, high=1.0)]
-        most = abs(scale) * float(np.abs([scope.least[0] - scope.start[0], scope.most[0] - scope.start[0]]).max())
-        size = float(np.abs([scope.least[j] - scope.start[j], scope.most[j] - scope.start[j]]).max())
+        max_push = abs(scale) * float(np.abs([scope.least[0] - scope.start[0], scope.most[0] - scope.start[0]]).max())
+        max_effect = float(np.abs([scope.least[j] - scope.start[j], scope.most[j] - scope.start[j]]).max())
         push, effect, gap = {0: scale}, {j: 1.0}, {j: 1.0, 0: -scale}
         zero, own = scale * float(scope.start[0]), float(scope.start[j])
-        up, down = {target: most + size}, {target: -(most + size)}
-        upper = FormRow(gap, binaries=up, high=own - zero + most + size)
+        up, down = {target: max_push + max_effect}, {target: -(max_push + max_effect)}
+        upper = FormRow(gap, binaries=up, high=own - zero + max_push + max_effect)
         lower = FormRow(gap, binaries=up, low=own - zero)
         if self.sense == ">=":
             upper = FormRow(gap, binaries=down, high=own - zero)
-            lower = FormRow(gap, binaries=down, low=own - zero - most - size)
+            lower = FormRow(gap, binaries=down, low=own - zero - max_push - max_effect)
         # A source that moves in whole steps pushes down by at least one step, so that a push of 0 has only one binary.
         step = abs(scale) if scope.whole[0] else 0.0
         return [
-            FormRow(push, binaries={target: -most}, low=zero - most),
-            FormRow(push, binaries={target: -most - step}, high=zero - step),
-            FormRow(effect, binaries={target: -size}, low=own - size, high=own),
+            FormRow(push, binaries={target: -max_push}, low=zero - max_push),
+            FormRow(push, binaries={target: -max_push - step}, high=zero - step),
+            FormRow(effect, binaries={target: -max_effect}, low=own - max_effect, high=own),
             upper,
             lower,
         ]

@@ -65,8 +65,8 @@ def calibration(
         How far the share of positive outcomes may be from the mean score, above 0 and at most 1.
     bins
         The number of bins of equal width from 0 to 1, or their edges, such as ``[0, 0.1, 0.3, 1]``; a bin includes its
-        lower edge, and the last one both. A bin in which a group has nobody leaves the verdict undecided, so choose
-        bins in which every group has people. With 1 there is one bin for everybody: calibration in the large.
+        lower edge, and the last one both. A bin in which a group has no one leaves the verdict undecided, so choose
+        bins in which every group has people. With 1 there is one bin for everyone: calibration in the large.
     score
         The score, between 0 and 1: the model's, or a column. A check refuses scores outside, and missing ones, with the
         row: no bin would count them. Leave such people out with ``given``.
@@ -85,7 +85,7 @@ def calibration(
     for g in sex: abs(E[(repaid == 1) - score from -1 to 1 | sex == g and score >= 0 and score < 0.5]) <= 0.1 and
     abs(E[(repaid == 1) - score from -1 to 1 | sex == g and score >= 0.5 and score <= 1]) <= 0.1
     """
-    most = number_within("tolerance", tolerance, 0, 1, above=True)
+    max_gap = number_within("tolerance", tolerance, 0, 1, above=True)
     edges = _edges(bins)
     term, happened = term_of("score", score), term_of("outcome", outcome) == positive
     condition = condition_of("given", given)
@@ -95,7 +95,7 @@ def calibration(
 
     def gap(group: Group, bin_: Term | None) -> Property:
         inside: Any = both(both(group.condition, bin_), condition)
-        made: Property = abs(E(happened - term, given=inside, low=-1, high=1)) <= most
+        made: Property = abs(E(happened - term, given=inside, low=-1, high=1)) <= max_gap
         return made
 
     made = for_each_group("calibration", attribute, groups, claim)
@@ -103,7 +103,7 @@ def calibration(
 
 
 def _edges(bins: Any) -> tuple[float, ...]:
-    """The edges of the bins; none where there is one bin for everybody."""
+    """The edges of the bins; empty for a single bin."""
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
         if not 1 <= bins <= 100:
             raise UsageError(f"bins must be a number from 1 to 100, or a list of edges, but it is {shown(bins)}")
@@ -124,7 +124,7 @@ def _short(edge: float) -> float:
 
 
 def _bins(score: Term, edges: Sequence[float]) -> list[Term | None]:
-    """Whether a score lies in each of the bins; ``None`` for one that holds everybody."""
+    """Whether a score lies in each of the bins; ``None`` for one that holds everyone."""
     if not edges:
         return [None]
     pairs = list(pairwise(edges))

@@ -97,7 +97,7 @@ def favourable_event(favourable: Any, decision: Any) -> Term:
 
 
 def condition_of(argument: str, value: Any) -> Term | None:
-    """A condition from a term or from text; ``None`` where there is none."""
+    """A condition from a term or from text; ``None`` without one."""
     if value is None or isinstance(value, Term):
         return value
     if isinstance(value, str):
@@ -358,7 +358,7 @@ MeasureOf: TypeAlias = Callable[[Term], Measure]
 def compare(name: str, who: Who, tolerance: Tolerance, *measures: MeasureOf, given: Term | None = None) -> Property:
     """The property that each of some measures is within the tolerance for all groups to be compared.
 
-    The whole property is about the people who meet ``given``; about everybody without it.
+    The whole property is about the people who meet ``given``; about everyone without it.
     """
 
     def among(measure: MeasureOf) -> Callable[[Group], Measure]:

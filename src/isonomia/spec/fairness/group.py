@@ -43,7 +43,7 @@ def demographic_parity(
     It demands ``P[favourable | minority] / P[favourable | majority] >= ratio``, or that the two rates differ by at most
     ``difference``. Also called statistical parity, or independence.
 
-    It does **not** imply that the right people are selected: choosing the best of one group and anybody of the other
+    It does **not** imply that the right people are selected: choosing the best of one group and anyone of the other
     satisfies it. It does not imply equal errors either, and where groups differ in who deserves the decision, it rules
     out a perfect model.
 
@@ -84,7 +84,7 @@ def four_fifths(
     """Every group is selected at 80% of the rate of the most selected group, or more.
 
     It demands ``P[favourable | g] >= 0.8 * P[favourable | h]`` for all groups g and h, which is the same as comparing
-    with the highest rate alone. Where nobody at all is selected, it holds.
+    with the highest rate alone. Where no one at all is selected, it holds.
 
     It does **not** imply anything that demographic parity does not imply. In law it is a rule of thumb for when to look
     closer, not proof of discrimination or of its absence; the guidelines also set aside groups below 2% of the labor
@@ -293,7 +293,7 @@ def equalized_odds(
     """Equal opportunity and predictive equality at once. Also called separation, or error rate balance.
 
     It does **not** imply predictive parity. Where the groups differ in how many outcomes are positive, the two cannot
-    both hold exactly unless the decisions are perfect or nobody gets the favourable one (Chouldechova 2017; for scores,
+    both hold exactly unless the decisions are perfect or no one gets the favourable one (Chouldechova 2017; for scores,
     Kleinberg, Mullainathan and Raghavan 2017). It does not imply demographic parity.
 
     The other parameters are those that these properties share; ``isonomia.fairness`` describes them.
@@ -346,7 +346,7 @@ def predictive_parity(
     It compares positive predictive values, ``P[outcome == positive | group and favourable]``.
 
     It does **not** imply equalized odds. Where the groups differ in how many outcomes are positive, the two cannot both
-    hold exactly unless the decisions are perfect or nobody gets the favourable one. It says nothing about those who get
+    hold exactly unless the decisions are perfect or no one gets the favourable one. It says nothing about those who get
     the other decision.
 
     The other parameters are those that these properties share; ``isonomia.fairness`` describes them.

@@ -1,4 +1,4 @@
-"""Properties of decisions one by one: similar people are treated similarly, and nobody otherwise in another group.
+"""Properties of decisions one by one: similar people are treated similarly, and no one otherwise in another group.
 
 The second kind needs a causal model: what would be decided about people, had they belonged to another group.
 """
@@ -224,7 +224,7 @@ def counterfactual_effect(
     which :func:`counterfactual` does not allow. It rests on the causal model, and needs a population that has one.
 
     The parameters are those that these properties share; ``isonomia.fairness`` describes them. A ratio is that of what
-    is to what would have been, for every pair of groups; it is undefined where nobody would have been selected.
+    is to what would have been, for every pair of groups; it is undefined where no one would have been selected.
 
     References
     ----------
@@ -261,9 +261,9 @@ def causal(
     """The attribute has little total effect on the decisions.
 
     It compares ``P[do(attribute = minority).favourable]`` with ``P[do(attribute = majority).favourable]``, over
-    everybody: what would be decided if all people were of one group, or all of the other.
+    everyone: what would be decided if all people were of one group, or all of the other.
 
-    It does **not** imply that nobody is affected: gains and losses may cancel, which :func:`no_causal_discrimination`
+    It does **not** imply that no one is affected: gains and losses may cancel, which :func:`no_causal_discrimination`
     does not allow. It counts every path from the attribute to the decision, legitimate ones too. It rests on the causal
     model, and needs a population that has one.
 
@@ -306,7 +306,7 @@ def no_causal_discrimination(
 ) -> Property:
     """Most people would receive the same decision, whichever group they belonged to.
 
-    It demands ``P[do(attribute = minority).decision == do(attribute = majority).decision] >= share``, over everybody.
+    It demands ``P[do(attribute = minority).decision == do(attribute = majority).decision] >= share``, over everyone.
 
     It does **not** imply parity, and says nothing about which group gains where the decisions differ. It rests on the
     causal model, and needs a population that has one. Where nothing else depends on the attribute, this tests what

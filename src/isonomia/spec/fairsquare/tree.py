@@ -215,7 +215,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class VariableState:
-    """What is known of a variable: its kind, and whether every path to here sets it; if not, the ``if`` to blame."""
+    """The state of a variable: its kind, and whether every path to here sets it; if not, the ``if`` to blame."""
 
     kind: Kind
     sure: bool = True
@@ -224,9 +224,9 @@ class VariableState:
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What is known of the variables at one point of a program: what was known ``before``, and what changed since.
+    """The states of the variables at one point of a program: those ``before``, and what changed since.
 
-    Branches are kept apart from what came before them, so that the cost of joining two of them depends on what they
+    Branches are separate from the statements before them, so that the cost of joining two of them depends on what they
     change, not on how much is known. Only :func:`variables_after` adds to ``changes``, while it makes the value.
     """
 
@@ -235,7 +235,7 @@ class Variables:
     changes: dict[str, VariableState] = field(default_factory=dict)
 
     def state(self, name: str) -> VariableState | None:
-        """What is known of a variable; ``None`` where nothing has set it."""
+        """The state of a variable; ``None`` if nothing has set it."""
         point: Variables | None = self
         while point is not None:
             if name in point.changes:
@@ -276,7 +276,7 @@ def _set_on_some_ways(name: str, culprit: Place | None) -> str:
 
 
 def variables_after(statements: Iterable[Statement], before: Variables) -> Variables:
-    """What is known once the statements have run.
+    """The states of the variables after the statements have run.
 
     Guarantees that every name read on the way is set whichever branches are taken, that every kind fits where it is
     used, and that no variable has one kind in one branch and another in the other.

@@ -1,6 +1,6 @@
 """Reading a specification from text, and checking what can be checked without data.
 
-The grammar is the file ``grammar.lark`` beside this one. The block between the braces is Python: it is cut out first,
+The grammar is the file ``grammar.lark`` next to this one. The block between the braces is Python: it is cut out first,
 with every other character kept in its place, and read by Python's own parser for its syntax tree only. Nothing is run.
 """
 
@@ -351,7 +351,7 @@ def _check_expression(node: tree.Expression, known: set[str], spec: tree.Spec, w
                 message += nearest(part.domain, spec.imports)
                 raise SpecError(message, part.place or spec.block.place, name=part.domain)
             if part.function in tree.MODEL_CALLS and not asks:
-                message = f"the model can only be asked in the block: set an output there, `d1 = {part.function}(...)`"
+                message = f"the model can only be called in the block: set an output there, `d1 = {part.function}(...)`"
                 raise SpecError(message, part.place)
 
 

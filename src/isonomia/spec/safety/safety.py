@@ -138,7 +138,7 @@ def property(  # noqa: A001  (the word of the glossary)
     domains
         What the specification's imports stand for, by name: a domain, a population, a table, an array, a list, or a
         mapping with some of ``inputs``, ``labels``, ``groups``, ``orders`` and ``functions``. An import without an
-        entry names a Python module that sets the same names; it is looked for beside the file first, then in the
+        entry names a Python module that sets the same names; it is looked for next to the file first, then in the
         current folder.
     corners
         Whether some cases at the ends of ranges are tried before any is drawn. One that violates what must always be

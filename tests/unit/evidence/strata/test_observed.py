@@ -79,7 +79,7 @@ def test_one_person_of_an_attribute_value_is_enough_to_count() -> None:
 
 
 def test_an_attribute_value_with_nobody_is_refused() -> None:
-    with pytest.raises(DataError, match="value 1 has nobody"):
+    with pytest.raises(DataError, match="value 1 has no one"):
         Observed.from_counts([[[1, 2], [3, 4]], [[0, 0], [0, 0]]])
 
 
