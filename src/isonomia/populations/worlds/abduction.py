@@ -19,19 +19,8 @@ from isonomia.populations.worlds.compile import compile_condition, compile_expre
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import Frame, Run, StepTable, StoredNoise
 from isonomia.populations.worlds.world import Columns, World, check_version, settings_for
-from isonomia.spec.fairsquare.tree import (
-    Assign,
-    BinaryOperation,
-    Choice,
-    Expression,
-    Gaussian,
-    If,
-    Number,
-    Site,
-    StepDensity,
-    UnaryMinus,
-    draws_of,
-)
+from isonomia.spec.fairsquare import tree as program
+from isonomia.spec.fairsquare.tree import Expression, Site
 from isonomia.spec.tree import Do
 
 Array = NDArray[Any]
@@ -81,11 +70,11 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
                     value = np.asarray(frame.read(target))
                     _abduct_mechanism(item, value, frame)
                     _observe(noise, target, value, item.run(frame))
-                case Assign(target, expression):
+                case program.Assign(target, expression):
                     value = np.asarray(frame.read(target))
                     _abduct_expression(target, expression, value, frame)
                     _observe(noise, target, value, compile_expression(expression)(frame))
-                case If():
+                case program.If():
                     raise AssertionError("not_invertible has refused branches")
     return noise
 
@@ -94,14 +83,14 @@ def not_invertible(world: World) -> dict[str, str]:
     """For each variable whose noise cannot be computed, the reason."""
     reasons = {}
     for item in world.statements:
-        if isinstance(item, If):
+        if isinstance(item, program.If):
             raise SpecError("people of a program with branches cannot be abducted: write it as equations, Causal(...)")
         if isinstance(item, Mechanism):
             if item.lacks_inverse:
                 reasons[item.target] = (
                     "its function has noise and no inverse; give one, Equation(function, inverse=...)"
                 )
-        elif draws_of(item.value) and not _solvable(item.value):
+        elif program.draws_of(item.value) and not _solvable(item.value):
             reasons[item.target] = "its draw cannot be isolated; write it as one draw, plus or times what has no draw"
     return reasons
 
@@ -109,18 +98,18 @@ def not_invertible(world: World) -> dict[str, str]:
 def _solvable(expression: Expression) -> bool:
     """Whether there is one draw, reached through arithmetic whose other side has none."""
     match expression:
-        case Gaussian(mean, variance):
-            return not draws_of(mean) and not draws_of(variance)
-        case StepDensity():
+        case program.Gaussian(mean, variance):
+            return not program.draws_of(mean) and not program.draws_of(variance)
+        case program.StepDensity():
             return True
-        case UnaryMinus(operand):
+        case program.UnaryMinus(operand):
             return _solvable(operand)
-        case BinaryOperation(_, left, right):
-            drawn = [side for side in (left, right) if draws_of(side)]
+        case program.BinaryOperation(_, left, right):
+            drawn = [side for side in (left, right) if program.draws_of(side)]
             return len(drawn) == 1 and _solvable(drawn[0])
-        case Choice(condition, then, otherwise):
-            arms = [arm for arm in (then, otherwise) if draws_of(arm)]
-            return not draws_of(condition) and all(map(_solvable, arms))
+        case program.Choice(condition, then, otherwise):
+            arms = [arm for arm in (then, otherwise) if program.draws_of(arm)]
+            return not program.draws_of(condition) and all(map(_solvable, arms))
         case _:
             return False
 
@@ -149,23 +138,23 @@ def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
 
 def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
     """Solve an expression for its one draw, and the draw for its noise."""
-    if not draws_of(expression):
+    if not program.draws_of(expression):
         _check_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
         return
     value = _numbers(target, value)
     match expression:
-        case Gaussian():
+        case program.Gaussian():
             _abduct_gaussian(target, expression, value, frame)
-        case StepDensity(cells, site):
+        case program.StepDensity(cells, site):
             table = StepTable(cells)
             share = np.where(table.possible(value), table.share(value), np.nan)
             _check_explained(target, value, share, frame)
             _store(frame, site, ndtri(share), share)
-        case UnaryMinus(operand):
+        case program.UnaryMinus(operand):
             _abduct_expression(target, operand, -value, frame)
-        case BinaryOperation():
+        case program.BinaryOperation():
             _abduct_arithmetic(target, expression, value, frame)
-        case Choice(condition, then, otherwise):
+        case program.Choice(condition, then, otherwise):
             met = np.broadcast_to(np.asarray(compile_condition(condition)(frame)), (frame.rows,))
             for arm, chosen in ((then, met), (otherwise, ~met)):
                 _abduct_some(target, arm, value, frame, chosen)
@@ -180,12 +169,12 @@ def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame
         _abduct_expression(target, expression, value[rows], frame if len(rows) == frame.rows else frame.branch(rows))
 
 
-def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) -> None:
+def _abduct_gaussian(target: str, draw: program.Gaussian, value: Array, frame: Frame) -> None:
     middle = _column(draw.mean, frame)
     spread = _column(draw.variance, frame)
     # If the variance is always 0, any noise will do, as long as the value is right.
     noise = (value - middle) / np.sqrt(spread)
-    if draw.variance == Number(0.0):
+    if draw.variance == program.Number(0.0):
         noise = np.where(value == middle, 0.0, np.nan)
     else:
         _check_informative(target, (spread == 0) & (value == middle), frame)
@@ -193,8 +182,8 @@ def _abduct_gaussian(target: str, draw: Gaussian, value: Array, frame: Frame) ->
     _store(frame, draw.site, noise, ndtr(noise))
 
 
-def _abduct_arithmetic(target: str, expression: BinaryOperation, value: Array, frame: Frame) -> None:
-    on_left = bool(draws_of(expression.left))
+def _abduct_arithmetic(target: str, expression: program.BinaryOperation, value: Array, frame: Frame) -> None:
+    on_left = bool(program.draws_of(expression.left))
     other = _column(expression.right if on_left else expression.left, frame)
     inner = expression.left if on_left else expression.right
     match expression.sign, on_left:

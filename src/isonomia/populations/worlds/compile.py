@@ -18,25 +18,8 @@ import numpy as np
 from isonomia.errors import DataError
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import Frame, StepTable
-from isonomia.spec.fairsquare.tree import (
-    Assign,
-    BinaryOperation,
-    Boolean,
-    BooleanOperation,
-    Chain,
-    Choice,
-    Expression,
-    Gaussian,
-    If,
-    LogicalNot,
-    Number,
-    Reference,
-    Statement,
-    StepDensity,
-    Text,
-    UnaryMinus,
-    reads_of,
-)
+from isonomia.spec.fairsquare import tree as program
+from isonomia.spec.fairsquare.tree import Expression, Statement
 
 Evaluate: TypeAlias = Callable[[Frame], Any]
 Execute: TypeAlias = Callable[[Frame], None]
@@ -81,24 +64,24 @@ def compile_block(
     actions: list[Execute] = []
     for statement in reversed(statements):
         match statement:
-            case Assign(target, value):
+            case program.Assign(target, value):
                 sets |= {target}
                 if target in live and target not in given:
-                    live = (live - {target}) | reads_of(value)
+                    live = (live - {target}) | program.reads_of(value)
                     actions.append(_assign(target, compile_expression(value)))
             case Mechanism(target=target):
                 sets |= {target}
                 if target in live and target not in given:
                     live = (live - {target}) | frozenset(statement.parents)
                     actions.append(_assign(target, statement.run))
-            case If(condition, then, otherwise):
+            case program.If(condition, then, otherwise):
                 branches = compile_block(then, live, given), compile_block(otherwise, live, given)
                 both = branches[0].sets | branches[1].sets
                 sets |= both
                 merged = (both & live) - given
                 if merged:
                     actions.append(_branch(compile_condition(condition), *branches, tuple(sorted(merged))))
-                    live = branches[0].needs | branches[1].needs | reads_of(condition)
+                    live = branches[0].needs | branches[1].needs | program.reads_of(condition)
     return Block(live, sets, tuple(reversed(actions)))
 
 
@@ -113,16 +96,16 @@ def needed_statements(
     needed: list[Statement | Mechanism] = []
     for statement in reversed(statements):
         match statement:
-            case If(condition, then, otherwise, place=place):
+            case program.If(condition, then, otherwise, place=place):
                 first, needs = needed_statements(then, live, given)
                 second, others = needed_statements(otherwise, live, given)
                 if first or second:
-                    needed.append(If(condition, first, second, place=place))  # type: ignore[arg-type]
-                    live = needs | others | reads_of(condition)
-            case Assign(target, value):
+                    needed.append(program.If(condition, first, second, place=place))  # type: ignore[arg-type]
+                    live = needs | others | program.reads_of(condition)
+            case program.Assign(target, value):
                 if target in live and target not in given:
                     needed.append(statement)
-                    live = (live - {target}) | reads_of(value)
+                    live = (live - {target}) | program.reads_of(value)
             case Mechanism(target=target):
                 if target in live and target not in given:
                     needed.append(statement)
@@ -161,31 +144,31 @@ def compile_condition(expression: Expression) -> Evaluate:
 def compile_expression(expression: Expression) -> Evaluate:
     """Compile an expression to a function that gives a column, or one value for everybody."""
     match expression:
-        case Number(value) | Boolean(value):
+        case program.Number(value) | program.Boolean(value):
             return lambda _: value
-        case Text(value):
+        case program.Text(value):
             text = np.asarray(value, dtype=object)
             return lambda _: text
-        case Reference(name):
+        case program.Reference(name):
             return lambda frame: frame.read(name)
-        case UnaryMinus(operand):
+        case program.UnaryMinus(operand):
             return _negative(compile_expression(operand))
-        case LogicalNot(operand):
+        case program.LogicalNot(operand):
             met = compile_condition(operand)
             return lambda frame: np.logical_not(met(frame))
-        case BinaryOperation():
+        case program.BinaryOperation():
             return _arithmetic(expression)
-        case Chain():
+        case program.Chain():
             return _chain(expression)
-        case BooleanOperation(connective, operands):
+        case program.BooleanOperation(connective, operands):
             join = operator.and_ if connective == "and" else operator.or_
             parts = tuple(map(compile_condition, operands))
             return lambda frame: reduce(join, [part(frame) for part in parts])
-        case Choice(condition, then, otherwise):
+        case program.Choice(condition, then, otherwise):
             return _choice(compile_condition(condition), compile_expression(then), compile_expression(otherwise))
-        case Gaussian():
+        case program.Gaussian():
             return _gaussian(expression)
-        case StepDensity(cells, site):
+        case program.StepDensity(cells, site):
             table = StepTable(cells)
             return lambda frame: frame.run.step(site, table, frame)
 
@@ -194,7 +177,7 @@ def _negative(inner: Evaluate) -> Evaluate:
     return lambda frame: -in_double_precision(inner(frame))
 
 
-def _arithmetic(expression: BinaryOperation) -> Evaluate:
+def _arithmetic(expression: program.BinaryOperation) -> Evaluate:
     left, right = compile_expression(expression.left), compile_expression(expression.right)
     if expression.sign != "/":
         combine = SIGNS[expression.sign]
@@ -209,7 +192,7 @@ def _arithmetic(expression: BinaryOperation) -> Evaluate:
     return divide
 
 
-def _chain(expression: Chain) -> Evaluate:
+def _chain(expression: program.Chain) -> Evaluate:
     first = compile_expression(expression.first)
     links = tuple((RELATIONS[relation], compile_expression(operand)) for relation, operand in expression.rest)
 
@@ -225,16 +208,16 @@ def _chain(expression: Chain) -> Evaluate:
     return chain
 
 
-def _compared(relation: Callable[[Any, Any], Any], left: Any, right: Any, chain: Chain) -> Any:
+def _compared(relation: Callable[[Any, Any], Any], left: Any, right: Any, chain: program.Chain) -> Any:
     try:
         return relation(left, right)
     except TypeError:
         raise located("expected two numbers to compare, but one of them is text", chain) from None
 
 
-def _gaussian(expression: Gaussian) -> Evaluate:
+def _gaussian(expression: program.Gaussian) -> Evaluate:
     site, mean = expression.site, compile_expression(expression.mean)
-    if isinstance(expression.variance, Number):
+    if isinstance(expression.variance, program.Number):
         constant = float(np.sqrt(expression.variance.value))
         return lambda frame: frame.run.gaussian(site, in_double_precision(mean(frame)), constant, frame)
     variance = compile_expression(expression.variance)
@@ -313,7 +296,7 @@ def truth_values(value: Any, expression: Expression) -> Any:
     column = np.asarray(value)
     if column.dtype.kind in "iuf" and np.all((column == 0) | (column == 1)):
         return column == 1
-    name = f"{expression.name!r}" if isinstance(expression, Reference) else "a variable"
+    name = f"{expression.name!r}" if isinstance(expression, program.Reference) else "a variable"
     place = expression.place
     where = f"line {place.line}, column {place.column}: " if place else ""
     raise DataError(

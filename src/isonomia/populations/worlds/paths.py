@@ -20,44 +20,11 @@ from isonomia.evidence.polytopes import NormalDraw
 from isonomia.populations.worlds.compile import needed_statements
 from isonomia.populations.worlds.mechanisms import Categories, Mechanism
 from isonomia.populations.worlds.world import World
+from isonomia.spec import tree as spec
 from isonomia.spec.columns import python_value
-from isonomia.spec.fairsquare.tree import (
-    Assign,
-    BinaryOperation,
-    Boolean,
-    BooleanOperation,
-    Chain,
-    Choice,
-    Expression,
-    Gaussian,
-    If,
-    LogicalNot,
-    Number,
-    Reference,
-    Site,
-    Statement,
-    StepDensity,
-    Text,
-    UnaryMinus,
-)
-from isonomia.spec.tree import (
-    AsIf,
-    Call,
-    Column,
-    Compare,
-    Do,
-    Literal,
-    Member,
-    Missing,
-    Output,
-    Row,
-    RowArithmetic,
-    RowJunction,
-    RowNegative,
-    RowNot,
-    Setting,
-    Version,
-)
+from isonomia.spec.fairsquare import tree as program
+from isonomia.spec.fairsquare.tree import Expression, Site, Statement
+from isonomia.spec.tree import Do, Row, Version
 
 Value: TypeAlias = LinearForm | bool | str
 Variables: TypeAlias = Mapping[str, Value]
@@ -125,7 +92,7 @@ class PathFinder:
 
     def version(self, way: ProgramPath, version: Do, wanted: frozenset[str]) -> Iterator[tuple[Variables, DrawCell]]:
         """Run the same draws under an intervention."""
-        fixed = {item.name: _setting(item) for item in version.items if isinstance(item, Setting)}
+        fixed = {item.name: _setting(item) for item in version.items if isinstance(item, spec.Setting)}
         mediators = self.world.mediators_in_order(version)
         befores = [(way.versions[None], way.cell)]
         if fixed and mediators:
@@ -142,7 +109,7 @@ class PathFinder:
                 set_to = {**fixed, **values}
                 yield from self.run(set_to, cell, wanted, frozenset(set_to))
 
-    def _mediator(self, before: Variables, earlier: Variables, item: AsIf, cell: DrawCell) -> Iterator[Way]:
+    def _mediator(self, before: Variables, earlier: Variables, item: spec.AsIf, cell: DrawCell) -> Iterator[Way]:
         reads, kept = self.world.read_by(item), self.world.kept_for(item)
         changed = {setting.name: _setting(setting) for setting in item.settings}
         values = {name: earlier.get(name, before[name]) for name in reads if name not in changed}
@@ -150,7 +117,11 @@ class PathFinder:
             yield variables[item.name], after
 
     def _block(
-        self, statements: Sequence[Statement | Mechanism], variables: Variables, cell: DrawCell, given: frozenset[str]
+        self,
+        statements: Sequence[Statement | Mechanism],
+        variables: Variables,
+        cell: DrawCell,
+        given: frozenset[str],
     ) -> list[tuple[Variables, DrawCell]]:
         ways: list[tuple[Variables, DrawCell]] = [(variables, cell)]
         for statement in statements:
@@ -161,10 +132,10 @@ class PathFinder:
         self, statement: Statement | Mechanism, variables: Variables, cell: DrawCell, given: frozenset[str]
     ) -> Iterator[tuple[Variables, DrawCell]]:
         match statement:
-            case Assign(target, value):
+            case program.Assign(target, value):
                 for result, after in evaluate(value, variables, cell):
                     yield {**variables, target: result}, after
-            case If(condition, then, otherwise):
+            case program.If(condition, then, otherwise):
                 for met, after in evaluate(condition, variables, cell):
                     yield from self._block(then if _true(met) else otherwise, variables, after, given)
             case Mechanism(target=target, equation=Categories() as categories):
@@ -174,8 +145,8 @@ class PathFinder:
                 raise NotExactError(f"the equation of {target!r} is a Python function, which cannot be read")
 
 
-def _setting(setting: Setting) -> Value:
-    if not isinstance(setting.value, Literal):
+def _setting(setting: spec.Setting) -> Value:
+    if not isinstance(setting.value, spec.Literal):
         raise NotExactError(f"{setting.name!r} is set to a variable that stands for no value yet")
     return _plain(setting.value.value)
 
@@ -190,31 +161,31 @@ def _plain(value: str | bool | int | float) -> Value:
 def evaluate(expression: Expression, variables: Variables, cell: DrawCell) -> Iterator[Way]:
     """The value of an expression, on each path through it."""
     match expression:
-        case Reference(name):
+        case program.Reference(name):
             yield variables[name], cell
-        case Number(written) | Boolean(written) | Text(written):
+        case program.Number(written) | program.Boolean(written) | program.Text(written):
             yield _plain(written), cell
-        case Chain(first, rest):
+        case program.Chain(first, rest):
             for value, after in evaluate(first, variables, cell):
                 yield from _chain(value, rest, variables, after)
-        case UnaryMinus(operand):
+        case program.UnaryMinus(operand):
             for value, after in evaluate(operand, variables, cell):
                 yield _number(value).times(Fraction(-1)), after
-        case BinaryOperation(sign, left, right):
+        case program.BinaryOperation(sign, left, right):
             for a, between in evaluate(left, variables, cell):
                 for b, after in evaluate(right, variables, between):
                     yield _arithmetic(sign, _number(a), _number(b)), after
-        case BooleanOperation(connective, operands):
+        case program.BooleanOperation(connective, operands):
             yield from _junction(connective, [_condition(each, variables) for each in operands], cell)
-        case LogicalNot(operand):
+        case program.LogicalNot(operand):
             for value, after in evaluate(operand, variables, cell):
                 yield not _true(value), after
-        case Choice(condition, then, otherwise):
+        case program.Choice(condition, then, otherwise):
             for met, after in evaluate(condition, variables, cell):
                 yield from evaluate(then if _true(met) else otherwise, variables, after)
-        case Gaussian():
+        case program.Gaussian():
             yield from _gaussian(expression, variables, cell)
-        case StepDensity(cells, site):
+        case program.StepDensity(cells, site):
             yield from _step(_step_draw(cells), site, cell)
 
 
@@ -322,7 +293,7 @@ def _arithmetic(sign: str, left: LinearForm, right: LinearForm) -> LinearForm:
 # ---------------------------------------------------------------------------- draws
 
 
-def _gaussian(draw: Gaussian, variables: Variables, cell: DrawCell) -> Iterator[Way]:
+def _gaussian(draw: program.Gaussian, variables: Variables, cell: DrawCell) -> Iterator[Way]:
     for mean, between in evaluate(draw.mean, variables, cell):
         for spread, after in evaluate(draw.variance, variables, between):
             variance = _number(spread)
@@ -424,42 +395,42 @@ def row_values(row: Row, way: ProgramPath, answer: Answer | None, cell: DrawCell
         return row_values(part, way, answer, at)
 
     match row:
-        case Literal(written):
+        case spec.Literal(written):
             yield _plain(written), cell
-        case Column(name, version):
+        case spec.Column(name, version):
             yield way.versions[version][name], cell
-        case Output("prediction", None, version) if answer is not None:
+        case spec.Output("prediction", None, version) if answer is not None:
             yield from answer(way.versions[version], cell)
-        case Output("prediction", None, version):
+        case spec.Output("prediction", None, version):
             yield way.versions[version]["prediction"], cell
-        case RowNegative(operand):
+        case spec.RowNegative(operand):
             for value, after in values(operand, cell):
                 yield _number(value).times(Fraction(-1)), after
-        case RowArithmetic(sign, left, right):
+        case spec.RowArithmetic(sign, left, right):
             for a, between in values(left, cell):
                 for b, after in values(right, between):
                     yield _arithmetic(sign, _number(a), _number(b)), after
-        case Compare(relation, left, right):
+        case spec.Compare(relation, left, right):
             for a, between in values(left, cell):
                 for b, after in values(right, between):
                     yield from compare(relation, a, b, after)
-        case Member(operand, listed):
+        case spec.Member(operand, listed):
             for value, after in values(operand, cell):
-                known = [_plain(item.value) for item in listed if isinstance(item, Literal)]
+                known = [_plain(item.value) for item in listed if isinstance(item, spec.Literal)]
                 yield any(met for other in known for met, _ in compare("==", value, other, after)), after
-        case RowNot(operand):
+        case spec.RowNot(operand):
             for value, after in values(operand, cell):
                 yield not _true(value), after
-        case RowJunction(connective, operands):
+        case spec.RowJunction(connective, operands):
             parts = [lambda at, part=part: values(part, at) for part in operands]
             yield from _junction(connective, parts, cell)
-        case Missing():
+        case spec.Missing():
             yield False, cell
-        case Call(function, (operand,)) if function == "abs":
+        case spec.Call(function, (operand,)) if function == "abs":
             for value, after in values(operand, cell):
                 for negative, side in compare("<", value, LinearForm(Fraction(0)), after):
                     yield _number(value).times(Fraction(-1 if negative else 1)), side
-        case Call(function, (left, right)):
+        case spec.Call(function, (left, right)):
             for a, between in values(left, cell):
                 for b, after in values(right, between):
                     for less, side in compare("<", a, b, after):

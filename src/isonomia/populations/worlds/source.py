@@ -24,36 +24,13 @@ from isonomia.populations.table import Table
 from isonomia.populations.worlds.mechanisms import Additive, Categories, Equation, Mechanism
 from isonomia.populations.worlds.run import EVERYTHING, UNIFORM, Intervals, StepTable, normal_mass
 from isonomia.populations.worlds.world import Columns, Draws, World, assignments, max_assignments
+from isonomia.spec import tree as spec
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.evaluate import Batch, truth
-from isonomia.spec.fairsquare.tree import (
-    Assign,
-    BooleanOperation,
-    Chain,
-    Expression,
-    Gaussian,
-    If,
-    LogicalNot,
-    Number,
-    Reference,
-    StepDensity,
-    UnaryMinus,
-)
+from isonomia.spec.fairsquare import tree as program
+from isonomia.spec.fairsquare.tree import Expression
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import (
-    Column,
-    Compare,
-    Do,
-    Literal,
-    Member,
-    Row,
-    RowJunction,
-    RowNegative,
-    RowNot,
-    Value,
-    Version,
-    columns_of,
-)
+from isonomia.spec.tree import Do, Row, Value, Version
 
 RARE = 0.1
 """Below this probability a group is drawn directly. Above it, one draw that serves every group is cheaper."""
@@ -114,7 +91,7 @@ class WorldSource:
         versions: Mapping[Do, tuple[str, ...]],
     ) -> Draws:
         """Propose people until ``n`` were accepted."""
-        among = columns_of(self.among) if self.among is not None else ()
+        among = spec.columns_of(self.among) if self.among is not None else ()
         # Directed variables must be drawn, or nobody would have a weight.
         needed = tuple(dict.fromkeys((*names, *among, *(direction.directed if direction else ()))))
         parts: list[Draws] = []
@@ -230,7 +207,7 @@ def direction_for(world: World, condition: Row | None) -> Direction | None:
     if not masses or any(max(each, default=0.0) <= 0 for each in masses.values()):
         return None
     exact = all(_at_the_root(world, name) for name in directed)
-    together = met[0] if len(met) == 1 else RowJunction("and", tuple(met))
+    together = met[0] if len(met) == 1 else spec.RowJunction("and", tuple(met))
     return Direction(together, directed, prod(map(max, masses.values())), exact)
 
 
@@ -247,9 +224,9 @@ def _mass(value: Expression | Equation | Additive | Categories, wanted: Interval
     match value:
         case Categories():
             return UNIFORM.within(wanted)[1]
-        case StepDensity(cells):
+        case program.StepDensity(cells):
             return StepTable(cells).within(wanted)[1]
-        case Gaussian(mean, variance):
+        case program.Gaussian(mean, variance):
             middle, spread = _constant(mean), _constant(variance)
             if middle is None or spread is None or spread <= 0:
                 return None
@@ -260,24 +237,24 @@ def _mass(value: Expression | Equation | Additive | Categories, wanted: Interval
 
 
 def _at_the_root(world: World, name: str) -> bool:
-    return any(not isinstance(item, If) and item.target == name for item in world.statements)
+    return any(not isinstance(item, program.If) and item.target == name for item in world.statements)
 
 
 def _of_row(row: Row, world: World) -> OneVariable | None:
     """A property's condition as a variable and its intervals."""
     match row:
-        case Compare("==" | "!=" as relation, Column(name=name, version=None), Literal(value)):
+        case spec.Compare("==" | "!=" as relation, spec.Column(name=name, version=None), spec.Literal(value)):
             variable = _equal(name, value, world)
             return variable if relation == "==" else _complement(variable)
-        case Member(Column(name=name, version=None), values):
-            return _among(name, {item.value for item in values if isinstance(item, Literal)}, world)
-        case Compare(relation, left, right):
+        case spec.Member(spec.Column(name=name, version=None), values):
+            return _among(name, {item.value for item in values if isinstance(item, spec.Literal)}, world)
+        case spec.Compare(relation, left, right):
             return _compared(relation, _side(left), _side(right))
-        case RowNot(operand):
+        case spec.RowNot(operand):
             return _complement(_of_row(operand, world))
-        case RowJunction(connective, operands):
+        case spec.RowJunction(connective, operands):
             return _joined(connective, [_of_row(operand, world) for operand in operands])
-        case Column(name=name, version=None):
+        case spec.Column(name=name, version=None):
             return _of_truth(name, world)
         case _:
             return None
@@ -302,7 +279,7 @@ def _of_truth(name: str, world: World) -> OneVariable | None:
     if max_assignments(world.statements, name) != 1:
         return None
     for item in world.statements:
-        if isinstance(item, Assign) and item.target == name:
+        if isinstance(item, program.Assign) and item.target == name:
             return _of_expression(item.value, world)
     return None
 
@@ -310,16 +287,16 @@ def _of_truth(name: str, world: World) -> OneVariable | None:
 def _of_expression(expression: Expression, world: World) -> OneVariable | None:
     """The same, for a condition of the program."""
     match expression:
-        case Chain(first, rest):
+        case program.Chain(first, rest):
             sides = [first, *(side for _, side in rest)]
-            values = [side.name if isinstance(side, Reference) else _constant(side) for side in sides]
+            values = [side.name if isinstance(side, program.Reference) else _constant(side) for side in sides]
             pairs = zip(rest, values[:-1], values[1:], strict=True)
             return _joined("and", [_compared(relation, left, right) for (relation, _), left, right in pairs])
-        case LogicalNot(operand):
+        case program.LogicalNot(operand):
             return _complement(_of_expression(operand, world))
-        case BooleanOperation(connective, operands):
+        case program.BooleanOperation(connective, operands):
             return _joined(connective, [_of_expression(operand, world) for operand in operands])
-        case Reference(name):
+        case program.Reference(name):
             return _of_truth(name, world)
         case _:
             return None
@@ -351,11 +328,11 @@ def _joined(connective: str, operands: Iterable[OneVariable | None]) -> OneVaria
 
 def _side(row: Row) -> str | float | None:
     match row:
-        case Column(name=name, version=None):
+        case spec.Column(name=name, version=None):
             return name
-        case Literal(value) if isinstance(value, int | float) and not isinstance(value, bool):
+        case spec.Literal(value) if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
-        case RowNegative(Literal(value)) if isinstance(value, int | float):
+        case spec.RowNegative(spec.Literal(value)) if isinstance(value, int | float):
             return -float(value)
         case _:
             return None
@@ -363,9 +340,9 @@ def _side(row: Row) -> str | float | None:
 
 def _constant(expression: Expression) -> float | None:
     match expression:
-        case Number(value):
+        case program.Number(value):
             return float(value)
-        case UnaryMinus(operand):
+        case program.UnaryMinus(operand):
             inner = _constant(operand)
             return None if inner is None else -inner
         case _:

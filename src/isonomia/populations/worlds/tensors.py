@@ -28,26 +28,8 @@ from isonomia.populations.worlds.compile import RELATIONS, SIGNS, located, neede
 from isonomia.populations.worlds.mechanisms import Mechanism
 from isonomia.populations.worlds.run import StepTable
 from isonomia.populations.worlds.world import World
-from isonomia.spec.fairsquare.tree import (
-    Assign,
-    BinaryOperation,
-    Boolean,
-    BooleanOperation,
-    Chain,
-    Choice,
-    Expression,
-    Gaussian,
-    If,
-    LogicalNot,
-    Number,
-    Reference,
-    Site,
-    Statement,
-    StepDensity,
-    Text,
-    UnaryMinus,
-    draws_of,
-)
+from isonomia.spec.fairsquare import tree as program
+from isonomia.spec.fairsquare.tree import Expression, Site, Statement
 from isonomia.spec.tree import AsIf, Do, Literal, Setting, Version
 
 Tensor: TypeAlias = Any
@@ -133,13 +115,13 @@ def _settings(version: Do) -> dict[str, Any]:
     return fixed
 
 
-def _draws(statements: Sequence[Statement]) -> list[Gaussian | StepDensity]:
-    result: list[Gaussian | StepDensity] = []
+def _draws(statements: Sequence[Statement]) -> list[program.Gaussian | program.StepDensity]:
+    result: list[program.Gaussian | program.StepDensity] = []
     for statement in statements:
-        if isinstance(statement, If):
-            result += [*draws_of(statement.condition), *_draws(statement.then), *_draws(statement.otherwise)]
+        if isinstance(statement, program.If):
+            result += [*program.draws_of(statement.condition), *_draws(statement.then), *_draws(statement.otherwise)]
         else:
-            result += draws_of(statement.value)
+            result += program.draws_of(statement.value)
     return result
 
 
@@ -247,9 +229,9 @@ class _TensorRun:
         """Run statements for everybody, changing ``values``; ``taken`` says who takes this path."""
         for statement in statements:
             match statement:
-                case Assign(target, value):
+                case program.Assign(target, value):
                     values[target] = self._safe(self._value(value, values, taken), taken, value)
-                case If(condition, then, otherwise):
+                case program.If(condition, then, otherwise):
                     self._branch(self._truth(condition, values, taken), then, otherwise, values, taken)
 
     def refuse(self) -> None:
@@ -304,28 +286,28 @@ class _TensorRun:
 
     def _value(self, expression: Expression, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
         match expression:
-            case Number(value):
+            case program.Number(value):
                 return _Value(float(value), abs(float(value)))
-            case Boolean(value):
+            case program.Boolean(value):
                 return _Value(value, 1.0)
-            case Text():
+            case program.Text():
                 raise SpecError("text is not drawn on a device: leave device out", expression.place)
-            case Reference(name):
+            case program.Reference(name):
                 return values[name]
-            case UnaryMinus(operand):
+            case program.UnaryMinus(operand):
                 inner = self._number(operand, values, taken)
                 return _Value(-inner.data, inner.bound)
-            case BinaryOperation():
+            case program.BinaryOperation():
                 return self._arithmetic(expression, values, taken)
-            case Choice(condition, then, otherwise):
+            case program.Choice(condition, then, otherwise):
                 met = self._truth(condition, values, taken)
                 if isinstance(met, bool):
                     return self._value(then if met else otherwise, values, taken)
                 first = self._value(then, values, (*taken, met))
                 return self._either(met, first, self._value(otherwise, values, (*taken, ~met)))
-            case Gaussian():
+            case program.Gaussian():
                 return self._gaussian(expression, values, taken)
-            case StepDensity(cells, site):
+            case program.StepDensity(cells, site):
                 ends = max(abs(end) for low, high, _ in cells for end in (low, high))
                 return _Value(self.noise.quantile(site, cells), ends)
             case _:
@@ -340,7 +322,9 @@ class _TensorRun:
             return _Value(value.data.to(self.noise.place["dtype"]), value.bound)
         return value
 
-    def _arithmetic(self, expression: BinaryOperation, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
+    def _arithmetic(
+        self, expression: program.BinaryOperation, values: Mapping[str, _Value], taken: _Conditions
+    ) -> _Value:
         left = self._number(expression.left, values, taken)
         right = self._number(expression.right, values, taken)
         if expression.sign in {"+", "-"}:
@@ -360,7 +344,7 @@ class _TensorRun:
             self._note(right.data == 0, taken, message, expression)
         return self._safe(_Value(left.data / right.data, bound), taken, expression)
 
-    def _gaussian(self, expression: Gaussian, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
+    def _gaussian(self, expression: program.Gaussian, values: Mapping[str, _Value], taken: _Conditions) -> _Value:
         mean = self._number(expression.mean, values, taken)
         variance = self._number(expression.variance, values, taken)
         if isinstance(variance.data, float):
@@ -391,17 +375,17 @@ class _TensorRun:
 
     def _condition(self, expression: Expression, values: Mapping[str, _Value], taken: _Conditions) -> Tensor:
         match expression:
-            case Chain(first, rest):
+            case program.Chain(first, rest):
                 left, met = self._value(first, values, taken).data, None
                 for relation, operand in rest:
                     right = self._value(operand, values, taken).data
                     holds = RELATIONS[relation](left, right)
                     met, left = holds if met is None else met & holds, right
                 return met
-            case LogicalNot(operand):
+            case program.LogicalNot(operand):
                 inner = self._truth(operand, values, taken)
                 return not inner if isinstance(inner, bool) else ~inner
-            case BooleanOperation(connective, operands):
+            case program.BooleanOperation(connective, operands):
                 join = operator.and_ if connective == "and" else operator.or_
                 return reduce(join, [self._truth(operand, values, taken) for operand in operands])
             case _:
