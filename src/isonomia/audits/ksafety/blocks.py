@@ -245,7 +245,7 @@ def _problem(program: CompiledSpec, case: _Case) -> str | None:
 
 
 def _line_of(error: BaseException | None, block: PythonBlock) -> Place | None:
-    """The line of the block that was running when an exception was raised; ``None`` where there is none.
+    """The line of the block that was running when an exception was raised; ``None`` if the block was not running.
 
     If the exception came from deeper down, it is the line that made the call.
     """
@@ -296,25 +296,25 @@ def _block_names(
 
 
 def _asker(what: str, ask: Callable[[Question], Any]) -> Callable[[Any], Any]:
-    def asked(record: Any) -> Any:
+    def query(record: Any) -> Any:
         if not isinstance(record, Record):
             raise UsageError(f"{what}(...) takes a record, but got {record!r} of type {type(record).__name__}")
         return ask((what, (Value(record.data),), 0))
 
-    return asked
+    return query
 
 
 def _player(name: str, function: Function, batch: Evaluation, ask: Callable[[Question], Any]) -> Callable[..., Any]:
     """A function of the domain that queries the model: it waits until all cases have come this far."""
 
-    def asked(*arguments: Any) -> Any:
+    def play(*arguments: Any) -> Any:
         seed = 0
         if function.random:
             drawn, _ = batch.choices.choose("seed", np.zeros(1), np.zeros(1))
             seed = int(drawn[0])
         return ask((name, tuple(_value(argument) for argument in arguments), seed))
 
-    return asked
+    return play
 
 
 def _function(name: str, batch: Evaluation) -> Callable[..., Any]:

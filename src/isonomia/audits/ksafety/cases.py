@@ -345,7 +345,7 @@ class Runner:
         why = [reason for part in parts for reason in ([part] if isinstance(part, str) else [None] * len(part))]
         return answers, np.fromiter(why, dtype=object, count=len(why))
 
-    def _asked(self, what: str, table: Table) -> NDArray[Any]:
+    def _query(self, what: str, table: Table) -> NDArray[Any]:
         assert self.session is not None
         answer = self.session(table, want_score=what == "score", want_prediction=what == "predict")
         if what == "predict":
@@ -369,7 +369,7 @@ class Runner:
     def _tried(self, what: str, table: Table) -> NDArray[Any] | ModelError:
         """The answers, or the error of a model that has none."""
         try:
-            return self._asked(what, table)
+            return self._query(what, table)
         except UnreliableModelError:
             raise
         except ModelError as error:

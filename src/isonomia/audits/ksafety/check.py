@@ -113,7 +113,7 @@ def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
     domain, runner = setup.domain, setup.new_runner("known counterexamples")
     violating, failures = _still_violating(runner, domain, known)
     again, elsewhere = [item for item in violating if is_proof(setup.program, item)], list[str]()
-    # A few people drawn from a population without end do not show whom it can draw; other domains are not searched.
+    # A few draws of an unlimited population do not show which rows it can draw; other domains are not searched.
     if again and isinstance(domain, TableDomain) and not setup.subject.fresh:
         present = [[_has(domain, record) for record in item["inputs"].values()] for item in again]
         if isinstance(setup.check.population, Census):
@@ -191,7 +191,7 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
             raise UsageError("expected a census to try every case, but these inputs stand for others")
         return None
     limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
-    if setup.subject.sample:  # every row is drawn besides
+    if setup.subject.sample:  # every row is drawn as well
         limit -= 0 if limit == MAX_CASES else setup.subject.cases(len(setup.program.spec.inputs))
     limit = min(limit, (1.0 - RESERVE) * check.budget.queries / (setup.program.k or 1))
     tally = Tally.empty(len(setup.program.ensures))
@@ -237,7 +237,7 @@ def _judge_all(setup: Setup, parts: Sequence[Cases]) -> tuple[Tally, str | None]
             with nullcontext() if number or setup.program.code is not None else current_meter().untimed():
                 judgement = setup.runner.run(setup.domain, part)
             tally += judgement.tally(weighed=True)
-            setup.violations.add(setup.program, judgement, found="listed")
+            setup.violations.add(setup.program, judgement, source="listed")
             words = partial(_progress, tally.violating, tally.tested, size)
             setup.observer.advance(Progress(tally.tested, size, tally.tested / size, clock.spent(), words, "cases"))
             if tally.tested < size and clock.is_up():
@@ -254,7 +254,7 @@ def _progress(violating: int, tested: int, size: int) -> str:
 
 
 def _all_tried(setup: Setup, tally: Tally, *, interrupted: bool = False) -> SafetyOutcome:
-    """What is known when every case was tried."""
+    """The outcome when every case was tried."""
     answer = _exact_answer(tally, [item.rate for item in setup.program.spec.ensures])
     summary = setup.summary(_as_smallest, interrupted=interrupted)
     return SafetyOutcome(answer, tally, summary, True, tally.tested, "every case was tried", setup.seconds())
@@ -277,7 +277,7 @@ def _as_smallest(violations: Sequence[Violation]) -> list[Violation]:
 
 
 def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
-    """What is known when not every case could be tried: a violation that was found still counts."""
+    """The outcome when not every case could be tried: a violation that was found still counts."""
     stopped = why_stopped(early)
     answer = False if any(tally.by_ensures[number] for number in setup.evidence.strict) else None
     remark = "the cases were tried in order, so what was seen is not a random sample of them"
@@ -347,21 +347,21 @@ def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
         counterexamples=shown,
         details=_details(setup, outcome),
         counted="cases",
-        kept=_kept(setup, outcome),
+        kept=_all_violations(setup, outcome),
     )
 
 
-def _kept(setup: Setup, outcome: SafetyOutcome) -> ViolationSet | None:
+def _all_violations(setup: Setup, outcome: SafetyOutcome) -> ViolationSet | None:
     """All violations: those seen now, or those stored by the run that wrote this journal."""
     stored = stored_violations(setup.journal)
-    if stored is not None and setup.finished and not len(setup.violations.kept):
+    if stored is not None and setup.finished and not len(setup.violations.stored):
         return stored.violations()
-    kept = setup.violations.kept
-    if not len(kept):
+    violations = setup.violations.stored
+    if not len(violations):
         return None
     if stored is not None and outcome.stopped != INTERRUPTED:
-        stored.keep_violations(kept)
-    return kept
+        stored.keep_violations(violations)
+    return violations
 
 
 def _share(number: int, outcome: SafetyOutcome, delta: float) -> Share:

@@ -160,8 +160,8 @@ def compile_spec(
 def _refuse_unpaired(program: CompiledSpec) -> None:
     """Noise is defined for two answers of the model and one condition on them."""
     names = {name.name for item in program.ensures for name in names_in(item.condition)}
-    asked = [step for step in program.finish if isinstance(step.value, FunctionCall) and step.value in program.system]
-    paired = len(asked) == 2 == len(program.finish) and names >= {step.name for step in asked}
+    queries = [step for step in program.finish if isinstance(step.value, FunctionCall) and step.value in program.system]
+    paired = len(queries) == 2 == len(program.finish) and names >= {step.name for step in queries}
     if program.code is not None or len(program.ensures) > 1 or not paired:
         raise SpecError(
             "`up to noise` compares two answers of the model: expected a single `ensures` about two outputs, each set "
@@ -172,8 +172,8 @@ def _refuse_unpaired(program: CompiledSpec) -> None:
 
 def _system_calls(steps: Sequence[Var], asking: frozenset[str]) -> tuple[FunctionCall, ...]:
     calls = [call for step in steps for call in calls_in(step.value)]
-    asked = tuple(call for call in calls if call.function in asking)
-    return asked or tuple(call for call in calls if call.function not in BUILT_IN or call.function in MODEL_CALLS)
+    queries = tuple(call for call in calls if call.function in asking)
+    return queries or tuple(call for call in calls if call.function not in BUILT_IN or call.function in MODEL_CALLS)
 
 
 def _refuse_asking(spec: Spec, asking: frozenset[str]) -> None:
@@ -367,9 +367,9 @@ def _call(node: FunctionCall, kinds: dict[str, Kind], domain: Domain, spec: Spec
             node.place or spec.block.place,
         )
     takes = custom.takes if custom is not None else BUILT_IN[name]
-    fewest, most = (takes, takes) if isinstance(takes, int) else takes
-    if not fewest <= len(node.arguments) <= most:
-        number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    least, greatest = (takes, takes) if isinstance(takes, int) else takes
+    if not least <= len(node.arguments) <= greatest:
+        number = f"{least}" if least == greatest else f"{least} to {greatest}"
         message = f"`{name}` takes {number} arguments, but got {len(node.arguments)}"
         raise SpecError(message, node.place or spec.block.place)
     if custom is not None:

@@ -91,7 +91,7 @@ class Corners:
         return {"tried": self.tried, "violating": self.violating, "failed": self.failed}
 
     def remarks(self) -> list[str]:
-        """Their result. A reader who sees a share beside it must know that they are not random cases."""
+        """Their result. A reader who also sees a share must know that corners are not random cases."""
         if not self.tried:
             return []
         result = "no violation"

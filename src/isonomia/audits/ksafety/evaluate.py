@@ -172,7 +172,7 @@ class Value:
         For which cases it could not be computed; what ``data`` holds there means nothing. ``None`` where it always
         could.
     null
-        For records, the cases in which there is none: ``null``. Another record stands in for it, so that it can be
+        For records, the cases without one: ``null``. Another record stands in for it, so that it can be
         passed on. A column has ``None`` for it instead.
     """
 
@@ -453,7 +453,7 @@ def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: 
 
 
 def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
-    """The result, where there is none, and why.
+    """The result, where it is missing, and why.
 
     Division by zero and results too large for a number have none; for text only ``+`` has a meaning.
     """
@@ -470,8 +470,8 @@ def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDAr
         result = _MAKE[sign](first, np.where(by_zero, 1, second)) if exact else rough
     if sign == "**" and first.dtype.kind == second.dtype.kind == "i" and bool((np.abs(rough) < 2**53).all()):
         result = rough.astype(np.int64) if bool((rough % 1 == 0).all()) else rough
-    known = np.isfinite(first.astype(np.float64)) & np.isfinite(second.astype(np.float64))
-    lost = known & ~np.isfinite(np.asarray(rough, dtype=np.float64)) & ~by_zero
+    finite = np.isfinite(first.astype(np.float64)) & np.isfinite(second.astype(np.float64))
+    lost = finite & ~np.isfinite(np.asarray(rough, dtype=np.float64)) & ~by_zero
     why = "a division by zero" if by_zero.any() else "a number that is too large"
     return np.asarray(result), either(by_zero, lost), why
 

@@ -211,9 +211,9 @@ class RateEvidence:
     strict, rated
         The numbers of the ``ensures`` without and with a rate.
     bets
-        The bets on those with a rate, joined by "and"; ``None`` where there are none.
+        The bets on those with a rate, joined by "and"; ``None`` if every claim is strict.
     noise
-        The claim beyond noise, which is the only ``ensures``; ``None`` where there is none.
+        The claim beyond noise, which is the only ``ensures``; ``None`` for any other specification.
     """
 
     delta: float

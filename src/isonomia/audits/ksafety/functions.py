@@ -269,7 +269,7 @@ def _one_by_one(
 ) -> Value:
     """Call a function of one case for every case, and note in which it raised.
 
-    A record is passed in and returned as its plain values, or as the object that it is; ``None`` where there is none.
+    A record is passed in and returned as its plain values, or as the object that it is; a missing one is ``None``.
     """
     results: list[Any] = [None] * batch.n
     why: dict[str, list[int]] = {}
@@ -296,8 +296,8 @@ def _one_by_one(
 
 def _as_values(batch: Evaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Value:
     """The results as records or as a column; where one is missing, any other stands in for it."""
-    known = [result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks]
-    good = next((result for result in known if result is not None), None)
+    present = [result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks]
+    good = next((result for result in present if result is not None), None)
     if good is not None:
         gone = np.array([result is None for result in results], dtype=bool)
         filled = [good if lacks else result for result, lacks in zip(results, (gone | none).tolist(), strict=True)]

@@ -54,7 +54,7 @@ class ImportedDomain:
     name, label
         Its name, and what messages call it.
     inputs
-        A domain, a population, a table, an array or a list, as it was given; ``None`` where there are none.
+        A domain, a population, a table, an array or a list, as it was given; ``None`` if it offers no inputs.
     labels
         The right answers, one per input, or the column that has them.
     groups, orders
@@ -95,11 +95,11 @@ def imported_functions(
 
     Without a model, an import may offer ``predict`` and ``score`` too: then it is the system under test.
     """
-    known = {*BUILT_IN, *own, *(population.functions if is_domain(population) else ())}
+    taken = {*BUILT_IN, *own, *(population.functions if is_domain(population) else ())}
     replaceable = REPLACEABLE if isinstance(population, Items) or not is_domain(population) else frozenset()
     replaceable |= frozenset() if has_model else MODEL_CALLS
-    known -= replaceable - set(own)
-    wanted = {name: calls for name, calls in _called(prop).items() if name not in known}
+    taken -= replaceable - set(own)
+    wanted = {name: calls for name, calls in _called(prop).items() if name not in taken}
     if not wanted:
         return {}
     functions: dict[str, Function] = {}
@@ -209,9 +209,9 @@ def _offer(
 
 
 def _module_named(name: str, folder: str | None, place: Place | None, needed: bool) -> ModuleType | None:
-    """Import a module: one beside the specification first, then one in the current folder, then an installed one.
+    """Import a module: from the folder of the specification, else from the current folder, else an installed one.
 
-    Two specifications in different folders may each have a module of the same name beside them; each gets its own.
+    Two specifications in different folders may each have a module of the same name; each gets its own.
     ``None`` where there is no such module, and that is not an error.
     """
     folders = list(dict.fromkeys(([] if folder is None else [Path(folder).resolve()]) + [Path.cwd()]))
@@ -268,10 +268,10 @@ def _run(name: str, file: Path) -> ModuleType:
 
 
 def _missing(name: str, folders: Sequence[Path], place: Place | None) -> SpecError:
-    beside = [file.stem for folder in folders for file in folder.glob("*.py")]
+    modules = [file.stem for folder in folders for file in folder.glob("*.py")]
     where = " or ".join(map(str, folders))
     return SpecError(
-        f"there is no module {name!r} in {where}, nor among the installed packages.{nearest(name, beside)}", place
+        f"there is no module {name!r} in {where}, nor among the installed packages.{nearest(name, modules)}", place
     )
 
 
@@ -319,7 +319,7 @@ def _population_of(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]
     stated = replace(prop, groups=groups, orders=orders, label=label)
     if is_domain(inputs) or is_population(inputs):
         if labels is not None and (is_domain(inputs) or not isinstance(labels, str)):
-            raise UsageError(f"{imported.label} has labels beside a {type(inputs).__name__}, which brings its own")
+            raise UsageError(f"{imported.label} has labels, but a {type(inputs).__name__} brings its own")
         return inputs, stated
     try:
         return _made(imported, stated)
@@ -334,7 +334,7 @@ def _made(imported: ImportedDomain, prop: Safety) -> tuple[Any, Safety]:
     labels = list(labels) if isinstance(labels, tuple) else labels
     apart = None if labels is None or isinstance(labels, str) else column_from(labels, "labels")
     if isinstance(inputs, str | PathLike):
-        return _of_table(Census(_found(inputs, imported.folder)).table, apart, prop)
+        return _of_table(Census(_path_of(inputs, imported.folder)).table, apart, prop)
     if isinstance(inputs, list | tuple) and inputs and all(isinstance(text, str) for text in inputs):
         return Texts(list(inputs), apart), prop
     if _is_table(inputs):
@@ -355,10 +355,10 @@ def _is_table(inputs: Any) -> bool:
     return isinstance(inputs, Mapping | Table) or any(hasattr(inputs, name) for name in ("__dataframe__", "collect"))
 
 
-def _found(path: str | PathLike[str], folder: str | None) -> Path:
-    """The path of a file: beside the import, if it exists there."""
-    beside = None if folder is None else Path(folder) / path
-    return beside if beside is not None and beside.exists() else Path(path)
+def _path_of(path: str | PathLike[str], folder: str | None) -> Path:
+    """The path of a file: in the folder of the import, if it exists there."""
+    near = None if folder is None else Path(folder) / path
+    return near if near is not None and near.exists() else Path(path)
 
 
 def _of_table(table: Table, labels: NDArray[Any] | None, prop: Safety) -> tuple[Any, Safety]:
@@ -376,7 +376,7 @@ def _of_table(table: Table, labels: NDArray[Any] | None, prop: Safety) -> tuple[
 
 def _labelled_array(table: Table, name: str, labels: NDArray[Any], prop: Safety) -> TableDomain:
     """A table of columns, so that labels may differ in type from the features; the model is still given an array."""
-    columns = {feature: table.native[:, place] for place, feature in enumerate(table.names)}
+    columns = {feature: table.native[:, index] for index, feature in enumerate(table.names)}
     domain = table_domain(Table.of({**columns, name: labels}), prop.groups, prop.orders, name, {})
     return replace(domain, view=_as_array(table.names))
 

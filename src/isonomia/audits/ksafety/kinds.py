@@ -37,7 +37,7 @@ Key: TypeAlias = tuple[tuple[str, ...], tuple[Any, ...], tuple[str, ...]]
 """Which features differ, the outputs or their order, and which conditions are violated."""
 
 
-def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], found: str) -> Columns:
+def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], source: str) -> Columns:
     """Some cases of a judged batch with all that is known about them, a column for each value."""
     batch, spec, cases = judgement.batch, program.spec, judgement.cases
     columns: dict[tuple[str, ...], NDArray[Any]] = {}
@@ -59,7 +59,7 @@ def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArra
         columns["violates", expression_text(item.condition)] = bad[which]
     columns["features_changed",] = judgement.changed[0, which].astype(np.int64)
     columns["distance",] = np.round(judgement.changed[1, which], 12)
-    columns["found",] = np.full(len(which), found, dtype=object)
+    columns["found",] = np.full(len(which), source, dtype=object)
     return columns
 
 
@@ -199,8 +199,8 @@ class KindCount:
     def _coarsen(self, names: Sequence[str]) -> None:
         """Tell fewer kinds apart from now on, and merge those that become one."""
         self._coarse += 1
-        known, self._kinds = self._kinds, {}
-        for key, (count, cost, example) in known.items():
+        before, self._kinds = self._kinds, {}
+        for key, (count, cost, example) in before.items():
             self._count(self._coarsened(key, names), count, cost, example)
 
     def _count(self, key: Key, count: int, cost: tuple[int, float], example: Columns) -> None:
@@ -265,8 +265,8 @@ def _numbered(column: NDArray[Any]) -> NDArray[np.intp]:
     """A number for each value of a column, the same for equal values."""
     if column.dtype != object:
         return np.unique(column, return_inverse=True)[1].reshape(-1)
-    known: dict[Any, int] = {}
-    numbers = (known.setdefault(_hashable(storable(value)), len(known)) for value in column.tolist())
+    numbers_of: dict[Any, int] = {}
+    numbers = (numbers_of.setdefault(_hashable(storable(value)), len(numbers_of)) for value in column.tolist())
     return np.fromiter(numbers, dtype=np.intp, count=len(column))
 
 

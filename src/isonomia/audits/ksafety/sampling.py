@@ -57,7 +57,7 @@ class SafetyOutcome:
     answer
         ``True`` for holds, ``False`` for violated, ``None`` for undecided.
     tally, summary
-        The counts, and what is known about the violations.
+        The counts, and the summary of the violations.
     complete
         Whether every case was tried.
     tested
@@ -344,7 +344,7 @@ class SampledCases:
         return self.setup.evidence.progress(state)
 
     def progress_text(self, state: RateState) -> str:
-        """What is known so far, for the progress display."""
+        """The counts so far, for the progress display."""
         return f"{state.tally.violating:,} violations in {state.tally.tested:,} cases"
 
     def compared(self, state: RateState) -> Expression | None:
@@ -487,7 +487,7 @@ def _refuse_nothing(setup: Setup, tally: Tally, reason: str) -> None:
 
 
 def _without_draws(setup: Setup, corners: Corners | None, stopped: str) -> SafetyOutcome:
-    """What is known where nothing was drawn: a corner has decided it, or somebody pressed Ctrl-C before."""
+    """The outcome without draws: a corner decided it, or Ctrl-C was pressed before."""
     summary = with_corners(_summary(setup, interrupted=corners is None), corners)
     tally = Tally.empty(len(setup.program.ensures))
     answer, tried = (None, 0) if corners is None else (False, corners.tried)

@@ -89,7 +89,7 @@ class Setup:
 
     @cached_property
     def subject(self) -> Subject:
-        """What is known about the inputs."""
+        """The facts about the inputs."""
 
         def pack() -> Entry:
             return Subject.pack(self.check, self.domain, fresh=self.make is not None)
@@ -181,7 +181,7 @@ class Setup:
 
     @cached_property
     def _shared(self) -> Shared | None:
-        """What is sent to workers that judge cases; ``None`` where there are none, or they share this process.
+        """What is sent to workers that judge cases; ``None`` without workers, or if they share this process.
 
         A user's function may not be thread-safe, and threads would gain nothing. A model with a cache stays here, since
         one process must keep the cache for all. Cases of an unlimited population stay here too: their inputs are drawn
@@ -242,7 +242,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is known about the inputs of a check.
+    """The facts about the inputs of a check.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class Subject:
 
     @staticmethod
     def pack(check: Check[Safety], domain: Domain, *, fresh: bool) -> Entry:
-        """What is known about the inputs of a check, as plain values."""
+        """The facts about the inputs of a check, as plain values."""
         functions = domain.functions
         random = {name for name, function in functions.items() if function.random}
         brought = {name for name, function in functions.items() if function.single or name in check.prop.functions}

@@ -1,9 +1,9 @@
-"""Violations: all distinct ones kept, as columns; the smallest of them shown.
+"""Violations: all distinct ones stored, as columns; the smallest of them shown.
 
 Two violations are the same when their inputs and their random choices are. A case is remembered by 128 bits computed
 from its numbers: among ``n`` cases, two different ones are taken for one with probability below ``n**2 / 2**129``,
 2e-27 for a million. A remembered case takes 16 bytes, and about 50 while new ones are sorted in. Beyond
-``MAX_DISTINCT`` cases nothing is remembered, and all that is known is that there are more.
+``MAX_DISTINCT`` cases nothing is remembered, and it is only reported that there are more.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class ViolationSummary:
-    """What is known about the violations of a check, besides how many cases violate.
+    """A summary of the violations of a check, apart from how many cases violate.
 
     Attributes
     ----------
@@ -149,10 +149,10 @@ class DistinctCount:
 
     def has(self, words: Words) -> NDArray[np.bool_]:
         """Which digests were added before."""
-        known = np.zeros(words.shape[1], dtype=bool)
+        present = np.zeros(words.shape[1], dtype=bool)
         for part in self._parts:
-            known |= _among(part, words)
-        return known
+            present |= _among(part, words)
+        return present
 
     def _sort_in(self, part: Words) -> None:
         """Add a sorted part, and merge the parts before it that are not ``FACTOR`` times as large."""
@@ -164,15 +164,15 @@ class DistinctCount:
 
 def _among(part: Words, words: Words) -> NDArray[np.bool_]:
     """Which digests are in a sorted part."""
-    place = np.searchsorted(part[0], words[0])
-    place[place == part.shape[1]] = 0
-    known = np.asarray(part[0, place] == words[0])
-    hits = np.flatnonzero(known)
-    other = hits[part[1, place[hits]] != words[1, hits]]
+    index = np.searchsorted(part[0], words[0])
+    index[index == part.shape[1]] = 0
+    present = np.asarray(part[0, index] == words[0])
+    hits = np.flatnonzero(present)
+    other = hits[part[1, index[hits]] != words[1, hits]]
     # Two cases share the first word by accident: the right one may be further on.
-    for index in other.tolist():
-        known[index] = bool((part[1, part[0] == words[0, index]] == words[1, index]).any())
-    return known
+    for hit in other.tolist():
+        present[hit] = bool((part[1, part[0] == words[0, hit]] == words[1, hit]).any())
+    return present
 
 
 @dataclass(slots=True)
@@ -194,7 +194,7 @@ class Violations:
         every draw.
     draws
         How often something was added.
-    kept, kinds
+    stored, kinds
         All distinct violations, including those of the corners; and their kinds.
     first
         The smallest of them as it was computed when it was found, for a budget that is spent by the end.
@@ -206,12 +206,12 @@ class Violations:
     worst: tuple[tuple[float, float], Origin] | None = None
     tested: NDArray[np.bool_] | None = None
     draws: int = 0
-    kept: ViolationSet = field(default_factory=ViolationSet)
+    stored: ViolationSet = field(default_factory=ViolationSet)
     kinds: KindCount = field(default_factory=KindCount)
     first: dict[str, Any] | None = None
     _corners: DistinctCount = field(default_factory=DistinctCount)
 
-    def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, found: str = "random") -> None:
+    def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, source: str = "random") -> None:
         """Add judged cases; ``fresh`` where their inputs were newly drawn, whatever their row numbers."""
         cases, violating = judgement.cases, np.flatnonzero(judgement.violating)
         if len(cases.inputs) == 1 and not fresh:
@@ -223,12 +223,12 @@ class Violations:
         chosen = cases.take(violating)
         self.note_first(program, judgement, violating)
         # In a list of all cases, and with fresh inputs, no case comes twice.
-        sure = fresh or found == "listed"
+        sure = fresh or source == "listed"
         new = self.add_cases(judgement.domain, chosen, judgement.changed[:, violating], draw, sure=sure)
-        self.kept.more = not self.distinct.exact
+        self.stored.more = not self.distinct.exact
         if len(new) and len(self._corners):
             new = new[~self._corners.has(_of_cases(chosen.take(new), draw))]
-        self._keep(program, judgement, violating[new], found)
+        self._keep(program, judgement, violating[new], source)
 
     def add_corners(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
         """Add corners that violate: they are kept with the others, but not in any count of random cases."""
@@ -236,21 +236,21 @@ class Violations:
         self._keep(program, judgement, violating[new], "corner")
 
     def note_first(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
-        """Show the smallest of some cases that violate, if it is smaller than what is known."""
+        """Show the smallest of some cases that violate, if it is smaller than those before."""
         if not len(violating):
             return
         changed, cases = judgement.changed, judgement.cases
         least = int(violating[np.lexsort((changed[1, violating], changed[0, violating]))[0]])
-        known = self.first
-        if known is None or (changed[0, least], changed[1, least]) < (known["features_changed"], known["distance"]):
+        first = self.first
+        if first is None or (changed[0, least], changed[1, least]) < (first["features_changed"], first["distance"]):
             choices = [plain_value(column[least]) for column in cases.choices]
             rows = {name: int(at[least]) for name, at in zip(program.spec.inputs, cases.inputs, strict=True)}
             self.first = show(program, judgement, choices, rows, least) | {"minimal": False}
 
-    def _keep(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], found: str) -> None:
+    def _keep(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], source: str) -> None:
         if len(which):
-            columns = violation_columns(program, judgement, which, found)
-            self.kept.add(columns)
+            columns = violation_columns(program, judgement, which, source)
+            self.stored.add(columns)
             self.kinds.add(program, judgement, which, columns)
 
     def add_cases(
@@ -274,12 +274,12 @@ class Violations:
             cost = (float(costs[0, index]), float(costs[1, index]))
             if self.worst is not None and (cost, origin) > self.worst:
                 break
-            known = self.smallest.get(origin)
-            if known is None or cost < known.cost:
+            before = self.smallest.get(origin)
+            if before is None or cost < before.cost:
                 self.smallest[origin] = Violation(domain, cases.take(np.array([index], dtype=np.intp)), cost)
         if len(self.smallest) > 2 * KEPT:
-            kept = self._ranked()[:KEPT]
-            self.smallest, self.worst = dict(kept), (kept[-1][1].cost, kept[-1][0])
+            ranked = self._ranked()[:KEPT]
+            self.smallest, self.worst = dict(ranked), (ranked[-1][1].cost, ranked[-1][0])
         return new
 
     def ranked(self, max_n: int) -> list[Violation]:

@@ -282,7 +282,7 @@ class CaseWorkers:
         for number, (start, stop) in enumerate(edges):
             keys.append(f"answer of {key} slice {number}")
             recorded = None
-            if session is not None and _is_kept(session.journal):
+            if session is not None and _is_recording(session.journal):
                 recorded = (session.journal.recall(keys[-1]) or {}).get("entries", {})
             part = cases.take(np.arange(start, stop, dtype=np.intp))
             items.append(CaseSlice(part, tuple(column[start:stop] for column in empty), hands_over, recorded))
@@ -319,7 +319,7 @@ class CaseWorkers:
         return JudgedCases(_joined(begun, slices, accepted), rejected, without_choice)
 
 
-def _is_kept(journal: Journal) -> bool:
+def _is_recording(journal: Journal) -> bool:
     """Whether a journal really keeps what is written to it."""
     while isinstance(journal, NamespacedJournal):
         journal = journal.journal

@@ -86,26 +86,26 @@ class Certificate:
     ) -> Verdict:
         """The verdict on the gain and the cost."""
         work, props = self.work, self.claim.props
-        asked = [
+        counted = [
             (_checked(prop, work, self, before, k), _checked(prop, work, self, after, k))
             for k, prop in enumerate(props)
         ]
         right = [work.answers(model, self.held) == self.held.column(work.label) for model in (before, after)]
         accuracy, loss = self.accuracy(*right)
-        shares = [_share_of(prop, counts, self.each) for prop, (_, counts) in zip(props, asked, strict=True)]
+        shares = [_share_of(prop, counts, self.each) for prop, (_, counts) in zip(props, counted, strict=True)]
         claims = (*shares, loss)
         answers = [item.settled for item in claims]
         answer = False if False in answers else None if None in answers else True
         leaves = [
             _leaf(f"violates {called(prop)}, {when}", counts, self.each)
-            for prop, pair in zip(props, asked, strict=True)
+            for prop, pair in zip(props, counted, strict=True)
             for when, counts in zip(("before", "after"), pair, strict=True)
         ]
         population, session = self.kind(self.held), open_session(work.adapted(after), watched=False)
         remarks = [
             *constraint_remarks(props, work, train, before),
             _rounds_remark(history, kept, train.rows),
-            *(_needed_remark(prop, counts, self.each) for prop, (_, counts) in zip(props, asked, strict=True)),
+            *(_needed_remark(prop, counts, self.each) for prop, (_, counts) in zip(props, counted, strict=True)),
         ]
         return new_verdict(
             Check(self.claim, session, population, delta=self.delta, seed=work.seed),
@@ -114,11 +114,11 @@ class Certificate:
             stopped="the held-out rows were looked at once",
             assumptions=self.assumptions(population),
             remarks=tuple(remark for remark in remarks if remark),
-            samples=sum(counts.tested for _, counts in asked),
+            samples=sum(counts.tested for _, counts in counted),
             leaves=(*leaves, *accuracy),
             expressions=claims,
             seconds=monotonic() - began,
-            counterexamples=tuple(item for _, counts in asked for item in counts.counterexamples),
+            counterexamples=tuple(item for _, counts in counted for item in counts.counterexamples),
             counted="cases",
             looks="once",
             details={
@@ -130,7 +130,7 @@ class Certificate:
                         "before": {"tested": old.tested, "violating": old.violating, "failed": old.failed},
                         "after": {"tested": new.tested, "violating": new.violating, "failed": new.failed},
                     }
-                    for prop, (old, new) in zip(props, asked, strict=True)
+                    for prop, (old, new) in zip(props, counted, strict=True)
                 ],
                 "accuracy": {
                     "rows": self.held.rows,
@@ -277,14 +277,14 @@ def constraint_remarks(props: Sequence[Safety], work: Training, train: Table, es
     option = next((name for name in _CONSTRAINTS if name in options), None)
     if option is None or options[option]:
         return []
-    found: dict[str, int] = {}
+    directions: dict[str, int] = {}
     for prop in props:
-        found |= _direction(prop, work, train, estimator)
-    if not found:
+        directions |= _direction(prop, work, train, estimator)
+    if not directions:
         return []
     many = option == "monotonic_cst" and len(getattr(estimator, "classes_", ())) > 2
     classes = "; scikit-learn has it for two classes: of more, train one such model for each threshold" if many else ""
-    signs = listed(f"{sign} for {name}" for name, sign in found.items())
+    signs = listed(f"{sign} for {name}" for name, sign in directions.items())
     return [
         f"{type(last).__name__} can be trained monotone, which is the better repair: {option} with {signs} rules these "
         f"violations out for every input, where this repair makes them rare{classes}"

@@ -160,35 +160,35 @@ class Training:
 
     def search(self, estimator: Any, train: Table, index: int) -> SearchFindings:
         """Try random cases of every property: of training rows, of mixed ones, and of fresh people."""
-        found, model = SearchFindings(), self.adapted(estimator)
+        findings, model = SearchFindings(), self.adapted(estimator)
         for k, prop in enumerate(self.props):
-            known = train.select(self.columns(prop))
+            people = train.select(self.columns(prop))
             cases = self.cases if not self.mix else ceil(self.cases / 2)
-            searches = [judged(prop, model, Census(known), cases, self.number(SEARCH, index, k, 0))]
+            searches = [judged(prop, model, Census(people), cases, self.number(SEARCH, index, k, 0))]
             if self.mix:
-                mixed = Census(self.mixed(known, prop, searches[0].rows, cases, index))
+                mixed = Census(self.mixed(people, prop, searches[0].rows, cases, index))
                 searches.append(judged(prop, model, mixed, cases, self.number(SEARCH, index, k, 1)))
             if self.fresh is not None:
                 searches.append(judged(prop, model, self.fresh, self.cases, self.number(SEARCH, index, k, 2)))
             for search in searches:
-                self.collect(found, estimator, search)
-        return found
+                self.collect(findings, estimator, search)
+        return findings
 
-    def collect(self, found: SearchFindings, estimator: Any, search: RandomSearch) -> None:
+    def collect(self, findings: SearchFindings, estimator: Any, search: RandomSearch) -> None:
         """Count cases, and note the changed rows of those that violate with their right labels."""
         for judgement in search.judgements:
             values, domain, bad = judgement.batch.values, judgement.domain, np.flatnonzero(judgement.violating)
-            found.searched += len(judgement.cases)
-            found.violating += len(bad)
+            findings.searched += len(judgement.cases)
+            findings.violating += len(bad)
             if not len(bad):
                 continue
             first, others = related_records(search.program, values)
             related = domain.table(values[first].data.take(bad)).select(self.features)
             for name in others:
                 changed = domain.table(values[name].data.take(bad)).select(self.features)
-                self.label_rows(found, estimator, related, changed)
+                self.label_rows(findings, estimator, related, changed)
 
-    def label_rows(self, found: SearchFindings, estimator: Any, related: Table, changed: Table) -> None:
+    def label_rows(self, findings: SearchFindings, estimator: Any, related: Table, changed: Table) -> None:
         """Give the rows of violating cases their right labels.
 
         Without a rule, both rows of a case should get the model's answer for the row it is surer about; the other row
@@ -196,12 +196,12 @@ class Training:
         """
         answers, sure = self.answers_and_confidence(estimator, related)
         if self.rule is not None:
-            found.add(changed, self.ruled(related, changed, answers))
+            findings.add(changed, self.ruled(related, changed, answers))
             return
         others, surer = self.answers_and_confidence(estimator, changed)
         first = np.ones(len(answers), dtype=bool) if sure is None or surer is None else sure >= surer
-        found.add(changed.take(np.flatnonzero(first)), answers[first])
-        found.add(related.take(np.flatnonzero(~first)), others[~first])
+        findings.add(changed.take(np.flatnonzero(first)), answers[first])
+        findings.add(related.take(np.flatnonzero(~first)), others[~first])
 
     def answers_and_confidence(self, estimator: Any, rows: Table) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
         """What a model predicts, and the probability of it; ``None`` where the model gives none."""
@@ -213,19 +213,19 @@ class Training:
             return answer.prediction, None
         return answer.prediction, answer.score.max(axis=1)
 
-    def mixed(self, known: Table, prop: Safety, rows: NDArray[np.intp], size: int, index: int) -> Table:
+    def mixed(self, people: Table, prop: Safety, rows: NDArray[np.intp], size: int, index: int) -> Table:
         """Rows of the property with some features taken from other rows; one-hot columns stay together."""
         rng = self.rng(MIX, index)
         base = rows[rng.integers(len(rows), size=size)]
         together = [tuple(columns) for columns in prop.groups.values()]
-        single = [(name,) for name in known.names if not any(name in columns for columns in together)]
+        single = [(name,) for name in people.names if not any(name in columns for columns in together)]
         columns: dict[str, NDArray[Any]] = {}
         for block in [*together, *single]:
             source = base.copy()
             taken = rng.random(size) < self.mix
-            source[taken] = rng.integers(known.rows, size=int(taken.sum()))
-            columns |= {name: known.column(name)[source] for name in block}
-        return replaced(known.take(base), columns)
+            source[taken] = rng.integers(people.rows, size=int(taken.sum()))
+            columns |= {name: people.column(name)[source] for name in block}
+        return replaced(people.take(base), columns)
 
     def ruled(self, related: Table, changed: Table, answers: NDArray[Any]) -> NDArray[Any]:
         """The labels of changed rows by the rule."""

@@ -45,12 +45,12 @@ def refused_applicants(
     seed: int = 0,
     budget: Budget | str | None = None,
 ) -> RefusalList:
-    """Everybody whom a model refuses, with the reasons, and what each of them could do.
+    """All people whom a model refuses, with the reasons, and what each of them could do.
 
     The principal reasons are the features that counted most against the person: those whose value, replaced by that of
     approved people, raises the score most (the share of approvals, where the model has no scores), on average over some
     of these people; at most four. The nearest changes are searched among all points that the person can reach, or among
-    500 draws and changes of one feature where there are too many: then *none found* does not mean that there is none.
+    500 draws and changes of one feature where there are too many: then *none found* is no proof.
     What is found is moved back towards the person's own values as far as approval allows. A feature that the model does
     not read is not offered, unless a constraint ties it to one that it does; nor is one of ``leave_out``.
 
@@ -63,7 +63,7 @@ def refused_applicants(
     id
         The column that identifies people.
     leave_out
-        Columns that cannot be a reason and that nobody can change, such as the outcome.
+        Columns that cannot be a reason and that people cannot change, such as the outcome.
     seed
         For the draws.
     budget
@@ -76,11 +76,11 @@ def refused_applicants(
     check = new_check(claim, model, Census(data), seed=seed, outcomes=leave_out)
     limits = Budget.of_queries(budget, "a list of refusals")
     with limits.for_all(check.model, check.population.rows.rows, "a list of refusals") as meter:
-        found = _found(check, id, leave_out)
-    return replace(found, remarks=(*found.remarks, f"{sent_to_model(meter.rows)}"))
+        refusals = _refusal_list(check, id, leave_out)
+    return replace(refusals, remarks=(*refusals.remarks, f"{sent_to_model(meter.rows)}"))
 
 
-def _found(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> RefusalList:  # noqa: A002
+def _refusal_list(check: Check[Any], id: str | None, leave_out: Sequence[str]) -> RefusalList:  # noqa: A002
     setup, claim = ResponsivenessSetup(check), check.prop
     try:
         table, rows = table_of(check), setup.members.rows
@@ -131,11 +131,11 @@ def _afford(setup: ResponsivenessSetup, refused: int, points: float) -> None:
 
 def _offered(actions: Any, reads: Sequence[str] | None, never: Sequence[str]) -> Actions:
     """The same interventions without changes that make no sense: of an outcome, or of what the model does not read."""
-    names, known = {feature.name for feature in actions.features}, set(reads or ())
-    fixed = set(never) | {name for name in names - known if is_sure_outcome(name)}
+    names, read = {feature.name for feature in actions.features}, set(reads or ())
+    fixed = set(never) | {name for name in names - read if is_sure_outcome(name)}
     if reads is not None:
         rules = [set(rule.names) for rule in (*actions.constraints, *actions.effects)]
-        fixed |= names - known - {name for tied in rules if tied & known for name in tied}
+        fixed |= names - read - {name for tied in rules if tied & read for name in tied}
     mine = [feature.name for feature in actions.features if feature.actionable and feature.name in fixed]
     only: Actions = actions.set(mine, actionable=False) if mine else actions
     return only
@@ -174,7 +174,7 @@ def _weights(
 
 
 class _Scores:
-    """The score of the class that is approval; 1 and 0 for approval and refusal where there is none.
+    """The score of the class that is approval; 1 and 0 for approval and refusal without such a score.
 
     The model's probabilities are used where the target is one class and the model has them.
     """

@@ -106,7 +106,7 @@ def _groups(
 
 
 def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
-    """Refuse, before anything is drawn, a number of draws with which nobody could ever be called fixed."""
+    """Refuse, before anything is drawn, a number of draws with which no person could ever be called fixed."""
     if not sampled:
         if prop.draws is not None:
             raise UsageError(
@@ -241,8 +241,8 @@ def _control(rule: DecisionRule, sampled: int) -> str:
 def target_doubt(setup: ResponsivenessSetup, counts: PersonCounts) -> str:
     """Why it is unclear whether the model ever predicts the class that a target names; empty where it is clear.
 
-    There is doubt where the model does not state its classes, and neither a point that was looked at nor anybody in the
-    table has the class: then a claim about it may be about nothing. Where everybody's prediction is 0 or 1, both are
+    There is doubt where the model does not state its classes, and neither a point that was looked at nor any person
+    in the table has the class: then a claim about it may be about nothing. If all predictions are 0 or 1, both are
     classes. A target that names no class, such as ``prediction < own``, cannot be misspelt.
     """
     reached = counts.successes.sum()
@@ -251,15 +251,15 @@ def target_doubt(setup: ResponsivenessSetup, counts: PersonCounts) -> str:
     named = classes_named(setup.check.prop.condition, "==" if not reached else "!=")
     if not named:
         return ""
-    seen = once(setup.check.journal, "classes", lambda: _look_for_classes(setup, named))
-    return "" if seen["known"] else _doubt_in_words(named, seen["predictions"])
+    result = once(setup.check.journal, "classes", lambda: _look_for_classes(setup, named))
+    return "" if result["known"] else _doubt_in_words(named, result["predictions"])
 
 
 def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> Entry:
     """Whether one of the named classes is one of the model's, and the predictions looked at to find out."""
     if setup.check.required_model.classes:
         return {"known": True, "predictions": []}  # any other class was refused before
-    table, session, seen = table_of(setup.check), setup.check.required_model, set[Any]()
+    table, session, predictions = table_of(setup.check), setup.check.required_model, set[Any]()
     for first in range(0, table.rows, _MODEL_BATCH):
         some = table.slice(first, first + _MODEL_BATCH)
         try:
@@ -270,11 +270,11 @@ def _look_for_classes(setup: ResponsivenessSetup, named: tuple[Value, ...]) -> E
             break
         except ModelError:
             continue  # the model need not answer for people whom the property is not about
-        seen |= {plain_value(value) for value in (() if given is None else given)}
-        if seen & set(named):
+        predictions |= {plain_value(value) for value in (() if given is None else given)}
+        if predictions & set(named):
             return {"known": True, "predictions": []}
-    yes_or_no = bool(seen) and (seen | set(named)) <= {0, 1}
-    return {"known": yes_or_no, "predictions": [] if yes_or_no else sorted(seen, key=repr)[:_MAX_SHOWN]}
+    yes_or_no = bool(predictions) and (predictions | set(named)) <= {0, 1}
+    return {"known": yes_or_no, "predictions": [] if yes_or_no else sorted(predictions, key=repr)[:_MAX_SHOWN]}
 
 
 def _doubt_in_words(named: tuple[Value, ...], predictions: list[Value]) -> str:
@@ -345,7 +345,7 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
 def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet | None:
     """All points that decide about those who break the claim, computed on demand: the model is queried again.
 
-    ``None`` where nobody breaks it, and where there is no model, as in the replay of a record.
+    ``None`` where no person breaks it, and where there is no model, as in the replay of a record.
     """
     check, who = setup.check, _breaking(setup, counts)
     if not len(who) or isinstance(check.required_model.model, RecordedModel):
@@ -371,7 +371,7 @@ def _breaking(setup: ResponsivenessSetup, counts: PersonCounts) -> NDArray[np.in
 
 
 def _answer(check: Check[Responsiveness], counts: PersonCounts, rule: DecisionRule) -> tuple[bool | None, float]:
-    """The answer about everybody, and its risk: nobody's exact share can be wrong."""
+    """The answer about all people, and its risk: an exact share cannot be wrong."""
     good, bad, evidence = counts.responsive, counts.unresponsive, counts.above
     if check.prop.at_least is None:
         good, bad, evidence = bad, good, counts.below

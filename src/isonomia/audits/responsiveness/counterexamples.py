@@ -50,30 +50,30 @@ def counterexamples(
     """
     sets, target, few, one_is_enough = setup.sets, setup.target, setup.few, setup.check.prop.one_is_enough
     rng, cleared = batch_rng(setup.check.seed, _NEAREST_BATCH, 0), list[int]()
-    kept: dict[int, list[dict[str, Any]]] = {}
+    by_shown_person: dict[int, list[dict[str, Any]]] = {}
     for start in range(0, len(who), _PEOPLE):
         shown, draws = _covered(who[start : start + _PEOPLE], setup.reach.counts, few)
         listed, drawn = shown[few[shown]], shown[~few[shown]]
         try:
             by_person = _of_people(sets.points(listed), target, every=True) if len(listed) else {}
-            found = set[int]()
+            reaching = set[int]()
             if len(drawn):
                 points = sets.sample(draws, rng, drawn.tolist())
                 by_person |= _of_people(points, target, every=False)
                 if one_is_enough:
-                    found |= {person for person in drawn.tolist() if by_person[person][0]["point"] is not None}
+                    reaching |= {person for person in drawn.tolist() if by_person[person][0]["point"] is not None}
                 if one_is_enough and not sets.by_chance:
                     single = single_changes(sets, points, drawn)
                     if len(single) <= current_meter().left:
-                        found |= set(single.owner[target(single)].tolist())
+                        reaching |= set(single.owner[target(single)].tolist())
                 by_person |= {person: _with_earlier(by_person[person], person, counts) for person in drawn.tolist()}
         except BudgetSpentError:
             break  # the time is up
-        cleared += sorted(found)
-        kept |= {person: by_person[person] for person in shown.tolist() if person not in found}
-        if len(kept) >= _PEOPLE or len(shown) < len(who[start : start + _PEOPLE]):
+        cleared += sorted(reaching)
+        by_shown_person |= {person: by_person[person] for person in shown.tolist() if person not in reaching}
+        if len(by_shown_person) >= _PEOPLE or len(shown) < len(who[start : start + _PEOPLE]):
             break
-    return [item for person in [*kept][:_PEOPLE] for item in kept[person]], cleared
+    return [item for person in [*by_shown_person][:_PEOPLE] for item in by_shown_person[person]], cleared
 
 
 def _covered(who: Indices, sizes: NDArray[np.float64], few: NDArray[np.bool_]) -> tuple[Indices, int]:
@@ -106,7 +106,7 @@ def nearest_points(setup: ResponsivenessSetup, who: Indices) -> dict[int, list[d
     by_person: dict[int, list[dict[str, Any]]] = {}
     best = joined(parts)
     if len(best):
-        if not sets.by_chance:  # nobody can take back the effects of an action
+        if not sets.by_chance:  # the effects of an action cannot be taken back
             best = pruned(sets, best, target)
         best = best.take(_first_of_each(best, _POINTS))
     away = _distances(best)
@@ -123,7 +123,7 @@ def nearest_points(setup: ResponsivenessSetup, who: Indices) -> dict[int, list[d
 
 
 def _in_parts(setup: ResponsivenessSetup, who: Indices, stream: int) -> Iterator[tuple[Points, Indices]]:
-    """The points of people, in parts that fit in memory, and for whom they are drawn: nobody where all are listed."""
+    """The points of people, in parts that fit in memory, and for whom they are drawn: no person if all are listed."""
     sets, few, rng = setup.sets, setup.few, batch_rng(setup.check.seed, _NEAREST_BATCH, stream)
     listed, drawn = who[few[who]], who[~few[who]]
     ends = np.cumsum(setup.reach.counts[listed])
@@ -144,8 +144,8 @@ def _fewest(points: Points, target: TargetTest) -> Points:
     return hits.take(np.union1d(_first_of_each(hits, _TO_PRUNE), others))
 
 
-def _first_of_each(points: Points, most: int) -> Indices:
-    """At most ``most`` points of each owner: the fewest changes first, then the nearest; one for each direction."""
+def _first_of_each(points: Points, max_n: int) -> Indices:
+    """At most ``max_n`` points of each owner: the fewest changes first, then the nearest; one for each direction."""
     if not len(points):
         return np.zeros(0, dtype=np.intp)
     own = _own(points)
@@ -158,7 +158,7 @@ def _first_of_each(points: Points, most: int) -> Indices:
     order = order[np.sort(first)]
     owner = points.owner[order]
     rank = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    return np.asarray(order[rank < most])
+    return np.asarray(order[rank < max_n])
 
 
 def deciding_points(setup: ResponsivenessSetup, who: Indices) -> Iterator[Columns]:

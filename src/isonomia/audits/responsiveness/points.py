@@ -77,18 +77,18 @@ class TargetTest:
 
     def __call__(self, points: Points) -> NDArray[np.bool_]:
         """Whether each point has the target prediction."""
-        answer, different, kind = self._asked(points)
+        answer, different, kind = self._different_answers(points)
         if self.own:  # the same point may be a success for one person and not for another
             return self._true_of(points, _spread(answer, kind))
         return np.asarray(self._true_of(different, answer)[kind])
 
     def answers(self, points: Points) -> tuple[NDArray[np.bool_], Answer]:
         """Whether each point has the target prediction, and the answers themselves."""
-        answer, _, kind = self._asked(points)
+        answer, _, kind = self._different_answers(points)
         everything = _spread(answer, kind)
         return self._true_of(points, everything), everything
 
-    def _asked(self, points: Points) -> tuple[Answer, Points, NDArray[np.intp]]:
+    def _different_answers(self, points: Points) -> tuple[Answer, Points, NDArray[np.intp]]:
         """The answers to the different points, these points, and which of them each point is."""
         different, kind = points, np.arange(len(points))
         if self.alike:
@@ -345,32 +345,32 @@ FEW_MOVES = 10_000.0
 """Fewer moves than this are listed here in less time than it takes to ask a worker."""
 
 
-def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, most: int) -> Enumerated:
+def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, max_n: int) -> Enumerated:
     """The moves of each start, as :func:`enumerate_moves` lists them.
 
     Whose moves are too many may depend on the order in which features are decided, and that on who else is in the
-    batch. So workers get starts only where that cannot happen: where nobody's box has more than ``most`` points.
+    batch. So workers get starts only where that cannot happen: where no box has more than ``max_n`` points.
     """
     boxes = Boxes.of(block, starts)
     sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
-    if len(starts) < 2 or sizes.max(initial=0.0) > most or sizes.sum() < FEW_MOVES:
-        return enumerate_moves(block, starts, most)
+    if len(starts) < 2 or sizes.max(initial=0.0) > max_n or sizes.sum() < FEW_MOVES:
+        return enumerate_moves(block, starts, max_n)
     edges = list(pairwise(borders(len(starts))))
     try:
         tasks = pool.begin(
             _list_moves,
-            Shared((block, most), "the interventions"),
+            Shared((block, max_n), "the interventions"),
             [starts[first:last] for first, last in edges],
             [int(sizes[first:last].sum()) for first, last in edges],
         )
         parts: list[Enumerated] = list(tasks.results())
     except UsageError as error:
         pool.stay_here("what people can reach is listed", error)
-        return enumerate_moves(block, starts, most)
+        return enumerate_moves(block, starts, max_n)
     except UnreliableModelError:
         raise
     except IsonomiaError:
-        return enumerate_moves(block, starts, most)  # unless it is a problem of the worker, it happens again here
+        return enumerate_moves(block, starts, max_n)  # unless it is a problem of the worker, it happens again here
     return Enumerated(np.concatenate([part.acted for part in parts]), np.concatenate([part.counts for part in parts]))
 
 

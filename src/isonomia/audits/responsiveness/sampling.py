@@ -3,7 +3,7 @@
 The counts of each person, and who can be called responsive or fixed from them, are at the end.
 
 The loop is the engine's. Its steps are planned here: a listing of everything that some people can reach, or a round of
-draws for everybody who is undecided. The counts of each portion of people are kept in the journal, so that it is done
+draws for all undecided people. The counts of each portion of people are kept in the journal, so that it is done
 once.
 """
 
@@ -58,7 +58,7 @@ _STILL_LISTED = 100_000
 def sample_people(
     check: Check[Responsiveness], setup: ResponsivenessSetup, sampler: PointSampler, observer: Observer
 ) -> Outcome[PersonCounts]:
-    """Look at what people can reach until everybody is decided, or the budget is spent, on the first people.
+    """Look at what people can reach until all people are decided, or the budget is spent, on the first people.
 
     The reason of the outcome is ``"decided"``, ``"budget"`` (in points or in time), ``"exhausted"`` where the draws
     that a person may have are used up, or ``"interrupted"``.
@@ -146,7 +146,7 @@ class ResponsivenessWork:
                 return StepCounts(step, list(self.sampler.drawn_portions(portions, size, number)))
 
     def absorb(self, counts: PersonCounts, reading: StepCounts) -> PersonCounts:
-        """Add the counts; after a round, decide everybody whom the evidence allows to decide."""
+        """Add the counts; after a round, decide all people whom the evidence decides."""
         match reading.step:
             case Listing():
                 for who, points in reading.portions:
@@ -191,7 +191,7 @@ def _round_sizes(prop: Responsiveness) -> Iterator[int]:
 class PointBudget:
     """What may still be spent, in points and in time.
 
-    ``spent`` says that somebody was left out because nothing was left for them.
+    ``spent`` says that people were left out because nothing was left for them.
     """
 
     samples: float
@@ -204,8 +204,8 @@ class PointBudget:
     def portions(self, who: Indices, size: Floats) -> Iterator[Indices]:
         """People in portions that are looked at together, in order, without those for whom too little is left.
 
-        ``size`` has, for everybody and not only ``who``, how many points are to be looked at. Once somebody was left
-        out, later calls give nobody. Where time is limited, portions start small: a portion takes hardly longer than
+        ``size`` has, for all people and not only ``who``, how many points are to be looked at. Once people were left
+        out, later calls give none. Where time is limited, portions start small: a portion takes hardly longer than
         all before it together.
         """
         waiting, before, planned = who[:0] if self.spent else who, self.sampler.points, 0
@@ -304,7 +304,7 @@ class PointSampler:
     def _drawn(
         self, begun: list[Iterator[DrawnPortion]], handed: list[Handed], alone: Callable[[], PointCounts]
     ) -> PointCounts:
-        """The next counts of the workers; those of this process ``alone`` where there are none."""
+        """The next counts of the workers; those of this process ``alone`` without workers."""
         try:
             portion = next(begun[0]) if begun else None
         except UnreliableModelError:
@@ -437,8 +437,8 @@ class PersonCounts:
     @classmethod
     def empty(cls, people: int, family: Bools) -> PersonCounts:
         """Nothing counted yet."""
-        nothing, nobody = np.zeros(people), np.zeros(people, dtype=bool)
-        return cls(nothing, nothing, nobody, family, nothing, nothing, nobody, nobody)
+        zeros, no_person = np.zeros(people), np.zeros(people, dtype=bool)
+        return cls(zeros, zeros, no_person, family, zeros, zeros, no_person, no_person)
 
     @property
     def undecided(self) -> Bools:
@@ -477,7 +477,7 @@ class PersonCounts:
         return replace(changed, above=above, below=below)
 
     def decided(self, rule: DecisionRule) -> PersonCounts:
-        """The same with everybody decided whom the evidence allows to decide.
+        """The same with all people decided whom the evidence decides.
 
         Guarantee: see :class:`isonomia.spec.responsiveness.Responsiveness` for ``control``. Each of the two kinds of
         decisions has the whole delta, and a family of its own: all people decided by draws. People who have been
@@ -503,14 +503,14 @@ class PersonCounts:
         return replace(self, responsive=yes, unresponsive=no)
 
     def without_decisions(self) -> PersonCounts:
-        """The same with nobody decided: the counts are about a target that may not exist."""
-        nobody = np.zeros(len(self.n), dtype=bool)
-        return replace(self, responsive=nobody, unresponsive=nobody)
+        """The same without decisions: the counts are about a target that may not exist."""
+        no_person = np.zeros(len(self.n), dtype=bool)
+        return replace(self, responsive=no_person, unresponsive=no_person)
 
     def holds_for_all(self, evidence: Floats, decided: Bools, rule: DecisionRule) -> bool:
-        """Whether the claim is shown for everybody, for each person alone at delta.
+        """Whether the claim is shown for all people, for each of them alone at delta.
 
-        A wrong "everybody" needs a wrong answer about one person who is fixed beforehand, so delta is not split.
+        A wrong answer about all needs a wrong answer about one person who is fixed beforehand, so delta is not split.
         """
         alone = decided if rule.one_is_enough else evidence >= np.log(1.0 / rule.delta)
         return bool(np.where(self.exact, decided, alone).all())
@@ -525,12 +525,14 @@ class PersonCounts:
         low, high = find(self.successes, self.n, rule.delta)
         if not rule.one_is_enough:
             least = np.nextafter(rule.threshold, 1.0) if rule.strict else rule.threshold
-            most = rule.threshold if rule.strict else np.nextafter(rule.threshold, 0.0)
-            low = np.where(
-                self.responsive, np.maximum(low, least), np.where(self.unresponsive, np.minimum(low, most), low)
-            )
-            high = np.where(
-                self.responsive, np.maximum(high, least), np.where(self.unresponsive, np.minimum(high, most), high)
+            highest = rule.threshold if rule.strict else np.nextafter(rule.threshold, 0.0)
+            low, high = (
+                np.where(
+                    self.responsive,
+                    np.maximum(end, least),
+                    np.where(self.unresponsive, np.minimum(end, highest), end),
+                )
+                for end in (low, high)
             )
         return np.where(self.exact, self.share, low), np.where(self.exact, self.share, high)
 

@@ -1,4 +1,4 @@
-"""What a check of responsiveness starts from: whom it is about, what they can reach, and which points have the target.
+"""What a check of responsiveness starts from: the people, what they can reach, and which points have the target.
 
 All of it is built on demand. A check that finds everything in its journal builds nothing: then no row is looked at and
 no model is queried.
@@ -53,7 +53,7 @@ class ResponsivenessSetup:
 
     @cached_property
     def members(self) -> Members:
-        """Whom the property is about."""
+        """The people that the property is about."""
         journal = self.check.journal
 
         def choose() -> Members:
@@ -153,7 +153,7 @@ class Members:
 
     @classmethod
     def unpack(cls, entry: Entry) -> Members:
-        """From plain values; a record in which somebody is in a group that does not exist is refused."""
+        """From plain values; a record with a person in a group that does not exist is refused."""
         rows = np.cumsum(unpacked(entry["steps"])) if "steps" in entry else unpacked(entry["rows"])
         if "groups" not in entry:
             return cls(rows, (), np.zeros(len(rows), dtype=np.intp))
@@ -174,7 +174,7 @@ class ReachSizes:
     by_chance
         Whether effects come after an action, or the model answers at random: then no list of points is all there is.
     approximate
-        Whether somebody's draws are only nearly uniform.
+        Whether any draws are only nearly uniform.
     """
 
     counts: NDArray[np.float64]
@@ -186,11 +186,11 @@ class ReachSizes:
         """The sizes of reachable sets; ``at_random`` where the model may answer at random."""
         return cls(sets.counts(), sets.by_chance or at_random, bool(sets.approximate().any()))
 
-    def listable(self, most: int) -> NDArray[np.bool_]:
-        """Whose points can all be looked at: at most ``most``, and without chance after an action."""
+    def listable(self, max_n: int) -> NDArray[np.bool_]:
+        """Whose points can all be looked at: at most ``max_n``, and without chance after an action."""
         if self.by_chance:
             return np.zeros(len(self.counts), dtype=bool)
-        return self.counts <= most
+        return self.counts <= max_n
 
     def pack(self) -> Entry:
         """As plain values."""
@@ -239,7 +239,7 @@ def table_of(check: Check[Responsiveness]) -> Table:
 
 
 def check_property(check: Check[Responsiveness]) -> None:
-    """Refuse a property that speaks of columns or classes that do not exist. Nobody is looked at."""
+    """Refuse a property that speaks of columns or classes that do not exist. No row is looked at."""
     prop = check.prop
     _check_columns(prop, table_of(check))
     for row in (prop.condition, prop.members):

@@ -22,8 +22,8 @@ from isonomia.records.verdict import Verdict
 from isonomia.wording import brief, change, excerpt, plural, value_text, visible
 
 _MEANINGS = {
-    "holds": "The claim is true for everybody it is about.",
-    "violated": "The claim is not true for everybody: it fails for some people.",
+    "holds": "The claim is true for all people it is about.",
+    "violated": "The claim is not true for all people: it fails for some.",
     "undecided": f"{NOT_A_PASS} for some people it is not known on which side of the limit they are.",
 }
 
@@ -35,7 +35,7 @@ _AT_MOST = (PeopleKind("fixed", "meet it", "holds"), PeopleKind("responsive", "v
 def people_kinds(details: Mapping[str, Any]) -> tuple[PeopleKind, PeopleKind, PeopleKind]:
     """The kinds of people of a verdict: those for whom the claim is true, is false, or is undecided.
 
-    Where everybody must reach a share, the responsive keep the claim. Where nobody may, they break it.
+    Where all people must reach a share, the responsive meet the claim. Where no person may, they break it.
     """
     return _AT_MOST if details.get("relation") == "<=" else _AT_LEAST
 
@@ -84,7 +84,7 @@ def _blocks(verdict: Verdict) -> tuple[Block, ...]:
 def _charts(verdict: Verdict) -> tuple[Block, ...]:
     details = verdict.details
     people = details.get("people")
-    if not people:  # the claim was about nobody
+    if not people:  # the claim was about no person
         return ()
     return (
         PeopleCounts(
@@ -123,16 +123,16 @@ def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> Counterexample
         )
     changed = item["changed"]
     notes = [] if changed else ["nothing needs to change: this person reaches the target already"]
-    told = ", ".join(f"{name} {change(before, after)}" for name, (before, after) in changed.items()) or "as they are"
+    text = ", ".join(f"{name} {change(before, after)}" for name, (before, after) in changed.items()) or "as they are"
     if "prediction" in item:
         notes.append(f"the model said there: {visible(excerpt(brief(item['prediction']), 300))}")
-        told = f"{told}, prediction {brief(item['prediction'])}"
+        text = f"{text}, prediction {brief(item['prediction'])}"
     return CounterexampleView(
         title=_title(item),
         records=(RecordView(row), RecordView("nearest", changes=changed)) if changed else (),
         sentence=f"the person in {row}: {item['reaching']:,} of {looked} {_leads(item)} to the target",
         notes=tuple(notes),
-        line=(row, told),
+        line=(row, text),
     )
 
 
@@ -167,8 +167,8 @@ def _title(item: Mapping[str, Any]) -> str:
         f"{name} {value_text(before, 40)} → {value_text(after, 40)}"
         for name, (before, after) in item["changed"].items()
     ]
-    told = ", ".join(changes) or "as they are"
-    return f"row {item['person']}: {told}; {item['reaching']:,} of {_looked(item)} {_leads(item)} to the target"
+    text = ", ".join(changes) or "as they are"
+    return f"row {item['person']}: {text}; {item['reaching']:,} of {_looked(item)} {_leads(item)} to the target"
 
 
 def _leads(item: Mapping[str, Any]) -> str:
