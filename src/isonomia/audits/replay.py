@@ -196,7 +196,7 @@ MOST = 100
 """How many properties are traced: an interval may take a tenth of a second, and a history has dozens."""
 
 
-def closings(evidence: EvidenceFile) -> dict[str, tuple[Point, ...]]:
+def interval_histories(evidence: EvidenceFile) -> dict[str, tuple[Point, ...]]:
     """For each property that was sampled, how its first interval narrowed, by the property's name.
 
     Properties with an exact answer are left out, and those beyond the first hundred. So is one that this version

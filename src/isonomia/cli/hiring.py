@@ -186,7 +186,7 @@ def _otherwise(verdict: Verdict) -> str:
 
 
 def answers(seed: int, observer: Observer) -> Iterator[tuple[DemoQuestion, Entry]]:
-    """Ask them one after the other; each answer comes with how its interval closed in."""
+    """Ask them one after the other; each answer comes with how its interval narrowed."""
     model = train(np.random.default_rng([seed, 0]))
     for question in questions(seed):
         tracing = Tracing(observer)

@@ -221,7 +221,7 @@ def compare(before: str, after: str, records: Path = HERE, key: Path | None = No
     first, second = _side(before, records, secret), _side(after, records, secret)
     changed, console = list(changes(first, second)), new_console()
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("property", "before", "after", "what is known", "samples", "changed besides"):
+    for heading in ("property", "before", "after", "finding", "samples", "changed besides"):
         table.add_column(heading, overflow="fold")
     for each in changed:
         table.add_row(*_cells(each))
@@ -274,7 +274,7 @@ def _pair(before: str, after: str) -> str:
 
 
 def _finding(verdict: Verdict | None) -> str:
-    """What is known, in the words of the headline that every other page of the verdict has."""
+    """The finding, in the words of the headline that every other page of the verdict has."""
     from isonomia.records.display.view import view_of
 
     return "" if verdict is None else visible(excerpt(view_of(verdict).finding(verdict, True), 200))

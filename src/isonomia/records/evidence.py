@@ -1,9 +1,9 @@
 """The evidence of a run or a watch: one portable, sealed file with the request, what was measured, and the verdicts.
 
 It holds statistics, and neither the people nor the model's answers about them, except for the counterexamples that the
-verdicts show. A plain seal is SHA-256 over the canonical JSON. It reveals accidents, and changes by somebody who did
-not seal the file again, which anybody can do. With a key it is HMAC-SHA256 (RFC 2104), which only somebody with the
-same key can make.
+verdicts show. A plain seal is SHA-256 over the canonical JSON. It reveals accidents, and changes made
+without sealing the file again, which anyone can do. With a key it is HMAC-SHA256 (RFC 2104), which only holders of the
+key can make.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def seal_problem(content: Mapping[str, Any], key: bytes | None = None) -> str | 
         raise RecordError("expected the key that this file was sealed with, --key FILE, but got none", name="key")
     if seal["method"] == PLAIN and key is not None:
         raise RecordError(
-            "expected a file that was sealed with a key, but this one was sealed without: anybody can have changed it "
+            "expected a file that was sealed with a key, but this one was sealed without: anyone may have changed it "
             "and sealed it again. Leave --key out to look at it all the same"
         )
     rest = {name: value for name, value in content.items() if name != "seal"}

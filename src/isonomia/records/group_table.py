@@ -59,7 +59,7 @@ class Estimate:
     Attributes
     ----------
     value
-        Its value in the data; ``None`` if there is nobody to measure.
+        Its value in the data; ``None`` for an empty group.
     low, high
         The values that the rows do not refute; ``None`` if there is no interval.
     n
@@ -95,7 +95,7 @@ class ScoreBin:
     start, end
         The edges; the upper one is included only in the last bin.
     mean_score
-        The mean of their scores; ``None`` if there is nobody.
+        The mean of their scores; ``None`` for an empty bin.
     outcome
         The share of them whose outcome is positive.
     """

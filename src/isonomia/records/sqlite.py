@@ -224,7 +224,7 @@ _BUSY = "Another process has been writing for a long time: wait for it, then {re
 _HINTS = {
     "FULL": "The disk is full: make room, then {retry}. Nothing that was written before is lost",
     "IOERR": (
-        "The disk failed, or a file has become as large as it may: make room, then {retry}. Nothing that "
+        "The disk failed, or a file has reached its size limit: make room, then {retry}. Nothing that "
         "was written before is lost"
     ),
     "READONLY": _NOT_WRITABLE,

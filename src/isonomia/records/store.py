@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FOLDER = ".isonomia"
-"""The folder of records: beside the audit file, or in the current folder."""
+"""The folder of records: next to the audit file, or in the current folder."""
 
 STORE = "runs.sqlite"
 """The file in that folder with every run and the known counterexamples."""
@@ -229,9 +229,9 @@ class Store:
             return matching[0]
         if not runs:
             raise RecordError(
-                f"expected a run in {self.folder}, but there is none yet: isonomia run AUDIT.toml makes one"
+                f"expected a run in {self.folder}, but it has no runs yet: isonomia run AUDIT.toml makes one"
             )
-        came = f"there is none.{nearest(name, [run.id for run in runs])}"
+        came = f"no run has this name.{nearest(name, [run.id for run in runs])}"
         if matching:
             came = f"{len(matching):,} begin so."
         listing = with_records("isonomia runs", self.folder)
@@ -390,7 +390,7 @@ def with_records(command: str, folder: str | Path | None) -> str:
 
 
 def run_command(file: str | Path, folder: str | Path | None, *options: str) -> str:
-    """The command that runs an audit file: with the folder of the records, unless it is the one beside the file."""
+    """The command that runs an audit file: with the folder of the records, unless it is the one next to the file."""
     words = " ".join(("isonomia run", quote(str(file)), *options))
     if folder is None or _same(Path(folder), Path(file).parent / FOLDER):
         return words

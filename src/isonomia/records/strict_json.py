@@ -49,7 +49,7 @@ def strict_json(data: bytes, what: str) -> Any:
     except RecordError as error:
         raise RecordError(f"{what}: {error}") from error
     except UnicodeDecodeError as error:
-        raise RecordError(f"expected {what} as text in UTF-8, but byte {error.start} is none") from error
+        raise RecordError(f"expected {what} as UTF-8, but byte {error.start} is invalid") from error
     except json.JSONDecodeError as error:
         raise RecordError(f"expected JSON that isonomia wrote, but {what} is not JSON: {error}") from error
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""The verdict: an answer with its guarantee, and what is known about every compared quantity."""
+"""The verdict: an answer with its guarantee, and the findings about every compared quantity."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANSWERS: dict[bool | None, OneOf["holds", "violated", "undecided"]] = {
 
 @dataclass(frozen=True, slots=True)
 class LeafRecord:
-    """What is known about one leaf.
+    """The estimate of one leaf, with its interval.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class LeafRecord:
     n
         How many draws informed it; 0 if its value was proved.
     estimate
-        Their mean, or the proved value; ``None`` if nothing is known.
+        Their mean, or the proved value; ``None`` without draws or proof.
     low, high
         The limits of its interval. Each limit is on the wrong side of the truth with probability at most the verdict's
         ``delta``, over all looks, so both together miss with at most ``2 * delta``. Equal to the estimate if exact.
@@ -54,7 +54,7 @@ class LeafRecord:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What is known about one compared quantity.
+    """The estimate of one compared quantity, with its interval.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Expression:
         return distance if self.relation in {">", ">="} else -distance
 
     def agreeing(self, answer: bool | None) -> Expression:
-        """The same quantity with an interval that agrees with an answer: beside the threshold, or across it."""
+        """The same quantity with an interval that agrees with an answer: on one side of the threshold, or across it."""
         if self.settled is answer:
             return self
         edge, below, above = self.threshold, nextafter(self.threshold, -inf), nextafter(self.threshold, inf)
@@ -118,7 +118,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """What is known about one group of a claim for every group.
+    """The finding about one group of a claim for every group.
 
     Attributes
     ----------
@@ -170,19 +170,19 @@ class Verdict:
     method
         ``"bets"``, ``"region"``, ``"verifair"``, ``"exact"``, ``"one look"`` or ``"planned looks"``.
     samples
-        How many people, or whatever ``counted`` says, the model was asked about.
+        How many people, or whatever ``counted`` says, were sent to the model.
     queries
         How many rows were sent to the model, for whatever purpose; ``None`` without a model, and for an old record.
     repeated
-        How many of these rows were asked about a second time, to see whether the answer changes; none of them did.
+        How many of these rows were sent a second time, to see whether the answer changes; none of them did.
         ``None`` where that is not known, and where the model may answer at random.
     leaves, expressions
-        What is known about each leaf and each compared quantity. Each limit of their intervals is wrong with
+        The findings about each leaf and each compared quantity. Each limit of their intervals is wrong with
         probability at most ``delta``.
     stopped
         Why it stopped, in words.
     assumptions
-        What the guarantee rests on, in words.
+        The assumptions of the guarantee, in words.
     remarks
         What a reader should know about how the answer was reached.
     seed, seed_chosen
@@ -263,7 +263,7 @@ class Verdict:
 
     @property
     def proved(self) -> bool:
-        """Whether the answer was computed from a program, without drawing anybody."""
+        """Whether the answer was computed from a program, without any draws."""
         return self.method == "exact" and not self.samples and bool(self.leaves or self.details.get("ways"))
 
     @property
@@ -301,7 +301,7 @@ class Verdict:
         if item is None:
             raise UsageError(
                 "expected a verdict about a compared quantity, such as a rate or a share, but this one has none: "
-                "verdict.intervals has what is known, and verdict.details the rest"
+                "verdict.intervals has the intervals, and verdict.details the rest"
             )
         return item.low, item.high
 

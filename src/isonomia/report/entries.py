@@ -148,12 +148,12 @@ def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str
 
 
 def with_histories(store: Store, audit: AuditReport) -> AuditReport:
-    """The same with how each interval closed in, computed from what was kept; none where the run is not complete."""
-    from isonomia.audits.replay import closings
+    """The same with how each interval narrowed, computed from what was kept; none where the run is not complete."""
+    from isonomia.audits.replay import interval_histories
     from isonomia.records.evidence import evidence_of
 
     try:
-        histories = closings(evidence_of(store, audit.run or "latest"))
+        histories = interval_histories(evidence_of(store, audit.run or "latest"))
     except RecordError:
         return audit
     entries = tuple(replace(entry, history=histories.get(entry.name, ())) for entry in audit.entries)
@@ -164,7 +164,7 @@ def exit_code(verdicts: Sequence[Verdict], failures: int = 0) -> int:
     """The exit code of the worst result.
 
     2 if a property could not be checked, else 1 if one is violated, else 3 if one is undecided, and 0 if every property
-    holds. An error comes first: as long as there is one, nobody knows all that is wrong.
+    holds. An error comes first: with one, the result is incomplete.
     """
     answers = {verdict.answer for verdict in verdicts}
     return 2 if failures else 1 if "violated" in answers else 3 if "undecided" in answers else 0

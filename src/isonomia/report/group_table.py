@@ -59,7 +59,7 @@ def words_of(measure_name: str) -> str:
 
 
 def cell(estimate: Estimate | None) -> str:
-    """A number and its interval; a dash where there is none."""
+    """A number and its interval; a dash without a value."""
     return "-" if estimate is None else str(estimate)
 
 

@@ -61,7 +61,7 @@ class LiveProgress:
 
 
 YET = "not decided yet: "
-"""Shown before an interval that is still narrowing, so that nobody reads it as an answer."""
+"""Shown before an interval that is still narrowing, so that it is not read as an answer."""
 
 
 def _line(progress: Progress, width: int) -> Table:
@@ -185,7 +185,7 @@ class AuditDisplay(Protocol):
         """Show the result of a check."""
 
     def stopping(self) -> None:
-        """Show that somebody pressed Ctrl-C, and what that means."""
+        """Show that Ctrl-C was pressed, and what that means."""
 
 
 def display_for(names: Sequence[str], output: Console, errors: Console) -> AuditDisplay:

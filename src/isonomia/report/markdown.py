@@ -33,7 +33,7 @@ def summary(audit: AuditReport) -> str:
         "",
         _counted(audit),
         "",
-        "| | property | answer | what is known |",
+        "| | property | answer | findings |",
         "|---|---|---|---|",
     ]
     lines += [

@@ -1,4 +1,4 @@
-"""A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, what it rests on.
+"""A verdict on the terminal: the claim, the answer, each block of its view, counterexamples, assumptions.
 
 An answer has a colour, a sign and a word, so that a reader can do without any one of them. The summary of a whole
 audit has one line per property, then one sentence.
@@ -148,10 +148,10 @@ def points_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None)
     Returns
     -------
     dict
-        The id where there is one; ``person`` (a row of the population); ``reaching`` and ``looked at`` (how many points
-        reach the target, of how many); ``distance``; ``prediction`` where the target refers to it; and each feature of
-        the interventions, as ``from NAME`` and ``to NAME``. A person who does not reach the target has one row, with
-        nothing under ``distance``, ``prediction`` and ``to``.
+        The id, if ``ids`` are given; ``person`` (a row of the population); ``reaching`` and ``looked at`` (how many
+        points reach the target, of how many); ``distance``; ``prediction`` where the target refers to it; and each
+        feature of the interventions, as ``from NAME`` and ``to NAME``. A person who does not reach the target has one
+        row, with nothing under ``distance``, ``prediction`` and ``to``.
     """
     items = verdict.counterexamples
     columns: dict[str, list[Any]] = _ids_of([item["person"] for item in items], ids)
@@ -180,7 +180,7 @@ def _ids_of(rows: Sequence[int], ids: tuple[str, Sequence[Any]] | None) -> dict[
 
 
 def people_table(verdict: Verdict, ids: tuple[str, Sequence[Any]] | None = None) -> dict[str, list[Any]]:
-    """What is known of each person, as columns of equal length: row, answer, share, interval, draws, exact or not."""
+    """The findings about each person, as columns of equal length: row, answer, share, interval, draws, exact or not."""
     people = verdict.details["people"]
     return {**_ids_of(people.get("row", ()), ids), **{name: list(values) for name, values in people.items()}}
 
@@ -240,7 +240,7 @@ def gauge(item: Expression, width: int, marks: tuple[str, str, str, str] = UNICO
 
 
 def show(verdict: Verdict, console: Console, explanation: str | None = None, why: str | None = None) -> None:
-    """Print a verdict with what is known and what it rests on.
+    """Print a verdict with its findings and assumptions.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def _claim(verdict: Verdict, explanation: str | None, why: str | None) -> list[R
 
 
 def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> RenderableType:
-    """A block of what is known."""
+    """A block of the findings."""
     match block:
         case Quantities(items):
             return _gauges(items, verdict, fancy)
@@ -379,7 +379,7 @@ def _change(case: CounterexampleView, feature: str, before: Any, after: Any) -> 
 
 
 def _notes(verdict: Verdict) -> Padding:
-    """What the answer rests on and how to repeat it, in small print."""
+    """Assumptions, notes and how to repeat it, in small print."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", overflow="fold")
@@ -409,7 +409,7 @@ MAX_IN_FULL = 5
 
 
 def overview(audit: AuditReport, console: Console) -> None:
-    """Print a line for each property, and how many there are of each answer."""
+    """Print a line for each property, and the number of each answer."""
     shown = _worst_first(audit)
     if shown:
         print_lines(shown[:MAX_PROPERTIES], console)
@@ -420,7 +420,7 @@ def overview(audit: AuditReport, console: Console) -> None:
 
 
 def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
-    """Print a line for each property: the answer, its risk, what is known and, where there is room, what it cost."""
+    """Print a line for each property: the answer, its risk, the findings and, on a wide terminal, the cost."""
     wide = console.width >= WIDE
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("answer", no_wrap=True)
@@ -428,7 +428,7 @@ def print_lines(items: Sequence[Entry | Failure], console: Console) -> None:
     if wide:
         table.add_column("samples", justify="right", no_wrap=True)
     table.add_column("risk", justify="right", no_wrap=True)
-    table.add_column("what is known", overflow="fold")
+    table.add_column("findings", overflow="fold")
     for item in items:
         table.add_row(*_summary_cells(item, console, wide))
     console.print(table)
@@ -476,7 +476,7 @@ def _summary_cells(item: Entry | Failure, console: Console, wide: bool) -> list[
 
 
 def finding_of(result: Result, *, compact: bool = False) -> str:
-    """What is known, in one line: how many violate the claim, an interval, or why there is none."""
+    """The finding in one line: how many violate the claim, an interval, or why there is neither."""
     if isinstance(result, Failure):
         return on_one_line(result.message)
     return visible(view_of(result).finding(result, compact))

@@ -39,7 +39,7 @@ def log_to_mlflow(
     audit
         A verdict, several, or a whole audit.
     experiment
-        The experiment of a new run; the current one unless given. Where MLflow keeps runs is MLflow's own setting,
+        The experiment of a new run; by default the current one. Where MLflow keeps runs is MLflow's own setting,
         ``MLFLOW_TRACKING_URI`` or ``mlflow.set_tracking_uri``.
     evidence
         The text of the evidence file, as ``isonomia export`` writes it.

@@ -82,7 +82,7 @@ def earliest_onset(low: int, risk: float | None) -> str:
 class WatchStatus:
     """Whether a comparison holds for the last samples: ``answer`` says on which side of the threshold the interval is.
 
-    ``samples`` says how many samples of the stream it is about, and ``leaves`` what is known about each rate.
+    ``samples`` says how many samples of the stream it is about, and ``leaves`` has the estimate of each rate.
     """
 
     property: str
@@ -99,7 +99,7 @@ class WatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class SideStatistics:
-    """What is known about one half-space, as logarithms of wealth.
+    """The statistics of one half-space, as logarithms of wealth.
 
     ``against`` and ``opposite`` are the highest wealth so far of the bets that started with the first sample, against
     the claim and against its opposite; ``height`` is the present value of the e-detector.
@@ -242,7 +242,7 @@ class WatchTerms:
         return tuple(statuses)
 
     def _leaves(self, tally: StreamTally, risk: float) -> dict[Leaf, LeafRecord]:
-        """What is known about each rate and mean; the risk is divided evenly."""
+        """The estimate of each rate and mean; the risk is divided evenly."""
         share = risk / len(self.leaves)
         return {leaf: self._leaf(k, leaf, tally, share) for k, leaf in enumerate(self.leaves)}
 
@@ -382,9 +382,9 @@ def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None
 
 def _unseen(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tuple[str, ...]:
     """Remarks on groups without members and events that never happened: more often misspelt than impossible."""
-    nobody = [
+    unseen = [
         f"no sample so far informs {record.text}, so nothing is said about it: is it spelled as in the stream?"
         for record in records
         if not record.n
     ]
-    return (*nobody, *never_happened(leaves, records))
+    return (*unseen, *never_happened(leaves, records))

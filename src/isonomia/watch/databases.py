@@ -60,7 +60,7 @@ class SqliteTable:
             _refuse_restarted(self, newest)
 
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
-        """The rows between two keys once more."""
+        """The rows between two keys, read again."""
         del rows
         return _rows_again(self, before, entry)
 
@@ -141,7 +141,7 @@ class PostgresTable:
             yield from _new_rows(self, upto, stop)
 
     def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
-        """The rows between two keys once more."""
+        """The rows between two keys, read again."""
         del rows
         return _rows_again(self, before, entry)
 

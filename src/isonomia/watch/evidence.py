@@ -120,7 +120,7 @@ def _alarm(alarm: Alarm) -> dict[str, Any]:
 
 
 def _side(terms: WatchTerms, watched: tuple[int, WatchedSide], side: SideStatistics) -> dict[str, Any]:
-    """What is known about a half-space, and the smallest risks at which it, and its opposite, would be refuted."""
+    """The statistics of a half-space, and the smallest risks at which it, and its opposite, would be refuted."""
     violated, holds = (len(terms.sides) * exp(-each) for each in (side.against, side.opposite))
     return {
         "text": terms.claims[watched[0]].text,
@@ -184,7 +184,7 @@ def statistics_in(watch: Mapping[str, Any], terms: WatchTerms) -> WatchStatistic
     if [each["text"] for each in watch["rates"]] != texts:
         raise RecordError(f"expected sums of {', '.join(texts):.200}, which the watch file speaks of, in this order")
     if len(watch["sides"]) != len(terms.sides):
-        raise RecordError(f"expected what is known of {len(terms.sides)} half-spaces, but it is of another number")
+        raise RecordError(f"expected statistics of {len(terms.sides)} half-spaces, but got {len(watch['sides'])}")
     samples = watch["samples"]
     if not 0 <= samples <= MAX_SAMPLES:
         raise RecordError(f"expected a number of samples that a stream can have, but got {samples}")
@@ -215,7 +215,7 @@ def _crossing(alarm: Mapping[str, Any], terms: WatchTerms) -> tuple[int, Crossin
         raise RecordError(f"expected an alarm of one of {plural(len(terms.sides), 'half-space')}, but got {index}")
     groups = len(terms.sides[index][1].channels)
     if not len(moments) == len(against) == len(opposite) > 0 or len(alarm["since"]) != groups:
-        raise RecordError(f"expected as much of every moment and group of alarm {alarm['sample']}, but it has not")
+        raise RecordError(f"alarm {alarm['sample']}: expected an entry for each moment and group, but some are missing")
     before, after = (_or_lowest(height) for height in alarm["heights"])
     since = np.asarray(alarm["since"], dtype=float)
     return index, Crossing(int(moments[-1]), (before, after), moments, against, opposite, since)
@@ -252,7 +252,7 @@ def _impossible_sums(terms: WatchTerms, known: WatchStatistics) -> Iterator[str]
         if counts[0] > known.samples or counts[1] > window or (not known.recent.start and counts[0] != counts[1]):
             yield f"{text} is informed by {counts} samples of {known.samples} and {window}"
         if leaf.given is None and counts != (known.samples, window):
-            yield f"{text} is about everybody, but informed by {counts} samples of {known.samples} and {window}"
+            yield f"{text} is about all samples, but informed by {counts} samples of {known.samples} and {window}"
         if groups.setdefault(leaf.given, counts) != counts:
             yield f"{text} is informed by {counts} samples, another rate of the same group by {groups[leaf.given]}"
 
@@ -294,7 +294,7 @@ def _impossible_alarms(alarms: Sequence[Mapping[str, Any]], terms: WatchTerms, k
         if side.height > terms.enough(len(times)) + CLOSE and (len(times), claim.text, claim.group) not in given:
             yield f"{claim.text} has an e-detector with a log wealth of {side.height:.6g}, and no alarm"
         if min(side.against, side.opposite) < -CLOSE:
-            yield f"the highest wealth of {claim.text} is below what everybody starts with"
+            yield f"the highest wealth of {claim.text} is below the initial wealth"
 
 
 def _possible_since(terms: WatchTerms, index: int, crossing: Crossing) -> bool:

@@ -1,4 +1,4 @@
-"""A watch in one TOML file: what must hold, where decisions come from, and who is told about an alarm.
+"""A watch in one TOML file: what must hold, where decisions come from, and who receives alarms.
 
 Like an audit file, it may come from a stranger: :mod:`isonomia.audits.audit_file.permissions` finds in its text what
 needs permission, before anything is opened.
@@ -43,14 +43,14 @@ TOP: Mapping[str, Key] = {
     "window": Key("whole", "how many of the last samples *now* is about"),
     "seed": Key("whole", "which samples count for which of several groups that overlap"),
     "budget": Key("text", "the most rows that are ever sent to the model: '100000 queries'"),
-    "store": Key("written", "the file that keeps the watch; .isonomia/NAME.sqlite beside NAME.toml unless given"),
+    "store": Key("written", "the file that keeps the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
     "page": Key("written", "a page that is rewritten at each update"),
     "source": Key("table", "where decisions come from"),
     "outcomes": Key("table", "outcomes that come late"),
     "values": Key("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
     "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
-    "model": Key("table", "the model; none where the decisions are in the rows"),
-    "alarm": Key("table", "who is told about an alarm"),
+    "model": Key("table", "the model; leave it out if the rows have the decisions"),
+    "alarm": Key("table", "who receives alarms"),
     "property": Key("tables", "what must hold"),
 }
 
@@ -72,7 +72,7 @@ SOURCE: Mapping[str, Key] = {
 
 OUTCOME: Mapping[str, Key] = {
     "column": Key("text", "the column of the outcome"),
-    "id": Key("text", "the column that tells samples apart, among the decisions and among the outcomes"),
+    "id": Key("text", "the column that identifies samples, among the decisions and among the outcomes"),
     "patience": Key("whole", "after how many later samples one without an outcome is left out"),
     **PLACES,
 }
@@ -82,8 +82,8 @@ ALARM: Mapping[str, Key] = {
     "webhook": Key("webhook", "an address to which the alarm is sent as JSON, by POST"),
     "webhook_env": Key("webhook", "in place of webhook: the environment variable that holds the address"),
     "token_env": Key("token", "the environment variable that holds the token for the webhook"),
-    "token_header": Key("text", "the header that the token goes into; Authorization unless given"),
-    "timeout": Key("number", "seconds that the program or the webhook may take; 30 unless given"),
+    "token_header": Key("text", "the header that the token goes into; default: Authorization"),
+    "timeout": Key("number", "seconds that the program or the webhook may take; default: 30"),
 }
 
 PROPERTY: Mapping[str, Key] = {
@@ -140,7 +140,7 @@ def watch_of(file: AuditFile, permissions: Permissions, model: Model | None = No
             "samples between false alarms: alpha = 0.01, or run_length = 100000"
         )
     if "outcomes" in content and not {"column", "id"} <= set(late):
-        raise file.error("expected column, that of the outcome, and id, which tells samples apart", "outcomes")
+        raise file.error("expected column, that of the outcome, and id, which identifies samples", "outcomes")
     properties = [property_of(entry, {}, permissions) for entry in file.properties()]
     for name in ("values", "ranges"):
         for column, listed in content.get(name, {}).items():

@@ -37,7 +37,7 @@ SELDOM = 1.0
 a part of a window in between."""
 
 
-# ------------------------------------------------------------------------------------------------ who is told of alarms
+# ------------------------------------------------------------------------------------------------------- alarm channels
 
 
 class AlarmChannel(Protocol):
@@ -411,7 +411,7 @@ def ids_in(watch: Watch, part: Part) -> Sequence[str]:
         return ()
     _, name = watch.late_columns
     if name not in part.table.names:
-        raise DataError(f"{part.label}: expected the column {name!r}, which identifies samples, but there is none")
+        raise DataError(f"{part.label}: expected the column {name!r}, which identifies samples, but it is missing")
     return part.ids if part.ids is not None else ids_of(part.table.column(name), name, part.label)
 
 

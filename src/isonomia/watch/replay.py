@@ -128,7 +128,7 @@ def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
         ) from error
     names = [prop.name or str(prop) for prop in terms.properties]
     if names != [check.name for check in evidence.checks] or any(check.verdict is None for check in evidence.checks):
-        raise RecordError(f"expected what came of {', '.join(names):.200}, the properties of the watch file, in order")
+        raise RecordError(f"expected results for {', '.join(names):.200}, the properties of the watch file, in order")
     return RebuiltWatch(evidence, file, terms)
 
 

@@ -327,7 +327,7 @@ class Waiting:
         if outcome is None or id is None:
             raise UsageError(
                 "expected both outcome and id for outcomes that come late: the column of the outcome, and the one that "
-                "tells samples apart"
+                "identifies samples"
             )
         if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):
             raise UsageError(f"expected patience as a number of samples, but got patience={patience!r}")
@@ -352,8 +352,8 @@ class Waiting:
 
     def add(self, people: Table, names: Sequence[str], ids: Sequence[str]) -> None:
         """Let samples wait; one that already has an outcome waits only for those before it."""
-        seen: set[str] = set()
-        twice = next((key for key in ids if key in self._rows or key in seen or seen.add(key)), None)  # type: ignore[func-returns-value]
+        new: set[str] = set()
+        twice = next((key for key in ids if key in self._rows or key in new or new.add(key)), None)  # type: ignore[func-returns-value]
         if twice is not None:
             raise DataError(f"expected every sample once, but got {self.id} {twice!r} a second time", name=twice)
         columns = {name: people.column(name) for name in names if name in people.names and name != self.outcome}

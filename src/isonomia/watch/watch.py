@@ -272,10 +272,10 @@ class Watch:
     def _judge(self, people: Table) -> tuple[Alarm, ...]:
         reader = Reader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
         # Errors are raised here, before anything is changed.
-        seen = [self._values(leaf, reader) for leaf in self.terms.leaves]
+        inside, values = zip(*(self._values(leaf, reader) for leaf in self.terms.leaves), strict=True)
         several = any(side.folds > 1 for _, side in self.terms.sides)
         folds = self._folds.random(people.rows) if several else np.zeros(0)
-        self._sums.add(self.samples, [inside for inside, _ in seen], [values for _, values in seen], people.rows)
+        self._sums.add(self.samples, inside, values, people.rows)
         crossings = []
         enough = self.terms.enough(len(self._acknowledged))
         for index, (_, side) in enumerate(self.terms.sides):
@@ -477,7 +477,7 @@ class Watch:
         """The text of a sealed evidence file of the watch in its present state, for ``isonomia replay``.
 
         It holds the statistics from which alarms, verdicts and intervals are computed, and no samples. ``title`` says
-        what is watched; with a ``key`` of at least 16 bytes, only somebody who has it can make the seal.
+        what is watched; with a ``key`` of at least 16 bytes, only holders of the key can make the seal.
         """
         late = None
         if self._late is not None:

@@ -1,4 +1,4 @@
-"""How an interval closed in."""
+"""How an interval narrowed."""
 
 from __future__ import annotations
 

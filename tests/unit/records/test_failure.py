@@ -99,7 +99,7 @@ def test_the_smallest_counterexample_is_shown_wherever_it_stands() -> None:
 def test_a_share_of_which_nothing_is_known_is_not_told_beside_a_counterexample() -> None:
     unknown = Expression("share of cases that violate `d2 <= d1`", "<=", 0.0, None, 0.0, 1.0)
     assert "share that" not in failure_text(violated_cases(SAFETY, expressions=(unknown,)))
-    assert "nothing is known of it; it must be <= 0" in failure_text(verdict(expressions=(unknown,)))
+    assert "it has no estimate; it must be <= 0" in failure_text(verdict(expressions=(unknown,)))
 
 
 def test_three_runs_have_three_columns_and_equal_ones_are_named() -> None:

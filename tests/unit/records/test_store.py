@@ -59,7 +59,7 @@ def test_a_journal_gives_back_every_number_as_it_was(store: Store) -> None:
 
 
 def test_runs_are_found_by_the_beginning_of_their_name(store: Store) -> None:
-    with pytest.raises(RecordError, match="there is none yet"):
+    with pytest.raises(RecordError, match="it has no runs yet"):
         store.run()
     first, second = _begun(store), _begun(store)
     assert store.run().id == second

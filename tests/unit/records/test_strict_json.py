@@ -41,7 +41,7 @@ REFUSED = [
     (b"9" * 5000, "too many digits"),
     (b"[" * 100_000, "nested more deeply"),
     (b'{"a":' * 100_000, "nested more deeply"),
-    (b'"\xff"', "byte 1 is none"),
+    (b'"\xff"', "byte 1 is invalid"),
     (b"{", "is not JSON"),
     (b"", "is not JSON"),
     (b"1 2", "is not JSON"),

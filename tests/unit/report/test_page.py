@@ -224,7 +224,7 @@ def test_an_interval_without_end_is_drawn_to_the_edge_and_told_as_it_is(html: st
     (data,) = re.findall(r"""data-kind="history">.*?data-drawing='(.*?)'>""", html, re.DOTALL)
     history = json.loads(data)
     assert history["columns"]["low"][0] == history["params"]["least"]
-    assert history["columns"]["told"][0] == "- in [-inf, inf]"
+    assert history["columns"]["shown"][0] == "- in [-inf, inf]"
     assert "Infinity" not in data
     assert "NaN" not in data
 

@@ -337,7 +337,7 @@ def test_a_change_of_any_field_breaks_the_seal(content: dict[str, Any]) -> None:
         (lambda watch: watch["alarms"][0].update(since=[[10.5, 1.0]]), "as draws and sums since it began"),
         (lambda watch: watch["alarms"][1].update(acknowledged="2026-01-01"), "was acknowledged"),
         (lambda watch: watch["alarms"][0].update(side=5), "half-space"),
-        (lambda watch: watch["alarms"][0].update(against=[0.0]), "of every moment and group"),
+        (lambda watch: watch["alarms"][0].update(against=[0.0]), "each moment and group"),
         (lambda watch: watch["alarms"][0].update(began_in="6.csv"), "begun in 6.csv"),
         (lambda watch: watch["alarms"][0]["opposite"].__setitem__(0, 0.0), "onset.low"),
         (lambda watch: watch["alarms"][0]["against"].__setitem__(0, 99.0), "onset.estimate"),

@@ -23,10 +23,10 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 MAX_GROUPS = 1_000
-"""The most groups of one attribute or combination: nobody can read more, and the column is probably a number."""
+"""The most groups of one attribute or combination: more cannot be read, and the column is probably a number."""
 
 YES, NO, MISSING = 1, 0, 2
-"""What is known about an event for one person."""
+"""The codes of an event for one person."""
 
 BINS = 10
 """The bins of a reliability chart, equally wide from 0 to 1."""
@@ -386,7 +386,7 @@ class GroupCounts:
         self.cells += np.bincount(cell, minlength=self.size * 9).reshape(self.size, 3, 3)
 
     def score(self, groups: Codes, score: Floats, outcome: NDArray[np.int8], *, probable: bool) -> None:
-        """Count scores, and where they are probabilities also by bin, beside outcomes."""
+        """Count scores, and where they are probabilities also by bin, with outcomes."""
         there = ~np.isnan(score)
         self.scored = _grown(self.scored, self.size)
         self.scored += np.bincount(groups[there], minlength=self.size)

@@ -40,7 +40,7 @@ from isonomia.records.group_table import Estimate
 Floats = NDArray[np.float64]
 Ends = tuple[float, float]
 RatioEnds = tuple[float | None, float | None, float | None]
-"""A ratio and its interval; ``None`` where there is none."""
+"""A ratio and its interval; ``None`` without one."""
 
 NUISANCE = 1.0 / 50.0
 """``gamma / delta``, as in :mod:`isonomia.evidence.one_look`: the share of the risk for telling which group may be the
@@ -65,7 +65,7 @@ class GroupLimits:
     looks
         ``"once"``, a number of planned looks, which share the risk, or ``"any"``.
     exact
-        Whether the rows are everybody, so that nothing is uncertain.
+        Whether the rows are the whole population, so that nothing is uncertain.
     """
 
     delta: float
@@ -92,7 +92,7 @@ class GroupLimits:
         return lower_limit(yes, n, risk)
 
     def rates(self, yes: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """The intervals of rates; the whole range where nobody was counted."""
+        """The intervals of rates; the whole range for an empty group."""
         yes, n = np.asarray(yes, dtype=float), np.asarray(n, dtype=float)
         if self.exact:
             share = yes / np.maximum(n, 1.0)

@@ -44,7 +44,7 @@ HIGHEST = "highest"
 
 
 def rows_of(work: OnePass, limits: GroupLimits, reference: Any, small: float) -> list[GroupRow]:
-    """A row for everybody and for each group."""
+    """A row for all people and for each group."""
     wanted = _References(reference)
     rows: list[GroupRow] = []
     for counts in work.groups:
@@ -221,7 +221,7 @@ def _mean(means: MeanCounts, limits: GroupLimits, index: int) -> Estimate:
 
 
 def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
-    """A share; nothing is said about nobody."""
+    """A share; no statement about an empty group."""
     if n == 0:
         return Estimate(None, None, None, 0)
     return Estimate(float(yes) / float(n), float(low), float(high), int(n))
@@ -380,8 +380,8 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Ite
     if work.columns.score is not None and not work.probable:
         yield "scores outside 0 to 1 are not probabilities: calibration is not measured"
     if work.sent_blindly:
-        kept = [name for name in work.rows.names if name not in work.sent]
-        without = f", and not {listed(kept)}, which is measured" if kept else ""
+        withheld = [name for name in work.rows.names if name not in work.sent]
+        without = f", and not {listed(withheld)}, which is measured" if withheld else ""
         yield (
             f"the model does not say what it reads: it was given {first_few(work.sent, 12)}{without}. Name the columns "
             "that it takes if it should be given others: features=[...], or --features COLUMN,... at the command line"
@@ -471,9 +471,9 @@ def measure(
     Notes
     -----
     Guarantee: given independent rows, each interval by itself contains the true value with probability at least ``1 -
-    delta``: Clopper-Pearson for rates, exact limits for ratios, bets for means. They do not hold all at once: among 20
-    intervals at 0.05 one is expected to miss. To answer a question with one risk for all groups, use
-    :func:`isonomia.check`.
+    delta``: Clopper-Pearson for rates, exact limits for ratios, bets for means. They are not adjusted for multiple
+    comparisons: among 20 intervals at 0.05 one is expected to miss. To answer a question with one risk for all groups,
+    use :func:`isonomia.check`.
 
     Examples
     --------
@@ -487,11 +487,11 @@ def measure(
     limits = GroupLimits(checked_delta(delta), checked_looks(looks, "auto"), kind == "census")
     small = checked_share("small", small)
     pool = pool_for(executor, checked_workers(workers))
-    asked = None if model is None else open_session(adapt(model, features), pool=pool, watched=False)
+    session = None if model is None else open_session(adapt(model, features), pool=pool, watched=False)
     work = OnePass(
         rows=rows,
-        model=asked,
-        columns=columns_for(rows, asked, decision, outcome, score),
+        model=session,
+        columns=columns_for(rows, session, decision, outcome, score),
         by=_groupings(by, rows.names),
         favourable=positive if favourable is None else favourable,
         positive=positive,
@@ -499,7 +499,7 @@ def measure(
         ranges=checked_ranges(ranges or {}),
         kept=_kept(data),
     )
-    with Budget.of(budget).for_all(asked, rows.rows, "measure") as meter:
+    with Budget.of(budget).for_all(session, rows.rows, "measure") as meter:
         work.count()
     table_rows = rows_of(work, limits, reference, small)
     return GroupTable(
@@ -517,11 +517,11 @@ def measure(
         looks=limits.looks,
         population=kind,
         source=fspath(data) if isinstance(data, str | PathLike) else "",
-        model={} if asked is None else {"name": asked.name, "fingerprint": asked.fingerprint()},
+        model={} if session is None else {"name": session.name, "fingerprint": session.fingerprint()},
         assumptions=assumptions(work, limits),
         remarks=tuple(remarks(work, table_rows, limits)),
         seconds=time.perf_counter() - began,
-        queries=None if asked is None else meter.rows,
+        queries=None if session is None else meter.rows,
         version=__version__,
     )
 

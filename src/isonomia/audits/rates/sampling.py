@@ -320,7 +320,7 @@ class RatesSampling(Generic[S]):
         return inversions_for(question.formula, question.ranges, self.population.streams, self.sizes)
 
     @cached_property
-    def _looked_back_at(self) -> tuple[Channel, ...]:
+    def _history_channels(self) -> tuple[Channel, ...]:
         """The channels whose counts are kept batch by batch, for intervals and for the answers of groups."""
         of_groups = () if self.family is None else self.family.channels
         inverted = (channel for each in self.inversions.values() for channel in each.channels)
@@ -328,7 +328,7 @@ class RatesSampling(Generic[S]):
 
     @cached_property
     def _channels(self) -> tuple[Channel, ...]:
-        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._looked_back_at)))
+        return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._history_channels)))
 
     @cached_property
     def _wanted(self) -> Wanted:
@@ -407,7 +407,7 @@ class RatesSampling(Generic[S]):
     def absorb(self, state: SamplingState[S], reading: BatchCounts) -> SamplingState[S]:
         """Let the evidence take in the batch, and add up the leaves' counts."""
         leaves = {channel: before + reading.tallies[channel] for channel, before in state.leaves.items()}
-        batch = {channel: reading.tallies[channel] for channel in self._looked_back_at}
+        batch = {channel: reading.tallies[channel] for channel in self._history_channels}
         history = (*state.history, batch) if batch else ()
         return SamplingState(self.evidence.step(state.evidence, reading.tallies), leaves, history)
 

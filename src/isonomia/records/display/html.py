@@ -18,8 +18,8 @@ _MARGIN = 5
 def gauge_picture(item: Expression, colour: str, width: int = 140) -> str:
     """Draw an expression's interval against its threshold, on the scale of :func:`scale_of`.
 
-    The picture has no text and is hidden from screen readers: what it shows must be beside it in words. Every number in
-    it is made here, so that nothing from outside gets into the markup.
+    The picture has no text and is hidden from screen readers: what it shows must also be there in words. Every number
+    in it is made here, so that nothing from outside gets into the markup.
     """
     left, right = scale_of(item)
 
@@ -68,7 +68,7 @@ def as_html(verdict: Verdict, explanation: str | None = None, why: str | None = 
         f"{COLOURS[verdict.answer]};padding:.2em 0 .2em .9em;margin:.5em 0;max-width:60em;line-height:1.45'>"
         f"<div style='margin:.2em 0'>{badge(verdict.answer)} {name}{_claim(verdict, explanation)}</div>{reason}"
         f"<p style='margin:.2em 0'>{safe(answer, 400)} {safe(guarantee(verdict), 400)} {picture}</p>"
-        f"{counted}{findings}{_counterexample(verdict)}{_folded('what it rests on', notes)}</div>"
+        f"{counted}{findings}{_counterexample(verdict)}{_folded('assumptions and notes', notes)}</div>"
     )
 
 
@@ -97,7 +97,7 @@ def _folded(title: str, inside: str) -> str:
 
 
 def _lines(lines: Sequence[str]) -> str:
-    """Lines as they are, each cut to 400 characters and all of them to 6,000; nothing where there are none."""
+    """Lines as they are, each cut to 400 characters and all of them to 6,000; empty for no lines."""
     text = safe("\n".join(excerpt(line, 400) for line in lines), 6_000)
     style = "margin:.3em 0;white-space:pre-wrap;background:none;color:inherit"
     return f"<pre style='{style}'>{text}</pre>" if lines else ""

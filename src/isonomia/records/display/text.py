@@ -78,7 +78,7 @@ def finding_lines(verdict: Verdict, limit: int | None = None) -> list[str]:
 
 
 def note_lines(verdict: Verdict) -> list[str]:
-    """What the answer rests on, and what else a reader should know."""
+    """Assumptions, and what else a reader should know."""
     assumed = [f"assumes that {item}" for item in verdict.assumptions]
     remarks = [f"note: {item}" for item in (*verdict.remarks, *filter(None, [seed_note(verdict)]))]
     return [*assumed, *([ASSUMPTIONS] if assumed else []), *remarks]
@@ -218,7 +218,7 @@ def _found_lines(verdict: Verdict) -> list[str]:
 
 
 def _quantity_lines(item: Expression) -> list[str]:
-    known = "nothing is known of it" if item.estimate is None else f"{number(item.estimate)} in {interval(item)}"
+    known = "it has no estimate" if item.estimate is None else f"{number(item.estimate)} in {interval(item)}"
     return [
         *_limited(wrap(on_one_line(item.text), _INSIDE), 4),
         f"  {known}; it must be {item.relation} {number(item.threshold)}",
@@ -243,7 +243,7 @@ def _n(item: LeafRecord) -> str:
 
 
 def _smallest_counterexample(verdict: Verdict) -> list[str]:
-    """The smallest counterexample in full, and how many others there are."""
+    """The smallest counterexample in full, and the number of others."""
     if not verdict.counterexamples:
         return []
     view = view_of(verdict)
@@ -259,7 +259,7 @@ def _notes(verdict: Verdict) -> list[str]:
         notes.append("the error's verdict.counterexamples has the others")
     if verdict.answer == "undecided":
         notes.append("more people or a larger budget may decide it; delta is chosen before anything is seen, and stays")
-        notes.append("undecided='pass' or undecided='skip' accepts that nothing is known")
+        notes.append("undecided='pass' or undecided='skip' accepts an open question")
     return _limited(notes, MAX_NOTES)
 
 

@@ -35,7 +35,7 @@ def answer_line(verdict: Verdict) -> str:
 
 
 def worst_group(verdict: Verdict) -> str:
-    """Which group is worst off, and what is known about it; empty if no group has an estimate."""
+    """Which group is worst off, and the finding about it; empty if no group has an estimate."""
     worst = verdict.worst
     if worst is None:
         return ""
@@ -100,7 +100,7 @@ def guarantee(verdict: Verdict) -> str:
 
 
 def level(verdict: Verdict) -> str:
-    """The level of every interval that is shown, in one sentence; empty where there is none, or all are exact."""
+    """The level of every interval that is shown, in one sentence; empty without intervals, or where all are exact."""
     known: tuple[Expression | LeafRecord, ...] = (*verdict.expressions, *verdict.leaves)
     if verdict.method == "exact" or not any(item.low < item.high for item in known):
         return ""
@@ -138,7 +138,7 @@ def looks(verdict: Verdict) -> str:
 
 
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
-    """What is known: a row for each compared quantity and each leaf, as text, estimate, interval and draws."""
+    """The findings: a row for each compared quantity and each leaf, as text, estimate, interval and draws."""
     first = [
         (
             f"{ANSWERS[item.settled]}: {compared(item)}" if verdict.groups else compared(item),
@@ -222,7 +222,7 @@ def compared_finding(verdict: Verdict, compact: bool = False) -> str:
 
 
 def quantity_finding(item: Expression, compact: bool) -> str:
-    """What is known about one quantity; a compact line has a sign instead of words for what it must be."""
+    """The finding about one quantity; a compact line has a sign instead of words for what it must be."""
     estimate = "" if item.estimate is None else f"{number(item.estimate)} "
     claim = f" {item.relation} {number(item.threshold)}" if compact else f", {must_be(item)}"
     return f"{estimate}in {interval(item)}{claim}"
@@ -469,7 +469,7 @@ class View:
     meanings
         What each answer says about the model, in a sentence.
     finding
-        What is known, in a few words on one line. The second argument requests a compact line, with a sign instead of
+        The finding, in a few words on one line. The second argument requests a compact line, with a sign instead of
         words for what a quantity must be.
     counts
         Whether the finding counts something that the table of quantities does not show.
@@ -482,7 +482,7 @@ class View:
     facts
         Further facts, by name.
     blocks
-        The parts of what is known, in order.
+        The parts of the findings, in order.
     charts
         The blocks that are drawn as charts; by default the same.
     counterexample

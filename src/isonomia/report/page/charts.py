@@ -89,8 +89,8 @@ class Drawing:
 
 def drawings_of(entry: Entry, limits: PageLimits) -> tuple[Drawing, ...]:
     """The charts of a property: how its interval narrowed, then those of its view, in order."""
-    closing = closing_in(entry, limits)
-    drawings = [] if closing is None else [closing]
+    history = interval_history(entry, limits)
+    drawings = [] if history is None else [history]
     for block in view_of(entry.verdict).drawn(entry.verdict):
         drawings += _drawings(block, entry.verdict, limits)
     return tuple(drawings)
@@ -127,7 +127,7 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
     ends = _common_scale(items)
     return Drawing(
         "intervals",
-        f"What is known, against the threshold {number(items[0].threshold)}",
+        f"Findings against the threshold {number(items[0].threshold)}",
         "; ".join(_in_words(item) for item in items[:5]),
         tuple(
             _compared_row(place, item, label, ends, answer)
@@ -161,7 +161,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
             "estimate": _drawn(leaf.estimate),
         }
         | {"low": clipped(leaf.low, ends), "high": clipped(leaf.high, ends)}
-        | {"told": f"{number(leaf.estimate)} in {interval(leaf)}"}
+        | {"shown": f"{number(leaf.estimate)} in {interval(leaf)}"}
         for place, leaf in enumerate(shown)
     ]
     return Drawing(
@@ -172,7 +172,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
         ("rate or mean", "estimate", "interval", counted),
         tuple((short(leaf.text, 300), number(leaf.estimate), interval(leaf), draws(leaf)) for leaf in shown),
         {"least": ends[0], "most": ends[1]},
-        (f"n is how many {counted} a rate rests on." if any(leaf.n for leaf in shown) else "What was proved.")
+        (f"n is how many {counted} a rate is based on." if any(leaf.n for leaf in shown) else "What was proved.")
         + ("" if ends[0] <= 0.0 else " The axis does not begin at 0.")
         + _left_out(leaves, shown),
     )
@@ -286,7 +286,7 @@ def _compared_row(
         "fine_low": fine[0],
         "fine_high": fine[1],
         "answer": answer or ANSWERS[item.settled],
-        "told": f"{number(item.estimate)} in {interval(item)}",
+        "shown": f"{number(item.estimate)} in {interval(item)}",
     }
 
 
@@ -303,7 +303,7 @@ _BEYOND = 1.08
 """How far the chart continues after the last sample, so that the last interval can be seen."""
 
 
-def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
+def interval_history(entry: Entry, limits: PageLimits) -> Drawing | None:
     """How the interval narrowed as samples came in.
 
     ``None`` where that was not kept, and where there is nothing to see: one point, or an interval that never changed.
@@ -319,7 +319,7 @@ def closing_in(entry: Entry, limits: PageLimits) -> Drawing | None:
     first, last = points[0], points[-1]
     return Drawing(
         "history",
-        "How the interval closed in",
+        "How the interval narrowed",
         f"After {first[0]:,} {verdict.counted} the interval was {_ends(first)}; after {last[0]:,} it was {_ends(last)}."
         f" The value {must_be(item)}.",
         (*(_row(point, ends, item) for point in points), _row(last, ends, item) | {"at": last[0] * _BEYOND}),
@@ -348,7 +348,7 @@ def _window(points: Sequence[Point], threshold: float) -> tuple[float, float]:
 def _row(point: Point, ends: tuple[float, float], item: Expression) -> dict[str, object]:
     n, low, estimate, high = point
     return {"n": n, "at": n, "low": clipped(low, ends), "high": clipped(high, ends), "estimate": _drawn(estimate)} | {
-        "told": f"{number(estimate)} in {_ends(point)}",
+        "shown": f"{number(estimate)} in {_ends(point)}",
         "threshold": item.threshold,
     }
 
@@ -382,7 +382,7 @@ def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> Dr
     return Drawing(
         "bounds",
         f"Difference in treatment: {effects[0].words}",
-        "; ".join(f"{row['label']}: {row['told']}, {row['answer']}" for row in rows[:6]),
+        "; ".join(f"{row['label']}: {row['shown']}, {row['answer']}" for row in rows[:6]),
         tuple(rows),
         ("subgroup", "size", "answer", *(("bounds",) if block.exact else ("not refuted", "in the sample"))),
         tuple(
@@ -415,7 +415,7 @@ def _bounds_row(place: int, item: SubgroupBounds, index: int, block: Subgroups) 
         "sample_high": sample_high,
         "limit_low": -block.margin,
         "limit_high": block.margin,
-        "told": bounds(effect.interval),
+        "shown": bounds(effect.interval),
         "sample": bounds(effect.sample),
     }
 
@@ -487,10 +487,10 @@ def _shares(block: PeopleCounts) -> list[Drawing]:
     drawing = Drawing(
         "shares",
         "Share of options that reach the target",
-        "; ".join(f"{row['count']:,} {row['kind']} with {row['told']}" for row in rows[:12]),
+        "; ".join(f"{row['count']:,} {row['kind']} with {row['shown']}" for row in rows[:12]),
         tuple(rows),
         ("share", "these people", "how many"),
-        tuple((row["told"], row["kind"], f"{row['count']:,}") for row in rows),
+        tuple((row["shown"], row["kind"], f"{row['count']:,}") for row in rows),
         key=f"A person counts at their share of reachable points with {short(block.target, 120)}; the dashed line "
         f"is the limit, {number(block.threshold)}." + (f" Of {unknown:,} people no share is known." if unknown else ""),
     )
@@ -506,7 +506,7 @@ def _bars(bins: Mapping[tuple[int, str], int], threshold: float, words: Mapping[
         rows.append(
             {"from": place / _BINS, "to": (place + 1) / _BINS, "bottom": bottom, "top": height[place]}
             | {"kind": words[answer], "count": count, "threshold": threshold}
-            | {"told": f"{place / _BINS:.0%} to {(place + 1) / _BINS:.0%}"}
+            | {"shown": f"{place / _BINS:.0%} to {(place + 1) / _BINS:.0%}"}
         )
     return rows
 

@@ -26,7 +26,7 @@ class PageLimits:
     features: int = 60  # features of a counterexample, those that differ first
     value: int = 300  # characters of a value
     rows: int = 60  # rows of a chart and of its table
-    points: int = 400  # points of the chart of how an interval closed in
+    points: int = 400  # points of the chart of how an interval narrowed
     notes: int = 40  # remarks, and assumptions
     text: int = 6_000  # characters of the property's text
 

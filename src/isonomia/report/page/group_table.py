@@ -231,7 +231,7 @@ def _bar(index: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float
         "estimate": clipped(value, ends),
         "low": low,
         "high": high,
-        "told": cell(estimate),
+        "shown": cell(estimate),
     } | ({"threshold": FOUR_FIFTHS} if name in FRACTIONS else {})
 
 
@@ -248,7 +248,7 @@ def _reliability(rows: Sequence[GroupRow]) -> Drawing | None:
             "outcome": part.outcome.value,
             "low": part.outcome.low,
             "high": part.outcome.high,
-            "told": cell(part.outcome),
+            "shown": cell(part.outcome),
             "size": f"{part.outcome.n:,}",
         }
         for row in chosen
@@ -261,11 +261,11 @@ def _reliability(rows: Sequence[GroupRow]) -> Drawing | None:
     return Drawing(
         "reliability",
         "Reliability of the scores",
-        "; ".join(f"{point['label']}, scores {point['bin']}: {point['told']}" for point in points[:12]),
+        "; ".join(f"{point['label']}, scores {point['bin']}: {point['shown']}" for point in points[:12]),
         tuple(points),
         ("group", "scores", "mean score", "share with a positive outcome", "people"),
         tuple(
-            (str(point["label"]), str(point["bin"]), f"{point['score']:.3f}", str(point["told"]), str(point["size"]))
+            (str(point["label"]), str(point["bin"]), f"{point['score']:.3f}", str(point["shown"]), str(point["size"]))
             for point in points
         ),
         key="Of the people with scores in one bin, the share whose outcome is positive, with its interval. Calibrated "

@@ -162,9 +162,7 @@ def _together(verdicts: Sequence[Verdict]) -> str:
     if not chances:
         return "Every answer is exact: none depends on chance." if verdicts else ""
     if sum(chances) >= 1:
-        return (
-            "Each answer has its own risk of being wrong, which its section states; there is no risk for all at once."
-        )
+        return "Each answer has its own risk of being wrong, which its section states; no joint risk is stated."
     return (
         f"Taken together, the chance that any answer on this page is wrong is at most {odds(sum(chances))}: the risks "
         "that were chosen beforehand, added up."
@@ -235,14 +233,14 @@ def _methods(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 def _data(verdicts: Sequence[Verdict]) -> list[str]:
     """The data that were audited, each once: how many rows, and the beginning of the fingerprint."""
-    found: dict[str, None] = {}
+    data: dict[str, None] = {}
     for verdict in verdicts:
         size, kind = verdict.population.get("size"), verdict.population.get("kind", "population")
         mark = str(verdict.population.get("fingerprint", ""))[:12]
         rows = f"{kind} of {size:,} rows" if isinstance(size, int) else str(kind)
-        found[f"{short(rows, 60)}{f', fingerprint {mark}' if mark else ''}"] = None
-    shown = list(found)[:3]
-    return [*shown, f"{len(found) - 3:,} more"] if len(found) > 3 else shown
+        data[f"{short(rows, 60)}{f', fingerprint {mark}' if mark else ''}"] = None
+    shown = list(data)[:3]
+    return [*shown, f"{len(data) - 3:,} more"] if len(data) > 3 else shown
 
 
 def _names(verdicts: Sequence[Verdict]) -> list[str]:
@@ -330,15 +328,15 @@ class Section:
     gauge, known
         The first compared quantity as a small picture, and in words.
     facts
-        Counts shown beside the charts.
+        Counts shown next to the charts.
     drawings, tables
         The charts, and the tables that the audit brings itself.
     cases, cases_left_out
         Counterexamples, and a note on those that are not shown.
     guarantee, method, assumptions, remarks
-        What the answer is worth and rests on.
+        The guarantee and its assumptions.
     repeat
-        What somebody needs to repeat it, by name.
+        What is needed to repeat it, by name.
     """
 
     anchor: str
@@ -427,7 +425,7 @@ def _gauge(verdict: Verdict) -> str:
 
 
 def _known(verdict: Verdict) -> str:
-    """What is known, in a few words for the list of all properties."""
+    """The finding, in a few words for the list of all properties."""
     return printed(short(view_of(verdict).finding(verdict, False), 160))
 
 

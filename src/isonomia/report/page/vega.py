@@ -2,7 +2,7 @@
 
 The specifications are made with Altair; the page draws each as often as it needs it. Colours are the page's own
 (``var(--name)``), so that a chart suits light, dark and print without being redrawn. Labels are above their bars
-instead of beside them, so that a chart fits a phone as well as a page.
+and not next to them, so that a chart fits a phone as well as a page.
 
 Making the bundle takes seconds and always gives the same result, so it is cached for the next report. Data cannot end
 a script element.
@@ -57,7 +57,7 @@ def _own_text(file: Path) -> str:
     with file.open("rb") as stream:
         facts = os.fstat(stream.fileno())
         if sys.platform != "win32" and (facts.st_uid != os.getuid() or facts.st_mode & 0o022):
-            raise PermissionError(f"{file} may have been written by somebody else")
+            raise PermissionError(f"{file} may have been written by another user")
         return stream.read().decode("utf-8")
 
 
@@ -136,11 +136,11 @@ LINE = 48
 """The height of a line of a chart, in pixels; the page gives a chart as many lines as it needs."""
 
 _PLAIN = "abs(datum.value) < 1e-9 ? '0' : format(datum.value, '.3~g')"
-"""A number beside an axis: a sum of rounded steps may miss zero by a hair, or give minus zero."""
+"""A number at an axis: a sum of rounded steps may miss zero by a hair, or give minus zero."""
 
 _ANSWERS = ("holds", "violated", "undecided")
 _KINDS = {"meet it": "responsive", "violate it": "fixed", "undecided": "undecided"}
-"""What is known of the claim about people, and the name of the colour."""
+"""The answers to a claim about people, each with the name of its color."""
 
 
 @cache
@@ -236,7 +236,7 @@ def _tips(alt: Any, **named: str) -> list[Any]:
 
 def _intervals(alt: Any) -> Any:
     base = alt.Chart()
-    tips = _tips(alt, label="quantity", must="claim", told="known")
+    tips = _tips(alt, label="quantity", must="claim", shown="finding")
     zone = base.mark_bar(color="var(--zone)", height=14, dy=0, yOffset=7, clip=True)
     zone = zone.encode(y=_across(alt), x=_line(alt, "fine_low"), x2="fine_high:Q")
     bar = base.mark_rule(strokeWidth=7, strokeCap="round", yOffset=7, clip=True)
@@ -250,7 +250,7 @@ def _intervals(alt: Any) -> Any:
 
 def _rates(alt: Any) -> Any:
     base = alt.Chart()
-    tips = _tips(alt, label="rate", told="known", size="based on")
+    tips = _tips(alt, label="rate", shown="finding", size="based on")
     bar = base.mark_rule(strokeWidth=6, strokeCap="round", color="var(--accent)", opacity=0.45, yOffset=7)
     bar = bar.encode(y=_across(alt), x=_line(alt, "low"), x2="high:Q", tooltip=tips)
     dot = base.mark_point(filled=True, size=70, color="var(--accent)", opacity=1, yOffset=7)
@@ -270,7 +270,7 @@ def _ratios(alt: Any) -> Any:
 
 
 SERIES = ("c1", "c2", "c3", "c4", "c5", "c6")
-"""The colours of lines that must be told apart, by the page's names; each also has its own shape."""
+"""The colours of lines that must be distinguished, by the page's names; each also has its own shape."""
 
 
 def _reliability(alt: Any) -> Any:
@@ -288,7 +288,7 @@ def _reliability(alt: Any) -> Any:
         axis = alt.Axis(title="share with a positive outcome", tickCount=5)
         return alt.Y(f"{name}:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)
 
-    tips = _tips(alt, label="group", bin="scores", told="share", size="people")
+    tips = _tips(alt, label="group", bin="scores", shown="share", size="people")
     even = alt.Chart(alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(
         color="var(--quiet)", strokeWidth=1.5, strokeDash=[5, 3]
     )
@@ -305,7 +305,7 @@ def _reliability(alt: Any) -> Any:
 
 def _bounds(alt: Any) -> Any:
     base = alt.Chart()
-    tips = _tips(alt, label="subgroup", told="not refuted", sample="in the sample", answer="answer")
+    tips = _tips(alt, label="subgroup", shown="not refuted", sample="in the sample", answer="answer")
     wide = base.mark_rule(strokeWidth=2.5, yOffset=7)
     wide = wide.encode(y=_across(alt), x=_line(alt, "low"), x2="high:Q", color=_answer_colour(alt), tooltip=tips)
     thick = base.mark_rule(strokeWidth=8, strokeCap="round", yOffset=7)
@@ -354,7 +354,7 @@ def _shares(alt: Any) -> Any:
             y=alt.Y("bottom:Q", axis=alt.Axis(title="people", tickMinStep=1, format=",d")),
             y2="top:Q",
             color=_kind_colour(alt),
-            tooltip=[*_tips(alt, told="share", kind="are"), alt.Tooltip("count:Q", title="people", format=",")],
+            tooltip=[*_tips(alt, shown="share", kind="are"), alt.Tooltip("count:Q", title="people", format=",")],
         )
     )
     limit = alt.Chart().mark_rule(color="var(--ink)", strokeWidth=2, strokeDash=[5, 3])
@@ -366,7 +366,7 @@ def _history(alt: Any) -> Any:
     """How an interval narrowed, by the number of samples."""
     axis = alt.Axis(title=None, tickCount=6, format="~s", grid=False)
     across = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
-    tips = [alt.Tooltip("n:Q", title="samples", format=","), *_tips(alt, told="known")]
+    tips = [alt.Tooltip("n:Q", title="samples", format=","), *_tips(alt, shown="finding")]
     band, line, limit, dots = _course(alt, alt.Chart(), across, tips, "step-after")
     return alt.layer(band, line, limit, dots).add_params(*_numbers(alt, least=0.0, most=1.0)).properties(height=220)
 
@@ -379,7 +379,7 @@ def _timeline(alt: Any) -> Any:
     span = alt.Scale(domain=[alt.expr("first"), alt.expr("last")], nice=False)
     across = alt.X("at:Q", scale=span, axis=axis)
     points, alarms = base.transform_filter("!datum.alarm"), base.transform_filter("datum.alarm")
-    tips = [alt.Tooltip("at:Q", title="samples", format=","), *_tips(alt, label="in", told="known")]
+    tips = [alt.Tooltip("at:Q", title="samples", format=","), *_tips(alt, label="in", shown="finding")]
     band, line, limit, dots = _course(alt, points, across, tips, "linear")
     # From the probable onset to the alarm, and the alarm itself.
     since = alarms.mark_rect(color="var(--violated)", opacity=0.14).encode(x=across, x2="until:Q")

@@ -113,7 +113,7 @@ def _alarm_row(alarm: KeptAlarm) -> dict[str, str]:
         + (f", in {short(alarm.began, 80)}" if alarm.began else ""),
         "value": f"{since}, must be {content['relation']} {number(content['threshold'])}".removeprefix(", "),
         "state": f"acknowledged {_moment(alarm.acknowledged)}" if alarm.acknowledged else "open",
-        "delivered": ", ".join(sorted(alarm.delivered)) or "to nobody yet",
+        "delivered": ", ".join(sorted(alarm.delivered)) or "not delivered yet",
     }
 
 
@@ -218,7 +218,7 @@ def _timeline(
             "high": clipped(high, ends),
             "threshold": item.threshold,
             "label": short(point.label, 80),
-            "told": _known(value, low, high),
+            "shown": _known(value, low, high),
         }
         for point, value, low, high in drawn
     ]
@@ -236,7 +236,7 @@ def _timeline(
                 "at": alarm.content["onset"]["estimate"],
                 "until": alarm.content["sample"],
                 "label": short(alarm.label, 80),
-                "told": f"alarm {alarm.number}, {_moment(alarm.raised)}",
+                "shown": f"alarm {alarm.number}, {_moment(alarm.raised)}",
             }
         )
     whom = f"{standing.group}: " if standing.group else ""
@@ -268,8 +268,8 @@ def _ends(drawn: Sequence[tuple[HistoryPoint, float, float, float]], item: Expre
     low, high = min(centre), max(centre)
     room = max(high - low, 0.05 * abs(item.threshold), 1e-6)
     ends = [end for _, _, *pair in drawn[len(drawn) // 4 :] for end in pair if isfinite(end)]
-    seen = [end for end in ends if low - room <= end <= high + room]
-    return stretch([*centre, *seen], 0.06)
+    near = [end for end in ends if low - room <= end <= high + room]
+    return stretch([*centre, *near], 0.06)
 
 
 def _known(value: float, low: float, high: float) -> str:

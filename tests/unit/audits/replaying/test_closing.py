@@ -1,4 +1,4 @@
-"""How the intervals of a run closed in, from its evidence alone."""
+"""How the intervals of a run narrowed, from its evidence alone."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from isonomia.audits import replay as closing
-from isonomia.audits.replay import closings
+from isonomia.audits.replay import interval_histories
 from isonomia.records.evidence import CheckEvidence
 
 
 def test_a_sampled_property_has_a_history_that_ends_with_its_verdict(run: Any) -> None:
-    found = closings(run.evidence)
+    found = interval_histories(run.evidence)
     assert set(found) == {"a rate"}, "the answers to the others are exact"
     points = found["a rate"]
     verdict = run.evidence.verdicts["a rate"]
@@ -26,7 +26,7 @@ def test_a_sampled_property_has_a_history_that_ends_with_its_verdict(run: Any) -
 
 def test_no_more_properties_are_traced_than_can_be_waited_for(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closing, "MOST", 0)
-    assert closings(run.evidence) == {}
+    assert interval_histories(run.evidence) == {}
 
 
 def test_what_cannot_be_computed_again_has_no_history(run: Any) -> None:
@@ -39,6 +39,6 @@ def test_what_cannot_be_computed_again_has_no_history(run: Any) -> None:
 
     for change in (without, other):
         changed = replace(run.evidence, checks=tuple(map(change, run.evidence.checks)))
-        assert closings(changed) == {}
+        assert interval_histories(changed) == {}
     unreadable = replace(run.evidence, audit={**run.evidence.audit, "text": "no toml"})
-    assert closings(unreadable) == {}
+    assert interval_histories(unreadable) == {}
