@@ -15,21 +15,20 @@ from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
 from isonomia.audits.protocol import Check
-from isonomia.engine.parameters import Observer, root
-from isonomia.errors import DataError, UsageError
+from isonomia.engine.parameters import root
+from isonomia.errors import DataError
 from isonomia.evidence.cells import Masses
 from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.models.structure import readable
 from isonomia.populations.causal import Causal
 from isonomia.populations.program import Program
-from isonomia.populations.protocol import Wanted, facts_of
+from isonomia.populations.protocol import Wanted
 from isonomia.populations.worlds.paths import Answer, NotExactError, PathFinder, ProgramPath, row_values
-from isonomia.records.journal import Entry, MissingEntryError, exact_fraction, once
+from isonomia.records.journal import exact_fraction
 from isonomia.spec.tree import Do, Row, Version, columns_of
 from isonomia.wording import plural
 
 TOO_FAR_APART = "its numbers are too far apart for floats"
-EITHER = "what could be proved allows either answer"
 EVERY_WAY = "every way was followed"
 REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
 
@@ -59,46 +58,9 @@ THOROUGH = ProofEffort(ways=30_000, points=2**29)
 """Minutes, where an exact answer is demanded."""
 
 
-def _asks_for_proof(check: Check[Any]) -> bool:
-    """Whether to try a proof: a device, planned looks, or a ``stop`` other than ``"decided"`` ask for draws."""
-    if check.population.kind not in {"program", "causal"}:
-        return False
-    device = facts_of(check.population).device
-    return check.method == "exact" or (
-        check.method == "auto" and check.looks == "any" and check.stop == "decided" and device is None
-    )
-
-
-def no_proof(check: Check[Any], reason: str) -> UsageError:
-    """The error that there is no exact answer: why the proof failed, or what kind of population it is."""
-    return UsageError(
-        "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
-        f"{reason or 'the people are a ' + check.population.kind}: leave out the method"
-    )
-
-
 def proved_by(ways: int) -> str:
     """How it was proved, for readers."""
     return f"proved: {plural(ways, 'way', 'ways')} through the program, each with its probability"
-
-
-def sampled_since(reason: str) -> str:
-    """Why it was not proved, for readers."""
-    return f"it was sampled, since {reason}"
-
-
-def proof_entry(check: Check[Any], observer: Observer, prove: Callable[[ProofEffort], Entry]) -> Entry | None:
-    """What is proved of a program or a causal model, as a journal keeps it; ``None`` where no proof is to be tried."""
-    if not _asks_for_proof(check):
-        return None
-    observer.begin(str(check.prop))
-    try:
-        effort = THOROUGH if check.method == "exact" else QUICK
-        return once(check.journal, "proof", lambda: prove(effort))
-    except MissingEntryError:
-        return None  # a record from before programs were proved
-    finally:
-        observer.end()
 
 
 @dataclass(frozen=True, slots=True)

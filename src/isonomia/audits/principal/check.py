@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.people import UNLIMITED, census_of
+from isonomia.audits.pipeline import Sampling, Steps, decide
 from isonomia.audits.principal.census import PrincipalCensus, ProvedTables, count_census, prove_tables
 from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState, check_table
 from isonomia.audits.principal.view import assumptions, exact_remarks, sampled_remarks
-from isonomia.audits.proofs import EITHER, EVERY_WAY, ProofEffort, no_proof, proof_entry, proved_by, sampled_since
+from isonomia.audits.proofs import EVERY_WAY, proved_by
 from isonomia.audits.protocol import Check
-from isonomia.audits.verdicts import earlier_looks, introduce, new_verdict, why_stopped
-from isonomia.engine.loop import Outcome, run
+from isonomia.audits.verdicts import earlier_looks, new_verdict, why_stopped
+from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Budget, Observer, root
 from isonomia.errors import NumericalError
 from isonomia.evidence.fair_worlds import fair_worlds
@@ -26,7 +27,7 @@ from isonomia.populations.finite import Census, Sample, WithReplacement
 from isonomia.populations.protocol import Population, Source, Wanted
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
-from isonomia.records.journal import Entry, once
+from isonomia.records.journal import once
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.principal import PrincipalFairness
 
@@ -38,50 +39,36 @@ PILOTS = 10_000
 
 def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verdict:
     """Check principal fairness."""
-    question = ask_about(check.prop, check.population, check.model, check.journal)
-    table, census = _table_of(check), census_of(check.population)
+    question, table = ask_about(check.prop, check.population, check.model, check.journal), _table_of(check)
     if table is not None:
         check_table(question, table)
-    began = monotonic()
+    return decide(STEPS, check, question, observer)
+
+
+def _is_open(question: PrincipalQuestion, proof: ProvedTables) -> bool:
+    return not proof.narrow and proof.holds(question) is None
+
+
+def _is_counted(check: Check[PrincipalFairness], question: PrincipalQuestion) -> bool:  # noqa: ARG001
+    census = census_of(check.population)
+    if census is None:
+        return False
+    covered = check.model is None or check.budget.affords(1) >= census.size
+    return (census.exact and covered) or check.method == "exact"
+
+
+def _interrupted(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Verdict:
+    stopped = why_stopped("interrupted")
+    return _verdict(check, question, None, (), method="exact", overall={}, stopped=stopped, remarks=())
+
+
+def _proved(
+    check: Check[PrincipalFairness], question: PrincipalQuestion, proof: ProvedTables, began: float
+) -> Verdict | str:
     try:
-        proof = _proof(check, question, observer)
-    except KeyboardInterrupt:  # a proof is kept only once it is complete
-        introduce(check.population, check.model, check.journal)
-        stopped = why_stopped("interrupted")
-        return _verdict(check, question, None, (), method="exact", overall={}, stopped=stopped, remarks=())
-    if proof is not None and not proof.reason:
-        introduce(check.population, check.model, check.journal)
-        try:
-            return _proved(check, question, proof, began)
-        except NumericalError as error:
-            proof = ProvedTables(reason=f"its bounds cannot be computed: {error}")
-    covered = census is not None and (check.model is None or check.budget.affords(1) >= census.size)
-    counted = census is not None and ((census.exact and covered) or check.method == "exact")
-    exact = once(check.journal, "exact", lambda: {"exact": counted})["exact"]
-    if check.method == "exact" and not exact:
-        raise no_proof(check, "" if proof is None else proof.reason)
-    introduce(check.population, check.model, check.journal)
-    if exact:
-        return _exact(check, question, observer)
-    return _sampled(check, question, observer, () if proof is None else (sampled_since(proof.reason),))
-
-
-def _proof(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer) -> ProvedTables | None:
-    """What is proved of a program or a causal model; ``None`` where no proof is to be tried."""
-
-    def proved(effort: ProofEffort) -> Entry:
-        """A proof that leaves the answer open does not count where draws could still decide it."""
-        proof = prove_tables(check, question, observer, effort)
-        if not proof.reason and not proof.narrow and check.method != "exact" and proof.holds(question) is None:
-            proof = ProvedTables(reason=EITHER)
-        return proof.pack()
-
-    entry = proof_entry(check, observer, proved)
-    return None if entry is None else ProvedTables.unpack(entry, question)
-
-
-def _proved(check: Check[PrincipalFairness], question: PrincipalQuestion, proof: ProvedTables, began: float) -> Verdict:
-    counted = proof.census(question)
+        counted = proof.census(question)
+    except NumericalError as error:
+        return f"its bounds cannot be computed: {error}"
     return _verdict(
         check,
         question,
@@ -102,9 +89,7 @@ def _table_of(check: Check[PrincipalFairness]) -> Table | None:
     return people.rows if isinstance(people, Sample | Census) and isinstance(people.rows, Table) else None
 
 
-def _exact(
-    check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, before: int = 0
-) -> Verdict:
+def _exact(check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, before: int) -> Verdict:
     began = monotonic()
     counted = count_census(check, question, observer)
     return _verdict(
@@ -125,37 +110,16 @@ def _exact_overall(counted: PrincipalCensus) -> dict[str, Any]:
     return {"violating": sum(finding.holds is False for finding in counted.findings)}
 
 
-def _sampled(
-    check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, remarks: tuple[str, ...]
-) -> Verdict:
+def _prepare(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Sampling[PrincipalSampling]:
     work = _work(check, question)
     limit = once(check.journal, "available", lambda: {"people": _available(check)})["people"]
     budget, available = check.budget, float("inf") if limit is None else float(limit)
     if check.population.size is None and budget == Budget():
         budget = Budget(samples=UNLIMITED)
     first = max(check.schedule.first, min(8 * len(work.listed), 256))
-    observer.begin(str(check.prop))
-    try:
-        looks, order = earlier_looks(check.population)
-        schedule = replace(check.schedule, first=first).along(looks, whole=order == "file")
-        outcome = run(
-            work,
-            schedule,
-            budget,
-            observer,
-            available=available,
-            journal=check.journal,
-            steady=check.steady,
-            ahead=work.ahead,
-        )
-    finally:
-        observer.end()
-        if work.session is not None:
-            work.session.close()
-    if check.population.kind == "census" and outcome.reason == "exhausted":
-        # As many independent draws as there are rows did not decide it: count everybody after all.
-        return _exact(check, question, observer, before=outcome.samples)
-    return _concluded(check, question, work, outcome, remarks)
+    looks, order = earlier_looks(check.population)
+    schedule = replace(check.schedule, first=first).along(looks, whole=order == "file")
+    return Sampling(work, budget, schedule, available)
 
 
 def _available(check: Check[PrincipalFairness]) -> int | None:
@@ -164,14 +128,14 @@ def _available(check: Check[PrincipalFairness]) -> int | None:
     return None if size is None or (census is not None and check.budget.samples < 2 * size) else size
 
 
-def _concluded(
+def _sampled(
     check: Check[PrincipalFairness],
     question: PrincipalQuestion,
-    work: PrincipalSampling,
+    sampling: Sampling[PrincipalSampling],
     outcome: Outcome[PrincipalState],
     remarks: tuple[str, ...],
 ) -> Verdict:
-    began, state = monotonic(), outcome.state
+    began, state, work = monotonic(), outcome.state, sampling.work
     answer, refuted = work.answer(state), work.contradicted(state)
     unfair, fair, against = work.unfair(state), work.fair(state), state.evidence.fair
     holds = [False if bad else True if good else None for bad, good in zip(unfair, fair, strict=True)]
@@ -289,3 +253,17 @@ def _details(question: PrincipalQuestion, findings: tuple[Finding, ...], overall
         "overall": overall,
         "subgroups": [finding.plain(question) for finding in findings],
     }
+
+
+STEPS = Steps(
+    prove=prove_tables,
+    unpack=ProvedTables.unpack,
+    failed=lambda reason: ProvedTables(reason=reason),
+    is_open=_is_open,
+    proved=_proved,
+    is_counted=_is_counted,
+    exact=_exact,
+    prepare=_prepare,
+    sampled=_sampled,
+    interrupted=_interrupted,
+)

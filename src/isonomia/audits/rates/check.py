@@ -5,32 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import inf, isinf
+from math import inf
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any
 
 from isonomia.audits.people import census_of, predicted_values, refuse_absent_values
-from isonomia.audits.proofs import (
-    EITHER,
-    EVERY_WAY,
-    REAL_NUMBERS,
-    ProofEffort,
-    no_proof,
-    proof_entry,
-    proved_by,
-    sampled_since,
-)
+from isonomia.audits.pipeline import Sampling, Steps, decide
+from isonomia.audits.proofs import EVERY_WAY, REAL_NUMBERS, proved_by
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusCounts, count_census, exact_groups
-from isonomia.audits.rates.clusters import ClusterSampling
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing
 from isonomia.audits.rates.looks import next_table
 from isonomia.audits.rates.programs import Proof, prove
 from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given, rows_each
-from isonomia.audits.rates.sampling import Prepared, RatesSampling, prepare
+from isonomia.audits.rates.sampling import AnyWork, prepare
 from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
-from isonomia.engine.loop import BatchWork, Outcome, run
+from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import DataError
 from isonomia.evidence.bet_evidence import BetEvidence
@@ -42,7 +33,7 @@ from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
 from isonomia.populations.protocol import Directable, Wanted, facts_of
 from isonomia.populations.table import column_from, distinct
-from isonomia.records.journal import Entry, MissingEntryError, once
+from isonomia.records.journal import MissingEntryError, once
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.spec.columns import host
 from isonomia.spec.property import Property
@@ -50,14 +41,8 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value, nodes
 from isonomia.wording import first_few
 
-AnyWork: TypeAlias = RatesSampling[Any] | ClusterSampling
-
 EVERYBODY = "everybody was counted"
 NARROWEST = "the value is too near the threshold for floats to tell"
-
-MANY = 2**20
-"""The largest batch where the population has no end and there is no time limit: large, since each batch costs a step of
-the evidence. People are drawn, queried and counted in parts, so memory does not limit it."""
 
 ASKED_AGAIN = 1000
 """The most people about whom the model is queried again, to find out what it predicts."""
@@ -67,44 +52,31 @@ _PLANNED = "the number of people was fixed beforehand, and nobody looks at them 
 
 def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     """Check a property about rates."""
-    began = monotonic()
     question = ask_about(check.prop, check.population, check.model, check.ranges, check.journal)
     if not question.leaves:
         introduce(check.population, check.model, check.journal)
         remark = "the property compares constants only: neither the model nor the population matters"
         answer = exact_truth(question.formula, {})
         return _verdict(check, question, answer, method="exact", stopped="nothing to sample", remarks=(remark,))
-    try:
-        proof = _proof(check, question, observer)
-    except KeyboardInterrupt:  # a proof is kept only once it is complete
-        introduce(check.population, check.model, check.journal)
-        return _verdict(check, question, None, method="exact", stopped=why_stopped("interrupted"))
-    if proof is not None and not proof.reason:
-        introduce(check.population, check.model, check.journal)
-        return _proved(check, question, proof, began)
-    exact = once(check.journal, "exact", lambda: {"exact": _is_counted(check, question)})["exact"]
-    if check.method == "exact" and not exact:
-        raise no_proof(check, "" if proof is None else proof.reason)
-    # A second person is drawn from everybody, so a stream of one group cannot provide one.
-    if not exact and isinstance(check.population, Directable) and Other() not in question.asked:
-        check = replace(check, population=check.population.focused(question.groups), sharing=None)
-    introduce(check.population, check.model, check.journal)
-    if exact:
-        return _exact(check, question, observer)
-    return _sampled(check, question, observer, () if proof is None else (sampled_since(proof.reason),))
+    return decide(STEPS, check, question, observer)
 
 
-def _proof(check: Check[Property], question: Question, observer: Observer) -> Proof | None:
-    """What is proved of a program or a causal model; ``None`` where no proof is to be tried."""
+def _is_open(question: Question, proof: Proof) -> bool:
+    return proof.truth(question.formula) is None and None not in proof.leaves.values() and not proof.narrow
 
-    def proved(effort: ProofEffort) -> Entry:
-        """A proof that leaves the claim open does not count where draws could still decide it."""
-        proof = prove(check, question, observer, effort)
-        open_ = not proof.reason and proof.truth(question.formula) is None and None not in proof.leaves.values()
-        return (Proof(reason=EITHER) if open_ and check.method != "exact" and not proof.narrow else proof).pack()
 
-    entry = proof_entry(check, observer, proved)
-    return None if entry is None else Proof.unpack(entry, question.leaves)
+def _interrupted(check: Check[Property], question: Question) -> Verdict:
+    return _verdict(check, question, None, method="exact", stopped=why_stopped("interrupted"))
+
+
+def _directed(check: Check[Property], question: Question) -> Check[Property]:
+    """The check that draws each group on its own, where the population can.
+
+    A second person is drawn from everybody, so a stream of one group cannot provide one.
+    """
+    if not isinstance(check.population, Directable) or Other() in question.asked:
+        return check
+    return replace(check, population=check.population.focused(question.groups), sharing=None)
 
 
 def _proved(check: Check[Property], question: Question, proof: Proof, began: float) -> Verdict:
@@ -156,7 +128,7 @@ def _is_counted(check: Check[Property], question: Question) -> bool:
     return check.looks != "any" and covered
 
 
-def _exact(check: Check[Property], question: Question, observer: Observer, before: int = 0) -> Verdict:
+def _exact(check: Check[Property], question: Question, observer: Observer, before: int) -> Verdict:
     began = monotonic()
     counted = count_census(check, question, observer)
     if counted.empty and not counted.interrupted:
@@ -176,15 +148,14 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
     )
 
 
-def _sampled(check: Check[Property], question: Question, observer: Observer, why: tuple[str, ...]) -> Verdict:
-    began = monotonic()
-    if check.population.size is None and isinf(check.budget.seconds):
-        check = replace(check, schedule=replace(check.schedule, most=MANY))
-    prepared = prepare(check, question)
-    work, outcome = prepared.work, _drawn(check, question, prepared, observer)
-    if outcome.reason == "exhausted" and check.population.kind == "census" and work.sizes is None:
-        # As many independent draws as there are rows did not decide it: count everybody after all.
-        return _exact(check, question, observer, before=outcome.samples)
+def _sampled(
+    check: Check[Property],
+    question: Question,
+    sampling: Sampling[AnyWork],
+    outcome: Outcome[Any],
+    why: tuple[str, ...],
+) -> Verdict:
+    began, work = monotonic(), sampling.work
     if outcome.reason == "exhausted":
         unseen = [leaf.given for leaf, tally in work.leaf_tallies(outcome.state).items() if not tally.n]
         refuse_absent_values(unseen, check.population, read=True)
@@ -219,41 +190,18 @@ def _sampled(check: Check[Property], question: Question, observer: Observer, why
             *why,
             *remarks_on_draws(check, work, outcome, leaves),
             *_estimates_outside((*expressions, *leaves), work),
-            *_left_over(prepared, outcome),
+            *_left_over(sampling, outcome),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
         stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
-        seconds=monotonic() - began,
+        seconds=outcome.seconds + monotonic() - began,
     )
 
 
-def _drawn(check: Check[Property], question: Question, prepared: Prepared, observer: Observer) -> Outcome[Any]:
-    """Draw batch after batch until the check is decided or must stop."""
-    work: BatchWork[Any, Any] = prepared.work
-    observer.begin(str(check.prop))
-    try:
-        return run(
-            work,
-            prepared.schedule,
-            prepared.budget,
-            observer,
-            available=prepared.available,
-            counted=question.counted,
-            journal=check.journal,
-            steady=check.steady,
-            ahead=prepared.work.ahead,
-            rows=max(rows_each(check, question), 1),
-        )
-    finally:
-        observer.end()
-        if prepared.work.session is not None:
-            prepared.work.session.close()
-
-
-def _left_over(prepared: Prepared, outcome: Outcome[Any]) -> tuple[str, ...]:
+def _left_over(sampling: Sampling[AnyWork], outcome: Outcome[Any]) -> tuple[str, ...]:
     """What happens to rows at the end of a table that do not make a whole batch."""
-    left = 0 if outcome.reason != "exhausted" else round(prepared.available) - outcome.samples
-    return (f"the last {left:,} {prepared.work.question.counted} are used when more rows follow",) if left else ()
+    left = 0 if outcome.reason != "exhausted" else round(sampling.available) - outcome.samples
+    return (f"the last {left:,} {sampling.counted} are used when more rows follow",) if left else ()
 
 
 def _planned(check: Check[Property], question: Question, work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
@@ -429,3 +377,18 @@ def _never_seen(work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
         f"{named} was 0 in every draw, so the ratio may have no value. Multiplied out, a >= 0.8 * b, the claim always "
         "has one",
     )
+
+
+STEPS = Steps(
+    prove=prove,
+    unpack=lambda entry, question: Proof.unpack(entry, question.leaves),
+    failed=lambda reason: Proof(reason=reason),
+    is_open=_is_open,
+    proved=_proved,
+    is_counted=_is_counted,
+    exact=_exact,
+    prepare=prepare,
+    sampled=_sampled,
+    interrupted=_interrupted,
+    directed=_directed,
+)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isinf
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.people import UNLIMITED, census_of
+from isonomia.audits.pipeline import Sampling
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
 from isonomia.audits.rates.counting import (
@@ -51,27 +53,26 @@ from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity
 
+AnyWork: TypeAlias = "RatesSampling[Any] | ClusterSampling"
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A check that is ready to run."""
-
-    work: RatesSampling[Any] | ClusterSampling
-    budget: Budget
-    schedule: Schedule
-    available: float
+MANY = 2**20
+"""The largest batch where the population has no end and there is no time limit: large, since each batch costs a step of
+the evidence. People are drawn, queried and counted in parts, so memory does not limit it."""
 
 
-def prepare(check: Check[Property], question: Question) -> Prepared:
+def prepare(check: Check[Property], question: Question) -> Sampling[AnyWork]:
     """Choose how a property is decided by sampling."""
+    if check.population.size is None and isinf(check.budget.seconds):
+        check = replace(check, schedule=replace(check.schedule, most=MANY))
     need_ranges(question)
     refuse_known_outside(question, check.population, check.model is not None)
     need_streams(question.leaves, check.population.streams)
     if question.in_clusters:
         clustered = cluster_work(check, question, *_drawn_and_asked(check, question, replaced=False))
-        return Prepared(clustered, check.budget, cluster_schedule(clustered), float(clustered.clusters.count))
+        available = float(clustered.clusters.count)
+        return _sampling(check, clustered, check.budget, cluster_schedule(clustered), available)
     notes: tuple[str, ...] = ()
     if check.looks != "any":
         try:
@@ -112,10 +113,17 @@ def prepare(check: Check[Property], question: Question) -> Prepared:
                 "stop='all' counts everybody, but the population has no end: give a budget too", name="stop"
             )
         budget = Budget(samples=UNLIMITED)
-    return Prepared(work, budget, _schedule(check, question, evidence), available)
+    return _sampling(check, work, budget, _schedule(check, question, evidence), available)
 
 
-def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
+def _sampling(
+    check: Check[Property], work: AnyWork, budget: Budget, schedule: Schedule, available: float
+) -> Sampling[AnyWork]:
+    counted, rows = work.question.counted, max(rows_each(check, work.question), 1)
+    return Sampling(work, budget, schedule, available, counted, rows, replaced=work.sizes is None)
+
+
+def _with_planned_looks(check: Check[Property], question: Question) -> Sampling[AnyWork]:
     """Draw as many people as there are, or as the budget says, and look at the planned times."""
     # People of a census are drawn with replacement: the exact tests are for independent draws.
     kept = once(check.journal, "available", lambda: {"people": _available(check, question, replaced=True)})["people"]
@@ -123,7 +131,7 @@ def _with_planned_looks(check: Check[Property], question: Question) -> Prepared:
     evidence, schedule = looks_of(check, question, min(available, check.budget.affords(rows_each(check, question))))
     source, session = _drawn_and_asked(check, question, replaced=True)
     work = RatesSampling(question, check.population, source, session, evidence, check.delta, check.seed)
-    return Prepared(work, check.budget, schedule, available)
+    return _sampling(check, work, check.budget, schedule, available)
 
 
 def _drawn_and_asked(
