@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isinf
+from math import inf, isinf
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -46,7 +46,7 @@ from isonomia.evidence.verifair import VerifairEvidence, verifair_for
 from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted, AbductedSource
 from isonomia.populations.finite import WithReplacement
-from isonomia.populations.protocol import People, Population, Source, Wanted, facts_of, people_in_parts
+from isonomia.populations.protocol import People, Population, Source, facts_of, people_in_parts
 from isonomia.records.journal import Entry, once
 from isonomia.records.verdict import Expression
 from isonomia.spec.property import Property
@@ -81,7 +81,9 @@ def prepare(check: Check[Property], question: Question) -> Sampling[AnyWork]:
             notes = (no_look_remark(check.looks, str(error)),)
     population = check.population
     sizes, arithmetic = _kept_sizes(check, question), settled(question.formula, question.ranges)
-    evidence: AnyEvidence | None = None if sizes is None else _bets(check, question, arithmetic.formula, sizes)
+    evidence: AnyEvidence | None = None
+    if sizes is not None:
+        evidence = bets_for(arithmetic.formula, question.ranges, population.streams, check.delta, sizes)
     if evidence is None:
         # Overlapping groups and regions need independent draws: rows of a census may then come twice.
         sizes, evidence = None, _evidence(check, question, arithmetic.formula)
@@ -105,9 +107,8 @@ def prepare(check: Check[Property], question: Question) -> Sampling[AnyWork]:
         check.stop,
         check.width,
     )
-    limit = once(check.journal, "available", lambda: {"people": _available(check, question, sizes is None)})
-    available, budget = float("inf") if limit["people"] is None else float(limit["people"]), check.budget
-    if available == float("inf") and budget == Budget():
+    available, budget = _available(check, question, replaced=sizes is None), check.budget
+    if available == inf and budget == Budget():
         if check.stop == "all":
             raise UsageError(
                 "stop='all' counts everybody, but the population has no end: give a budget too", name="stop"
@@ -126,8 +127,7 @@ def _sampling(
 def _with_planned_looks(check: Check[Property], question: Question) -> Sampling[AnyWork]:
     """Draw as many people as there are, or as the budget says, and look at the planned times."""
     # People of a census are drawn with replacement: the exact tests are for independent draws.
-    kept = once(check.journal, "available", lambda: {"people": _available(check, question, replaced=True)})["people"]
-    available = float("inf") if kept is None else float(kept)
+    available = _available(check, question, replaced=True)
     evidence, schedule = looks_of(check, question, min(available, check.budget.affords(rows_each(check, question))))
     source, session = _drawn_and_asked(check, question, replaced=True)
     work = RatesSampling(question, check.population, source, session, evidence, check.delta, check.seed)
@@ -146,8 +146,13 @@ def _drawn_and_asked(
     return _source(check, question, replaced=replaced), check.model
 
 
-def _available(check: Check[Property], question: Question, replaced: bool) -> int | None:
-    """How many draws there can be: one per row or per pair of rows; ``None`` for infinitely many."""
+def _available(check: Check[Property], question: Question, *, replaced: bool) -> float:
+    """How many draws there can be: one per row or per pair of rows, or infinitely many."""
+    limit = once(check.journal, "available", lambda: {"people": _limit(check, question, replaced)})["people"]
+    return inf if limit is None else float(limit)
+
+
+def _limit(check: Check[Property], question: Question, replaced: bool) -> int | None:
     size: int | None = check.population.size
     if size is None:
         return None
@@ -176,9 +181,7 @@ def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float]
         return {"sizes": None if found is None else [found[leaf] for leaf in question.leaves]}
 
     sizes = once(check.journal, "group sizes", measured)["sizes"]
-    if sizes is None:
-        return None
-    return dict(zip(question.leaves, map(float, sizes), strict=True))
+    return None if sizes is None else dict(zip(question.leaves, map(float, sizes), strict=True))
 
 
 def _evidence(check: Check[Property], question: Question, formula: Formula) -> AnyEvidence:
@@ -187,19 +190,13 @@ def _evidence(check: Check[Property], question: Question, formula: Formula) -> A
     streams, delta = check.population.streams, check.delta
     if check.method == "verifair":
         return verifair_for(question.formula, leaves, ranges, streams, delta)
-    bets = None if check.method == "region" else _bets(check, question, formula, None)
+    bets = None if check.method == "region" else bets_for(formula, ranges, streams, delta)
     if bets is None and check.method == "bets":
         raise UsageError(
             f"expected a property that is linear in the rates for method='bets', but got {check.prop}: use "
             "method='auto', which takes a confidence region where bets cannot be made"
         )
     return bets or region_for(formula, leaves, ranges, streams, delta)
-
-
-def _bets(
-    check: Check[Property], question: Question, formula: Formula, sizes: dict[Leaf, float] | None
-) -> BetEvidence | None:
-    return bets_for(formula, question.ranges, check.population.streams, check.delta, sizes)
 
 
 def _schedule(check: Check[Property], question: Question, evidence: Evidence[Any]) -> Schedule:
@@ -339,10 +336,6 @@ class RatesSampling(Generic[S]):
         return tuple(dict.fromkeys((*self.leaf_channels, *self.evidence.channels, *self._history_channels)))
 
     @cached_property
-    def _wanted(self) -> Wanted:
-        return self.question.wanted
-
-    @cached_property
     def _denominators(self) -> tuple[Polynomial, ...]:
         return denominators_of(self.question.formula, self.question.ranges)
 
@@ -369,7 +362,7 @@ class RatesSampling(Generic[S]):
         """The people of a batch, stream by stream and part by part."""
         for stream, n in enumerate(plan.by_stream()):
             rng = batch_rng(self.seed, plan.index, stream)
-            for drawn in people_in_parts(self.source, self._wanted, plan.start, n, rng, stream):
+            for drawn in people_in_parts(self.source, self.question.wanted, plan.start, n, rng, stream):
                 yield stream, drawn
 
     def _counted(self, plan: Plan, drawn: Iterable[Drawn], session: ModelSession | None) -> BatchCounts:
@@ -444,12 +437,10 @@ class RatesSampling(Generic[S]):
         """Whether there is an answer, and the condition of ``stop`` is met."""
         if self.stop == "all" or self.answer(state) is None:
             return False
-        return self.width is None or self._precise(state, self.width)
-
-    def _precise(self, state: SamplingState[S], width: float) -> bool:
-        """Whether the first interval is narrow enough."""
+        if self.width is None:
+            return True
         known = self.compared(state)
-        return known is not None and known.high - known.low <= width
+        return known is not None and known.high - known.low <= self.width
 
     def answer(self, state: SamplingState[S]) -> bool | None:
         """What the evidence says; ``None`` while a comparison that it relies on may have no truth value.
@@ -522,7 +513,7 @@ class RatesSampling(Generic[S]):
         # Intervals that are valid for all groups at once divide the risk.
         known = replace(known, delta=self.delta / len(comparisons))
         items = [known.expression(*item) for each in comparisons for item in compared(each)]
-        return self._sayable(comparisons, answers, items, known.tallies)
+        return self._with_defined_answers(comparisons, answers, items, known.tallies)
 
     def _at_look(
         self, state: LookState, comparisons: Sequence[Comparison], whole: bool | None
@@ -539,9 +530,9 @@ class RatesSampling(Generic[S]):
             tallies, self.question.ranges, replace(state.findings, compared=tuple(ends for _, ends in found)), order
         )
         answers, items = [answer for answer, _ in found], [known.expression(*item) for item in order]
-        return self._sayable(comparisons, answers, items, tallies)
+        return self._with_defined_answers(comparisons, answers, items, tallies)
 
-    def _sayable(
+    def _with_defined_answers(
         self,
         comparisons: Sequence[Comparison],
         answers: Sequence[bool | None],
@@ -551,8 +542,8 @@ class RatesSampling(Generic[S]):
         """The answers, ``None`` where a comparison divides by what may be zero, with intervals that agree with them."""
         means, ranges = {leaf: tally.mean for leaf, tally in tallies.items()}, self.question.ranges
         zero = [any(value_at(p, means) == 0 for p in denominators_of(each, ranges)) for each in comparisons]
-        said = [None if nothing else answer for answer, nothing in zip(answers, zero, strict=True)]
-        return [(answer, item.agreeing(answer)) for answer, item in zip(said, items, strict=True)]
+        defined = [None if nothing else answer for answer, nothing in zip(answers, zero, strict=True)]
+        return [(answer, item.agreeing(answer)) for answer, item in zip(defined, items, strict=True)]
 
     def leaf_tallies(self, state: SamplingState[S]) -> dict[Leaf, LeafTally]:
         """The counts of each leaf."""
