@@ -286,7 +286,7 @@ def test_a_table_without_protected_attributes_is_still_asked_something(isonomia:
     columns = {name: values for name, values in people().items() if name in ("savings", "job")}
     done = isonomia("init", "a_lender:lends", write(columns, "people.csv"))
     assert done.returncode == 0, done.stderr
-    assert "protected: none seen" in done.stdout
+    assert "protected: no column looks like one" in done.stdout
     assert ran(isonomia)
 
 
@@ -352,7 +352,7 @@ def test_a_draft_can_be_printed_and_then_writes_nothing(isonomia: Command, tmp_p
         (("a_lender:lends", "people.csv", "--leave-out", "age"), "--leave-out with --interventions only"),
         (("a_lender:lends", "people.csv", "--interventions"), "expected only a table"),
         (("a", "b", "c"), "a model and a table"),
-        (("people.csv", "--decision", "repaid", "--features", "age"), "expected a model with --features"),
+        (("people.csv", "--decision", "repaid", "--features", "age"), "these options require a model: --features"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(arguments: tuple[str, ...], message: str, isonomia: Command) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 
 from isonomia.cli.options import ModelReading
 from isonomia.cli.outputs import conclude, need_files, new_console, write_all_violations
@@ -63,12 +62,12 @@ def check(
     Example: isonomia check "P\[prediction == 1 | sex == 'F'] / P\[prediction == 1 | sex == 'M'] >= 0.8" --model
     hiring:model --data applicants.csv
     """
-    from isonomia.audits.check import check as check_property
     from isonomia.audits.protocol import Check
     from isonomia.audits.registry import remember
-    from isonomia.records.display.view import view_of
     from isonomia.records.store import Known
-    from isonomia.report import LiveProgress
+    from isonomia.spec import parse
+    from isonomia.spec.safety import EPS
+    from isonomia.spec.safety import property as safety_property
 
     program, texts = _split_arguments(arguments)
     console = new_console()
@@ -79,44 +78,40 @@ def check(
     named = all(text.endswith(SUFFIX) for text in texts)
     population = _population(program, data, census, device, together, specified=named)
     read_spec = partial(
-        _read_specification,
+        safety_property,
+        eps=EPS if eps is None else eps,
         allow_code=allow_code,
         corners=corners,
         shrink=shrink,
-        eps=eps,
         label=label,
-        groups=groups or [],
+        groups=dict(map(parse_group, groups or [])),
     )
-    properties = [*_properties(texts, read_spec), *_from_ratio(population, ratio)]
+    properties: list[Property | Safety] = [
+        read_spec(Path(text)) if text.endswith(SUFFIX) else parse(text) for text in texts
+    ]
+    if ratio is not None:
+        properties.append(_from_ratio(population, ratio))
     if not properties:
         raise UsageError("expected what must hold: a property in quotation marks, or --ratio 0.85 for a program")
-    checked = partial(
-        check_property,
-        population=population,
-        delta=delta,
-        budget=budget,
-        seed=seed,
-        method=method,
-        looks=int(looks) if looks.isdecimal() else looks,
-        stop=stop,
-        width=width,
-        ranges=parse_ranges(ranges or []),
-        control=control,
-        random_model=reading.random_model,
-        executor=reading.executor,
-        observer=None if quiet else LiveProgress(new_console(stderr=True)),
-    )
+    options: dict[str, Any] = {
+        "delta": delta,
+        "budget": budget,
+        "seed": seed,
+        "method": method,
+        "looks": int(looks) if looks.isdecimal() else looks,
+        "stop": stop,
+        "width": width,
+        "ranges": parse_ranges(ranges or []),
+        "control": control,
+    }
     loaded = reading.open(model, quiet=quiet)
     known = None if keep is None else Known(keep.parent, keep.name)
     verdicts: list[Verdict] = []
     for prop in properties:
         to_check = prop if known is None else _with_known(prop, known)
-        verdict = checked(to_check, loaded)
-        verdicts.append(verdict)
-        explained = explain or view_of(verdict).explanation_first
-        _tell(verdict, prop.explain() if explained else None, console, quiet)
+        verdicts.append(reading.check(to_check, loaded, population, quiet=quiet, explain=explain, **options))
         if known is not None:
-            remember(known, Check(to_check), verdict, forget=False)  # a model that is mended may break again
+            remember(known, Check(to_check), verdicts[-1], forget=False)  # a model that is fixed may break again
             _refuse_trouble(known)
     if violations is not None:
         specified = [verdict for verdict in verdicts if verdict.counted == "cases"]
@@ -139,7 +134,7 @@ def plan(
     from isonomia.audits.check import plan as plan_property
 
     forecast = plan_property(prop, _pairs(guess, "--guess"), shares=_pairs(share or [], "--share"), delta=delta)
-    new_console().print(str(forecast), markup=False)
+    new_console().print(str(forecast))
 
 
 def _pairs(items: list[str], option: str) -> dict[str, float]:
@@ -158,12 +153,6 @@ def _pairs(items: list[str], option: str) -> dict[str, float]:
     return pairs
 
 
-def _properties(texts: Sequence[str], reading: Callable[[str], Safety]) -> list[Property | Safety]:
-    from isonomia.spec import parse
-
-    return [reading(text) if text.endswith(SUFFIX) else parse(text) for text in texts]
-
-
 def _with_known(prop: Property | Safety, known: Known) -> Property | Safety:
     """The property with the counterexamples that ``--keep`` kept of it, which are tried first."""
     from isonomia.audits.protocol import Check
@@ -179,17 +168,6 @@ def _refuse_trouble(known: Known) -> None:
         raise UsageError(f"{known.trouble}. --keep takes a new file, or one that it wrote before")
 
 
-def _tell(verdict: Verdict, explanation: str | None, console: Console, quiet: bool) -> None:
-    """Show a verdict; a quiet command keeps its lines for the end, and its notes out of them."""
-    from isonomia.report import show
-
-    if not quiet:
-        show(verdict, console, explanation)
-        return
-    for remark in verdict.remarks:
-        new_console(stderr=True, wrap=False).print(f"note: {remark}", markup=False)
-
-
 def _population(
     program: Path | None,
     data: Path | None,
@@ -199,13 +177,13 @@ def _population(
     *,
     specified: bool,
 ) -> Population | None:
-    """Who is asked about; ``None`` where there are specifications only, whose imports may offer inputs."""
+    """The population; ``None`` for specifications only, whose imports may provide inputs."""
     from isonomia.populations import Census, Sample
 
     if program is None and device is not None:
-        raise UsageError(f"expected a program.fr for --device, which says where its people are drawn, but got {device}")
+        raise UsageError("--device requires a program.fr")
     if together and (census or data is None):
-        raise UsageError("expected --cluster with a sample only, --data people.csv without --census")
+        raise UsageError("--cluster requires a sample: --data people.csv without --census")
     if program is None:
         if data is None:
             if specified and not census:
@@ -213,24 +191,22 @@ def _population(
             raise UsageError("expected people: --data people.csv, or a program.fr before the properties")
         return Census(data) if census else Sample(data, **together)
     if data is not None:
-        raise UsageError(f"expected people from {program} or from --data, but got both: leave one out")
+        raise UsageError(f"expected {program} or --data, but got both: leave one out")
     if census:
-        raise UsageError(f"expected --census with --data only, but {program} draws people without end: leave it out")
+        raise UsageError(f"--census requires --data, but {program} draws rows without end: leave it out")
     from isonomia.populations.program import Program
 
     return Program(program, device=device)
 
 
-def _from_ratio(population: Population | None, ratio: float | None) -> list[Property]:
-    if ratio is None:
-        return []
+def _from_ratio(population: Population | None, ratio: float) -> Property:
     from isonomia.populations.program import Program
 
     if not isinstance(population, Program):
-        raise UsageError("expected a program.fr for --ratio, which speaks of a program's minority and majority")
+        raise UsageError("--ratio requires a program.fr, with a minority and a majority")
     if not 0.0 < ratio <= 1.0:
         raise UsageError(f"expected --ratio above 0 and at most 1, but got {ratio!r}")
-    return [ratio_property(population, ratio)]
+    return ratio_property(population, ratio)
 
 
 def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:
@@ -251,38 +227,11 @@ def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:
 # ----------------------------------------------------------------------------------------- programs and specifications
 
 
-def _read_specification(
-    path: str,
-    *,
-    allow_code: bool,
-    corners: bool,
-    shrink: bool,
-    eps: float | None,
-    label: str | None,
-    groups: Sequence[str],
-) -> Safety:
-    """The k-safety property of a ``.nom`` file; ``groups`` are one-hot columns as ``NAME=COLUMN,COLUMN,...``."""
-    from isonomia.spec.safety import EPS
-    from isonomia.spec.safety import property as safety_property
-
-    return safety_property(
-        Path(path),
-        eps=EPS if eps is None else eps,
-        allow_code=allow_code,
-        corners=corners,
-        shrink=shrink,
-        label=label,
-        groups=dict(parse_group(item) for item in groups),
-    )
-
-
 def _refuse_without(texts: Sequence[str], **given: object) -> None:
-    """Refuse options that speak of a specification where there is none."""
+    """Refuse options of specifications where only formulas are checked."""
     given_options = [f"--{name}" for name, value in given.items() if value]
     if given_options and not any(text.endswith(SUFFIX) for text in texts):
-        raise UsageError(
-            f"expected a specification{SUFFIX} with {', '.join(given_options)}, but got only formulas: leave it out"
-        )
+        raise UsageError(f"these options require a specification{SUFFIX}: {', '.join(given_options)}")
 
 
 def parse_group(item: str) -> tuple[str, list[str]]:

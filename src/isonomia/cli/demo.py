@@ -1,9 +1,7 @@
-"""``isonomia demo``: a complete audit of a hiring model, made up on the spot, and its report."""
+"""``isonomia demo``: a complete audit of a simulated hiring model, and its report."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +29,7 @@ def demo(
     no_report: bool = False,
     show_it: bool = False,
 ) -> None:
-    """Audit a hiring model over a population that is made up on the spot, and write the report.
+    """Audit a hiring model over a simulated population, and write the report.
 
     Seven questions of a small model trained on unfair decisions: about rates, two runs of it, what people can do, and
     what would have been.
@@ -90,7 +88,7 @@ def _meaning(code: int) -> str:
 
 
 def _offer(console: Console, entries: list[Entry], target: Path, show_it: bool) -> None:
-    """Write the report, say where it is, and open it if that is wanted; the demonstration succeeds without it."""
+    """Write the report, print its path, and open it with ``--open``; the demonstration succeeds without it."""
     from isonomia.report.entries import AuditReport
     from isonomia.report.page import write_page
 
@@ -102,15 +100,5 @@ def _offer(console: Console, entries: list[Entry], target: Path, show_it: bool) 
     console.print(
         Text.assemble("the report: ", (str(target), "bold"), ", one page that needs nothing else"), soft_wrap=True
     )
-    if show_it or _wanted():
+    if show_it:
         typer.launch(target.resolve().as_uri())
-
-
-def _wanted() -> bool:
-    """Whether somebody who sits at a terminal says yes."""
-    if os.environ.get("CI") or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    try:
-        return input("open it in a browser? [y/N] ").strip().lower() in {"y", "yes"}
-    except EOFError:
-        return False

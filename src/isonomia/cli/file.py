@@ -1,7 +1,8 @@
-"""``isonomia file``: the document that a rule asks for, from a table, a list of refused applicants, or an audit."""
+"""``isonomia file``: the document that a rule requires, from a table, a list of refused applicants, or an audit."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,8 @@ from isonomia.errors import UsageError
 from isonomia.wording import plural
 
 if TYPE_CHECKING:
-    from isonomia.records.refusals import RefusalList
     from isonomia.report.packs import Document, Pack
+    from isonomia.report.packs.audit_tables import SealedAudit
 
 
 def file(
@@ -41,13 +42,15 @@ def file(
     key: Path | None = None,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
 ) -> None:
-    """Write the document that a rule asks for, with its tables, and with gaps for facts that nobody has stated.
+    """Write the document that a rule requires, with its tables, and with gaps for facts that you have not stated.
 
-    It is not legal advice. Facts that only you know are asked for by name, and never invented.
+    It is not legal advice. Facts that only you know are listed by name, and never invented.
 
     Example: isonomia file --pack nyc-ll144 --data applicants.csv --decision selected --by sex --by race --facts
     facts.toml -o audit.html -o audit.md
     """
+    from isonomia.audits.measure.measure import measure
+    from isonomia.audits.responsiveness.adverse_action import refused_applicants
     from isonomia.report.files import need_writable, write_file, write_table
     from isonomia.report.packs import check_facts, fill, pack_named
 
@@ -62,17 +65,33 @@ def file(
     console = new_console()
     match chosen.subject:
         case "groups":
-            subject: Any = _groups(
-                chosen, stated, data, model, reading, by, decision, favourable, score, unknown or (), budget
-            )
+            if data is None or not by:
+                raise UsageError(f"{chosen.name} requires --data FILE and --by COLUMN, such as --by sex --by race")
+            groups, small = _groups(chosen, stated, by)
+            with arguments_as_options("decision", "favourable"):
+                subject: Any = measure(
+                    data,
+                    reading.open(model),
+                    by=groups,
+                    decision=decision,
+                    favourable=favourable,
+                    score=score,
+                    unknown=unknown or (),
+                    small=small,
+                    budget=budget,
+                )
         case "refusals":
-            subject = _refusals(data, model, reading, interventions, target, id_column, no_reason or (), budget)
+            if data is None or model is None or interventions is None or not target:
+                raise UsageError(f"{chosen.name} requires --data, --model, --interventions and --target")
+            opened, changes, wanted = reading.open(model), read_interventions(interventions), parse_target(target)
+            options: dict[str, Any] = {"id": id_column, "leave_out": no_reason or (), "budget": budget}
+            subject = refused_applicants(data, opened, changes, wanted, **options)
         case _:
             if csv is not None:
                 raise UsageError(f"--csv: {chosen.name} has no table of people or groups")
-            subject = _audit(run, records, key)
+            subject = _audit(run or "latest", records, key)
     for remark in () if chosen.subject == "audit" else subject.remarks:
-        console.print(f"note: {remark}", markup=False, soft_wrap=True)
+        console.print(f"note: {remark}", soft_wrap=True)
     if csv is not None:
         write_table(subject.columns(), csv)
     made = fill(chosen, subject, stated)
@@ -87,19 +106,16 @@ def _tell_missing(made: Document, console: Any) -> None:
         return
     console.print(f"{plural(len(made.missing), 'fact')} not stated, left as gaps; in a TOML file for --facts:")
     for fact in made.missing:
-        console.print(f'{fact.name} = ""  # {fact.what} ({fact.paragraph})', markup=False, soft_wrap=True)
+        console.print(f'{fact.name} = ""  # {fact.what} ({fact.paragraph})', soft_wrap=True)
 
 
 def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
+    from isonomia.audits.audit_file.reader import file_text
     from isonomia.toml import TomlText
 
     stated: dict[str, str] = {}
     if path is not None:
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"--facts: {path} cannot be read: {error}") from error
-        for name, value in TomlText.parse(text, str(path)).content.items():
+        for name, value in TomlText.parse(file_text(path, "a file of facts", ""), str(path)).content.items():
             if isinstance(value, dict | list):
                 raise UsageError(f"--facts: expected {name} as a text, but got {value!r:.60}")
             stated[name] = str(value)
@@ -111,101 +127,48 @@ def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
     return stated
 
 
-def _groups(
-    pack: Pack,
-    stated: dict[str, str],
-    data: Path | None,
-    model: str | None,
-    reading: ModelReading,
-    by: Sequence[str] | None,
-    decision: str | None,
-    favourable: str | None,
-    score: str | None,
-    unknown: Sequence[str],
-    budget: str | None,
-) -> Any:
-    from isonomia.audits.measure.measure import SMALL, measure
+def _groups(pack: Pack, stated: dict[str, str], by: Sequence[str]) -> tuple[list[Any], float]:
+    """The groups of a rule, and the smallest share of the rows that can be the reference."""
+    from isonomia.audits.measure.measure import SMALL
 
-    if data is None or not by:
-        raise UsageError(f"expected --data FILE and --by COLUMN for {pack.name}, such as --by sex --by race")
     columns = list(dict.fromkeys(name.strip() for group in by for name in group.split(",")))
-    groups: list[Any] = list(by)
-    small = SMALL
-    if pack.name == "nyc-ll144":
-        if len(columns) != 2:
-            raise UsageError(
-                "expected two columns for nyc-ll144, sex and race in this order, --by sex --by race or --by sex,race, "
-                f"but got --by {' --by '.join(by)}: the tables of each and of both together are made from two"
-            )
-        groups = [*columns, tuple(columns)]
-        # Only where the auditor leaves small categories out are they not the highest.
-        small = SMALL if stated.get("exclusion", "").strip() else 0.0
     if pack.name == "eeoc":
         from isonomia.report.packs.eeoc import refuse_attributes
 
         refuse_attributes(columns)
-    with arguments_as_options("decision", "favourable"):
-        return measure(
-            data,
-            reading.open(model),
-            by=groups,
-            decision=decision,
-            favourable=favourable,
-            score=score,
-            unknown=unknown,
-            small=small,
-            budget=budget,
+    if pack.name != "nyc-ll144":
+        return list(by), SMALL
+    if len(columns) != 2:
+        raise UsageError(
+            "expected two columns for nyc-ll144, --by sex --by race, for the tables of each and of both together, but "
+            f"got --by {' --by '.join(by)}"
         )
+    # Only where the auditor leaves small categories out are they not the highest.
+    return [*columns, tuple(columns)], SMALL if stated.get("exclusion", "").strip() else 0.0
 
 
-def _refusals(
-    data: Path | None,
-    model: str | None,
-    reading: ModelReading,
-    interventions: Path | None,
-    target: Sequence[str] | None,
-    id_column: str | None,
-    leave_out: Sequence[str],
-    budget: str | None,
-) -> RefusalList:
-    from isonomia.audits.responsiveness.adverse_action import refused_applicants
-
-    named = {"--data": data, "--model": model, "--interventions": interventions, "--target": target}
-    missing = [name for name, value in named.items() if not value]
-    if missing:
-        raise UsageError(f"expected {', '.join(named)} for reg-b, but {', '.join(missing)} is missing")
-    assert interventions is not None
-    opened, changes = reading.open(model), read_interventions(interventions)
-    return refused_applicants(
-        data, opened, changes, parse_target(list(target or ())), id=id_column, leave_out=leave_out, budget=budget
-    )
-
-
-def _audit(run: str | None, records: Path, key: Path | None) -> Any:
+def _audit(name: str, records: Path, key: Path | None) -> SealedAudit:
+    """The audit of an evidence file, or of a run of the records."""
     from isonomia.records.evidence import evidence_of, evidence_text, read_evidence
     from isonomia.records.strict_json import read_strictly
-    from isonomia.report.entries import AuditReport, Entry, Failure, audit_of
+    from isonomia.report.entries import AuditReport, Entry, Failure
     from isonomia.report.packs.audit_tables import SealedAudit
 
-    name = run or "latest"
-    path = Path(name)
+    path, secret = Path(name), read_key(key)
     if path.is_file():
-        evidence = read_evidence(path, read_key(key))
-        if evidence.seal_problem is not None:
-            raise UsageError(f"{path}: {evidence.seal_problem}")
-        verdicts = evidence.verdicts
-        entries = tuple(Entry(each.name, verdicts[each.name]) for each in evidence.checks if each.name in verdicts)
-        failures = tuple(
-            Failure(each.name, str(each.error["kind"]), str(each.error["message"]))
-            for each in evidence.checks
-            if each.error is not None
-        )
-        audit = AuditReport(evidence.run["title"], entries, evidence.run["id"], evidence.run["begun"], None, failures)
+        evidence = read_evidence(path, secret)
         seal = read_strictly(path)["seal"]
     else:
-        import json
-
-        store = open_store(records)
-        audit = audit_of(store, name)
-        seal = json.loads(evidence_text(evidence_of(store, name), read_key(key)))["seal"]
+        evidence = evidence_of(open_store(records), name)
+        seal = json.loads(evidence_text(evidence, secret))["seal"]
+    if evidence.seal_problem is not None:
+        raise UsageError(f"{path}: {evidence.seal_problem}")
+    run, verdicts = evidence.run, evidence.verdicts
+    entries = tuple(Entry(each.name, verdicts[each.name]) for each in evidence.checks if each.name in verdicts)
+    failures = tuple(
+        Failure(each.name, each.error["kind"], each.error["message"])
+        for each in evidence.checks
+        if each.error is not None
+    )
+    audit = AuditReport(run["title"], entries, run["id"], run["begun"], failures=failures)
     return SealedAudit(audit, f"{seal['method']} {seal['value']}")

@@ -38,7 +38,6 @@ def init(
     interventions: bool = False,
     leave_out: list[str] | None = None,
     queries: int | None = None,
-    yes: bool = False,
     features: str | None = None,
     model_options: list[str] | None = None,
     trust_pickle: bool = False,
@@ -46,19 +45,18 @@ def init(
 ) -> None:
     """Draft an audit from a model and a table: a TOML file with the reason of every guess, which runs as it is.
 
-    What people can change is drafted beside it, as changes.toml.
+    What people can change is drafted in the same folder, as changes.toml.
 
     Example: isonomia init model.onnx people.csv
     """
     model, data = _sources(sources)
     if interventions:
-        _refuse_with_interventions(model, protected, favourable, decision, census, features, trust_pickle, trust)
+        if any((model, protected, favourable, decision, census, features, trust_pickle, trust)):
+            raise UsageError("expected only a table, --outcome and --leave-out with --interventions")
         _draft_interventions(Path(data), outcome, leave_out, output or CHANGES, force)
         return
     if leave_out:
-        raise UsageError(
-            "expected --leave-out with --interventions only: an audit leaves out what the model does not read"
-        )
+        raise UsageError("--leave-out requires --interventions: an audit leaves out what the model does not read")
     if model is not None and decision is not None:
         raise UsageError("expected either a model or --decision, but got both: with a model, its answers are audited")
     from isonomia.audits.audit_file.drafting import Wishes
@@ -68,8 +66,8 @@ def init(
     wishes = Wishes(outcome, decision, tuple(protected or ()), favourable, columns)
     options = {**parse_model_options(model_options or []), **({"trusted": trust} if trust else {})}
     if model is None and (options or columns or trust_pickle):
-        raise UsageError("expected a model with --features, --trust-pickle, --trust and --model-option, but got none")
-    ask = partial(_allowed_queries, queries, yes)
+        raise UsageError("these options require a model: --features, --trust-pickle, --trust and --model-option")
+    ask = partial(_allowed_queries, queries)
     _draft_audit(model, data, target, wishes, options, ask, census=census, trust_pickle=trust_pickle, force=force)
 
 
@@ -77,14 +75,6 @@ def _sources(given: list[str]) -> tuple[str | None, str]:
     if len(given) > 2:
         raise UsageError(f"expected a model and a table, or a table alone, but got {len(given)} arguments: {given}")
     return (given[0], given[1]) if len(given) == 2 else (None, given[0])
-
-
-def _refuse_with_interventions(*given: Any) -> None:
-    if any(given):
-        raise UsageError(
-            "expected only a table, --outcome and --leave-out with --interventions: what people can change does not "
-            "depend on a model"
-        )
 
 
 # ------------------------------------------------------------------------------------------------------------ an audit
@@ -114,49 +104,40 @@ def _draft_audit(
     trusting = trust_pickle or "trusted" in options
     named = None if model is None else _relative(model, folder)
     files = Files(named, _relative(data, folder), options, census, trusting)
-    beside = folder / CHANGES
-    known = read_interventions(beside) if beside.exists() and not force else None
+    changes_file = folder / CHANGES
+    known = read_interventions(changes_file) if changes_file.exists() and not force else None
     queries = inf if opened is None else allowed(opened(wishes.features))
     draft = draft_audit(rows, opened, files, wishes, known, alone=printed, queries=queries)
     if printed:
         typer.echo(draft.text, nl=False)
         return
     if draft.changes is not None:
-        write_text(draft.changes, beside, force=force)
+        write_text(draft.changes, changes_file, force=force)
     write_text(draft.text, target, force=force)
     flags = _remember(target) + (" --trust-pickle" if trusting else "")
-    _tell(draft, target, beside, flags)
+    _tell(draft, target, changes_file, flags)
 
 
-FEW_QUERIES, MANY_QUERIES = 200, 2_000
-"""The most rows that a draft sends to a service or a program: without a question, and after a yes."""
+FEW_QUERIES = 200
+"""The most rows that a draft sends to a service or a program without --queries."""
 
 
-def _allowed_queries(queries: int | None, yes: bool, model: Model) -> float:
-    """How many rows may be sent to a model: without limit to one that runs here, unless there is one."""
+def _allowed_queries(queries: int | None, model: Model) -> float:
+    """How many rows may be sent to a model; by default no limit for a model that runs in this process."""
     from isonomia.models.executable import ExecutableModel
     from isonomia.models.http import HttpModel
 
     if queries is not None or not isinstance(model, HttpModel | ExecutableModel):
         return inf if queries is None else queries
-    if yes:
-        return MANY_QUERIES
     console = new_console(stderr=True, wrap=False)
-    terminal = not os.environ.get("CI") and sys.stdin.isatty() and sys.stderr.isatty()
-    if terminal:
-        question = f"A draft sends up to {MANY_QUERIES:,} rows to {model.name}, which may cost money. Send them? [y/N] "
-        console.print(on_one_line(question), markup=False, end="")
-        if sys.stdin.readline().strip().lower() in {"y", "yes"}:
-            return MANY_QUERIES
-    note = f"{model.name} is asked about at most {FEW_QUERIES} rows; --yes allows {MANY_QUERIES:,}, --queries N others."
-    console.print(on_one_line(note), markup=False)
+    console.print(on_one_line(f"{model.name} is sent at most {FEW_QUERIES} rows; --queries N allows more"))
     return FEW_QUERIES
 
 
 def _remember(target: Path) -> str:
-    """Allow the draft what it names: whoever typed these names has just had all of it opened and run.
+    """Grant the draft the permissions that it needs: the user has just had all that it names opened and run.
 
-    Gives the option that allows it once the draft has been edited, for then it is asked about again.
+    Returns the option that grants them after the draft has been edited.
     """
     from isonomia.audits.audit_file.permissions import needs_of, remember
     from isonomia.audits.audit_file.reader import read_audit_file
@@ -186,7 +167,7 @@ def _opener(
 def _names_a_module(model: str) -> bool:
     """Whether it is ``module:object``.
 
-    For anything else, modules beside the draft must not be found: they would be run in place of libraries.
+    For anything else, modules in its folder must not be found: they would be run in place of libraries.
     """
     return ":" in model and not model.lower().startswith(("http://", "https://")) and not Path(model).exists()
 
@@ -200,26 +181,25 @@ def _relative(source: str, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
 
 
-def _tell(draft: AuditDraft, target: Path, beside: Path, flags: str) -> None:
+def _tell(draft: AuditDraft, target: Path, changes_file: Path, flags: str) -> None:
     basis, claims = draft.basis, draft.suggestions
     active = sum(claim.active for claim in claims)
+    outcome = "no column looks like it" if basis.outcome is None else basis.outcome.column.name
+    protected = ", ".join(each.column for each in basis.attributes) or "no column looks like one"
     lines = [
-        f"{target}: {plural(active, 'property', 'properties')}, "
-        f"{len(claims) - active} more commented out with the reason.",
-        f"favourable: {basis.decision.event} ({basis.decision.why}); say --favourable where it is another.",
-        f"outcome: {basis.outcome.column.name}; say --outcome where it is another."
-        if basis.outcome is not None
-        else "outcome: no column looks like it; --outcome names one.",
-        f"protected: {', '.join(each.column for each in basis.attributes) or 'none seen'}; --protected names others.",
+        f"{target}: {plural(active, 'property', 'properties')}, {len(claims) - active} more commented out.",
+        f"favourable: {basis.decision.event} ({basis.decision.why}); --favourable changes it.",
+        f"outcome: {outcome}; --outcome changes it.",
+        f"protected: {protected}; --protected changes it.",
     ]
     if draft.queries:
         lines.append(f"{plural(draft.queries, 'row')} sent to the model.")
     if draft.changes is not None:
-        lines.append(f"{beside}: what people can change, which {target.name} uses; read it too.")
+        lines.append(f"{changes_file}: what people can change, which {target.name} uses; read it too.")
     lines.append(f"Every line is a guess: read it and correct it, then isonomia run {target}{flags}")
     console = new_console(wrap=False)
     for line in lines:
-        console.print(on_one_line(line), markup=False)
+        console.print(on_one_line(line))
 
 
 # --------------------------------------------------------------------------------------------- what people can change
@@ -241,16 +221,14 @@ def _draft_interventions(
     console = new_console(wrap=False)
     console.print(
         f"{output}: {plural(len(draft.features), 'feature')}, of which people can change {free}, "
-        f"{plural(len(draft.constraints), 'constraint')}, {plural(len(draft.left_out), 'column')} left as they are.",
-        markup=False,
+        f"{plural(len(draft.constraints), 'constraint')}, {plural(len(draft.left_out), 'column')} left as they are."
     )
     if not draft.outcome_known:
-        console.print("No column looks like the outcome; if it is in the table, say --outcome COLUMN.", markup=False)
+        console.print("No column looks like the outcome; --outcome COLUMN names it.")
     for name, reason in draft.left_out.items():
         if "looks like the outcome" in reason:
-            console.print(f"{name} {reason}; say --outcome where it is another.", markup=False)
+            console.print(f"{name} {reason}; say --outcome where it is another.")
     console.print(
         "Every line is a guess: read it and correct it before you audit with it, isonomia responsiveness --data "
-        f"{data} --interventions {output} --model module:object --target 1 --at-least 0.1",
-        markup=False,
+        f"{data} --interventions {output} --model module:object --target 1 --at-least 0.1"
     )

@@ -37,24 +37,23 @@ def measure(
 ) -> None:
     """Measure decisions, outcomes and scores by group: rates, impact ratios, errors, calibration.
 
-    Every row is used. The numbers say what is; whether something must hold is for check, with a risk for all groups
-    together.
+    Every row is used. The intervals are not adjusted for multiple comparisons; isonomia check tests a claim, at one
+    risk for all groups together.
 
     Example: isonomia measure --data people.csv --decision hired --by sex --by race --by sex,race --html measure.html
     """
     from isonomia.audits.measure.measure import measure as measure_table
-    from isonomia.populations.finite import Census as Everybody
-    from isonomia.populations.finite import Sample
+    from isonomia.populations.finite import Census, Sample
     from isonomia.report.files import write_file
     from isonomia.report.group_table import as_json_text, show_table, write_columns
 
     grouped = cluster is not None or max_cluster is not None
     if grouped and census:
-        raise UsageError("expected --cluster with a sample only, without --census")
+        raise UsageError("--cluster requires a sample: leave out --census")
     need_files(csv=csv, html=html, markdown=markdown, json=json)
     with arguments_as_options("decision", "favourable", "positive", "reference"):
         table = measure_table(
-            Everybody(data) if census else Sample(data, cluster=cluster, max_cluster=max_cluster) if grouped else data,
+            Census(data) if census else Sample(data, cluster=cluster, max_cluster=max_cluster) if grouped else data,
             reading.open(model),
             by=by,
             decision=decision,

@@ -22,7 +22,10 @@ from isonomia.records.store import FOLDER, STORE
 from isonomia.wording import visible
 
 if TYPE_CHECKING:
+    from isonomia.audits.protocol import AuditProperty
     from isonomia.models.protocol import Model
+    from isonomia.populations.protocol import Population
+    from isonomia.records.verdict import Verdict
 
 HERE = Path(FOLDER)
 """The default folder of the records."""
@@ -123,12 +126,8 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "init: interventions": Shown("Draft only what people can change, from a table."),
         "leave_out": Shown("With --interventions: a column that is not a feature, or a pattern: 'juv_*'.", "COLUMN"),
         "queries": Shown(
-            "The most rows to send to the model. A service or a program is asked about at most 200 rows unless "
-            "you say more, here or with --yes.",
-            "N",
-            min=20,
+            "The most rows to send to the model; default: 200 for a service or a program, else all.", "N", min=20
         ),
-        "yes": Shown("Send up to 2,000 rows to a service or a program."),
         "register: file": Shown("The audit file.", "FILE", positional=True),
         "run: file": Shown("The audit file.", "AUDIT.toml", positional=True),
         "watch: file": Shown("The watch file.", "WATCH.toml", positional=True),
@@ -387,15 +386,38 @@ class ModelReading:
         if opened is not None and not quiet:
             from isonomia.models import describe
 
-            new_console(stderr=True, wrap=False).print(f"model: {describe(opened)}", markup=False)
+            new_console(stderr=True, wrap=False).print(f"model: {describe(opened)}")
         return self._cached(opened)
+
+    def check(
+        self,
+        prop: AuditProperty,
+        model: Model | None,
+        population: Population | None,
+        *,
+        quiet: bool,
+        explain: bool,
+        **options: Any,
+    ) -> Verdict:
+        """Check a property of an opened model and show the verdict; a quiet command prints only its remarks."""
+        from isonomia.audits.check import check
+        from isonomia.records.display.view import view_of
+        from isonomia.report import LiveProgress, show
+
+        observer = None if quiet else LiveProgress(new_console(stderr=True))
+        options |= {"random_model": self.random_model, "executor": self.executor, "observer": observer}
+        verdict = check(prop, model, population, **options)
+        if not quiet:
+            explained = explain or view_of(verdict).explanation_first
+            show(verdict, new_console(), prop.explain() if explained else None)
+        for remark in verdict.remarks if quiet else ():
+            new_console(stderr=True, wrap=False).print(f"note: {remark}")
+        return verdict
 
     def _opened(self, model: str | None) -> Model | None:
         if model is None:
             if self.features is not None:
-                raise UsageError(
-                    f"expected --model with --features, but got only --features {self.features}: no model reads them"
-                )
+                raise UsageError("--features requires --model")
             if self.trust_pickle or self.trust or self.model_options or self.random_model:
                 raise UsageError("--trust-pickle, --trust, --model-option and --random-model require --model")
             return None
@@ -413,10 +435,10 @@ class ModelReading:
         """The model with its answers on disk, where ``--cache`` says so."""
         if self.cache is None:
             if self.cache_key is not None:
-                raise UsageError("expected --cache with --cache-key, but got none")
+                raise UsageError("--cache-key requires --cache")
             return model
         if model is None:
-            raise UsageError("expected --model with --cache, but got none: there are no answers to keep")
+            raise UsageError("--cache requires --model")
         from isonomia.models.cache import Cached
 
         try:

@@ -2,7 +2,7 @@
 
 The console through which every command prints: nothing that comes from outside has a meaning for the terminal.
 
-Names of properties, titles of runs, values of tables and texts of errors come from files that somebody else may have
+Names of properties, titles of runs, values of tables and texts of errors come from files that other people may have
 written. An escape sequence in one of them could clear the screen or change a verdict that is printed above it, and a
 character that turns the direction of writing could make a line say something else. In a job of GitHub a line that
 begins with two colons is an order to what runs the job: to hide words, or to stop listening.
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from isonomia.errors import UsageError, nearest
+from isonomia.errors import UsageError
 from isonomia.wording import plural, visible
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 def new_console(*, stderr: bool = False, wrap: bool = True, quiet: bool = False) -> Console:
-    """A console that shows control characters instead of sending them; without ``wrap``, lines stay as they are."""
-    return _ShieldedConsole(stderr=stderr, highlight=False, soft_wrap=not wrap, quiet=quiet)
+    """A console for plain text, with control characters made visible; without ``wrap``, lines are not wrapped."""
+    return _ShieldedConsole(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=not wrap, quiet=quiet)
 
 
 class _ShieldedConsole(Console):
@@ -143,7 +143,7 @@ def _raw(stream: Any) -> Any:
 
 def _guarded(stream: Any, original: Any, number: int) -> Any:
     if stream is not original or isinstance(_raw(stream), _Guarded):
-        return stream  # somebody else's, such as a test's, or guarded before
+        return stream  # replaced, such as by a test, or guarded before
     shut = OSError(errno.EBADF, "it is closed") if stream is None else None
     raw = FileIO(number, "w", closefd=False) if stream is None else _raw(stream)
     if raw is None:
@@ -193,11 +193,11 @@ def say_written(console: Console, *paths: Path | None) -> None:
     """Say which files there are now, a line for each that was asked for."""
     for path in paths:
         if path is not None:
-            console.print(f"written: {path}", markup=False, soft_wrap=True)
+            console.print(f"written: {path}", soft_wrap=True)
 
 
 def write_outputs(outputs: OutputFiles, audit: AuditReport, summary_file: str | None) -> None:
-    """Write every file that is wanted, and the summary of a GitHub job where there is one."""
+    """Write every requested file, and the summary of a GitHub job if there is one."""
     from isonomia.report.files import as_json, write_file
     from isonomia.report.junit import junit
     from isonomia.report.markdown import as_markdown, github_lines, model_card, summary
@@ -262,7 +262,7 @@ def write_all_violations(
             write_violations(violations, path)
             more = "more than " if violations.more else ""
             count = plural(len(violations), what)
-            console.print(f"{path}: {more}{count}", markup=False, soft_wrap=True)
+            console.print(f"{path}: {more}{count}", soft_wrap=True)
 
 
 def _file_names(target: Path, names: Sequence[str]) -> list[Path]:
@@ -276,19 +276,18 @@ def _file_names(target: Path, names: Sequence[str]) -> list[Path]:
 
 def read_interventions(path: Path) -> Interventions:
     """The interventions of a TOML file."""
+    from isonomia.audits.audit_file.reader import file_text
     from isonomia.interventions import Interventions
 
-    return Interventions.from_toml(
-        _text(path, "isonomia init people.csv --interventions writes a first draft"), str(path)
-    )
+    hint = " isonomia init people.csv --interventions drafts one."
+    return Interventions.from_toml(file_text(path, "a file of interventions", hint), str(path))
 
 
 def refuse_to_overwrite(path: Path, *, force: bool) -> None:
-    """Leave a file alone that is there, unless told otherwise: somebody may have edited it."""
+    """Refuse to overwrite a file without ``force``: a person may have edited it."""
     if path.exists() and not force:
         raise UsageError(
-            f"expected a new file, but {path} exists already and may have been edited: give another name "
-            "with -o, or --force to write over it"
+            f"expected a new file, but {path} exists and may have been edited: choose another name with -o, or --force"
         )
 
 
@@ -346,20 +345,8 @@ def _holds(name: str, file: Path) -> bool:
 
 
 def write_text(text: str, path: Path, *, force: bool) -> None:
-    """Write a file that a person will edit, and so never over one that is there, unless told to."""
+    """Write a file that a person will edit; an existing one is overwritten only with ``force``."""
     from isonomia.report.files import write_file
 
     refuse_to_overwrite(path, force=force)
     write_file(text, path, "the draft")
-
-
-def _text(path: Path, advice: str) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        beside = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-        raise UsageError(f"{path} does not exist.{nearest(path.name, beside)} ({advice}.)") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"expected {path} as a text in UTF-8, but byte {error.start} is none: save it again") from None
-    except OSError as error:
-        raise UsageError(f"expected a file that can be read, but {path}: {error.strerror}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,18 +45,16 @@ def principal(
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
     json: Path | None = None,
 ) -> None:
-    """Check that nobody is predicted differently because of an attribute that does not affect their outcome.
+    """Check that an attribute changes no prediction where it does not affect the outcome.
 
     Example: isonomia principal --data students.csv --attribute sex --outcome passed --prediction predicted --given
     school --definition 1 --repair
     """
-    from isonomia.audits.check import check
     from isonomia.populations import Census, Sample
-    from isonomia.report import LiveProgress, show
     from isonomia.spec.principal import PrincipalFairness
 
     if never_lower and not repair:
-        raise UsageError("expected --repair with --never-lower, but got none")
+        raise UsageError("--never-lower requires --repair")
     population = Census(data) if census else Sample(data)
     roles = (attribute, outcome, prediction)
     prop = PrincipalFairness(
@@ -75,20 +73,9 @@ def principal(
     need_files(json=json)
     chosen = _objective(objective)
     loaded = reading.open(model, quiet=quiet)
-    verdict = check(
-        prop,
-        loaded,
-        population,
-        delta=delta,
-        budget=budget,
-        seed=seed,
-        random_model=reading.random_model,
-        executor=reading.executor,
-        observer=None if quiet else LiveProgress(new_console(stderr=True)),
-    )
+    options = {"delta": delta, "budget": budget, "seed": seed}
+    verdict = reading.check(prop, loaded, population, quiet=quiet, explain=explain, **options)
     console = new_console()
-    if not quiet:
-        show(verdict, console, prop.explain() if explain else None)
     if repair:
         from isonomia.audits.principal.repair import remedies
 
@@ -123,38 +110,36 @@ def _print_repairs(
 ) -> None:
     from isonomia.evidence.strata.repair import OBJECTIVES
 
-    console.print(Text(f"\nThe repair with {OBJECTIVES[objective]}, from all rows:", style="bold"))
+    console.print(f"\nThe repair with {OBJECTIVES[objective]}, from all rows:", style="bold")
     for where, change in repairs.items():
         if change is None:
-            console.print(Text(f"{where}: no repair, since somebody to compare with is missing"))
+            console.print(f"{where}: no repair, since there is no row to compare with")
             continue
-        costs = (
-            ("total", change.total),
-            ("share of decisions changed", change.changed),
-            ("accuracy lost", change.lost_accuracy),
-        )
-        console.print(_repair_table(where, details, change.change, costs))
+        console.print(_repair_table(where, details, change))
 
 
-def _repair_table(
-    where: str, names: Mapping[str, Any], change: Any, summary: Sequence[tuple[str, float | None]]
-) -> RenderableType:
+def _repair_table(where: str, names: Mapping[str, Any], repair: Repair) -> RenderableType:
     """The probabilities with which each decision becomes another, by attribute value.
 
-    At ``change[a, s, t]`` is the probability that decision ``s`` becomes ``t`` for a person with attribute value ``a``.
+    ``repair.change[a, s, t]`` is the probability that ``s`` becomes ``t`` where the attribute has value ``a``.
     """
     attribute, prediction = names["attribute"], names["prediction"]
     table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
     for heading in (attribute["name"], f"{prediction['name']} was"):
-        table.add_column(Text(heading))
+        table.add_column(heading)
     for value in prediction["values"]:
-        table.add_column(Text(f"becomes {value!r}"), justify="right")
+        table.add_column(f"becomes {value!r}", justify="right")
     for a, value in enumerate(attribute["values"]):
         for s, before in enumerate(prediction["values"]):
-            chances = (_chance(float(change[a][s][t]), t == s) for t in range(len(prediction["values"])))
-            table.add_row(Text(repr(value)), Text(repr(before)), *chances)
-    costs = ", ".join(f"{name} {number(value)}" for name, value in summary if value is not None)
-    return Padding(Group(Text(f"repair of {where}: {costs}"), table), (1, 0, 0, 0))
+            chances = (_chance(float(repair.change[a][s][t]), t == s) for t in range(len(prediction["values"])))
+            table.add_row(repr(value), repr(before), *chances)
+    summary = {
+        "total": repair.total,
+        "share of decisions changed": repair.changed,
+        "accuracy lost": repair.lost_accuracy,
+    }
+    costs = ", ".join(f"{name} {number(value)}" for name, value in summary.items() if value is not None)
+    return Padding(Group(f"repair of {where}: {costs}", table), (1, 0, 0, 0))
 
 
 def _chance(value: float, stays: bool) -> Text:

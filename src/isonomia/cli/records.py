@@ -172,7 +172,7 @@ def report(
     write_outputs(outputs, with_histories(store, audit_of(store, run)), None)
     if violations is not None:
         write_all_violations(all_violations(store, run), violations, new_console(wrap=False))
-    new_console(wrap=False).print(f"written: {target}", markup=False)
+    new_console(wrap=False).print(f"written: {target}")
     if show_it:
         typer.launch(target.resolve().as_uri())
 
@@ -196,7 +196,7 @@ def export(
     target = output or Path(f"{evidence.run['id']}.evidence.json")
     text = evidence_text(evidence, read_key(key))
     write_file(text, target, "the evidence")
-    new_console(wrap=False).print(f"written: {target}", markup=False)
+    new_console(wrap=False).print(f"written: {target}")
 
 
 def read_key(path: Path | None) -> bytes | None:
@@ -225,10 +225,10 @@ def compare(before: str, after: str, records: Path = HERE, key: Path | None = No
         table.add_column(heading, overflow="fold")
     for each in changed:
         table.add_row(*_cells(each))
-    console.print(visible(f"before: {first.name}; after: {second.name}"), markup=False, soft_wrap=True)
+    console.print(visible(f"before: {first.name}; after: {second.name}"), soft_wrap=True)
     console.print(table)
     for line in _versions(first, second):
-        console.print(visible(line), markup=False, soft_wrap=True)
+        console.print(visible(line), soft_wrap=True)
     worse = [each for each in changed if each.worse]
     for each in worse:
         console.print(Text(f"worse: {_short(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red"))

@@ -77,7 +77,7 @@ def repair(
     console = new_console()
     if not quiet:
         show(repaired.verdict, console)
-        console.print(f"written: {output}; kept as run {run} in {records}", markup=False)
+        console.print(f"written: {output}; kept as run {run} in {records}")
     if report is not None:
         from isonomia.records.store import Store
         from isonomia.report.entries import audit_of
@@ -89,27 +89,25 @@ def repair(
 def _trainable(model: str, trust_pickle: bool, trust: list[str] | None) -> Any:
     """The classifier to train again, or what gives a new one."""
     from isonomia.models import load_model
+    from isonomia.models.adapt import EstimatorModel
     from isonomia.models.loader import load_object
     from isonomia.models.protocol import unwrap
 
     if not Path(model).exists() and ":" in model and "://" not in model:
         return load_object(model)
-    options: dict[str, Any] = {
-        **({"trust_pickle": True} if trust_pickle else {}),
-        **({"trusted": trust} if trust else {}),
-    }
-    estimator = getattr(unwrap(load_model(model, **options)), "estimator", None)
-    if estimator is None or not hasattr(estimator, "fit"):
+    options: dict[str, Any] = {"trust_pickle": True} if trust_pickle else {}
+    options |= {"trusted": trust} if trust else {}
+    opened = unwrap(load_model(model, **options))
+    if not isinstance(opened, EstimatorModel) or not hasattr(opened.estimator, "fit"):
         raise UsageError(
-            f"expected --model as something that can be trained again, but {model} is not: name a scikit-learn file, "
-            "or module:object with a classifier or a function that gives a new one"
+            f"expected --model as a model that can be retrained, but got {model}: name a scikit-learn file, or "
+            "module:object with a classifier or a function that returns a new one"
         )
-    return estimator
+    return opened.estimator
 
 
 def _tell(done: RepairRound) -> None:
     new_console(stderr=True, wrap=False).print(
         f"round {done.number}: {plural(done.violating, 'violation')} in {done.searched:,} cases, "
-        f"{plural(done.added, 'row')} added",
-        markup=False,
+        f"{plural(done.added, 'row')} added"
     )

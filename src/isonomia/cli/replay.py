@@ -68,9 +68,9 @@ def replay(
     sound = _show_results(results, console) and not audit.contradictions and evidence.seal_problem is None
     for check in evidence.checks:
         if check.error is not None:
-            _say(console, f"{check.name}: could not be checked: {check.error['message']}")
+            console.print(f"{check.name}: could not be checked: {check.error['message']}")
     for each in audit.contradictions:
-        _say(console, f"the record contradicts itself: {each}")
+        console.print(f"the record contradicts itself: {each}")
     if (model or full) and not sound:
         console.print("the model was not asked: what this file says cannot be relied on")
     elif model or full:
@@ -118,11 +118,11 @@ def _replay_watch(
     whole = not watch.contradictions and evidence.seal_problem is None
     sound = _show_results(results, console, "so far") and whole
     for problem in watch.contradictions:
-        _say(console, f"the record contradicts itself: {problem}")
+        console.print(f"the record contradicts itself: {problem}")
     if sound:
         open_ones = watch.open_alarms
         for alarm in watch.alarms:
-            _say(console, f"{'open' if alarm in open_ones else 'acknowledged'}: {alarm}")
+            console.print(f"{'open' if alarm in open_ones else 'acknowledged'}: {alarm}")
     if full and not sound:
         console.print("nothing was read again: what this file says cannot be relied on")
     elif full:
@@ -164,8 +164,8 @@ def _as_registered(evidence: EvidenceFile, path: Path, console: Console) -> bool
         console,
     )
     if not differences:
-        _say(console, f"it is as registered at {registration['time']}, hash {registration['hash']}")
-        _say(console, "A registration shows this only if its hash was published before the run")
+        console.print(f"it is as registered at {registration['time']}, hash {registration['hash']}")
+        console.print("A registration shows this only if its hash was published before the run")
     return not differences
 
 
@@ -183,11 +183,6 @@ def _genuine(verdicts: Sequence[Verdict], failures: int, code: int) -> str:
     return f"The replay succeeded: the evidence is in order, and says {answers}.{why}"
 
 
-def _say(console: Console, text: str) -> None:
-    """Print what may have come from a stranger, as it is: brackets in it are not markup."""
-    console.print(text, markup=False)
-
-
 def _folder(file: Path, evidence: EvidenceFile) -> Path:
     return file.parent if (file.parent / evidence.audit["name"]).exists() else Path()
 
@@ -197,21 +192,21 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
 
     run = evidence.run
     kind = "run" if evidence.watch is None else "watch"
-    _say(console, f"{run['title']}: {kind} {run['id']} of {run['begun'].replace('T', ' ')[:19]}")
+    console.print(f"{run['title']}: {kind} {run['id']} of {run['begun'].replace('T', ' ')[:19]}")
     if evidence.watch is not None:
         source = "Python" if evidence.watch["source"] is None else evidence.watch["source"]
-        _say(console, f"{plural(evidence.watch['samples'], 'sample')} judged, from {source}")
+        console.print(f"{plural(evidence.watch['samples'], 'sample')} judged, from {source}")
     trials = run.get("trials")
     if trials is not None:
         others = ", ".join(f"{trials[key]} with other {key}" for key in ("properties", "deltas", "looks", "seeds"))
-        _say(console, f"{plural(trials['runs'], 'other run')} in its store used the same data: {others}")
+        console.print(f"{plural(trials['runs'], 'other run')} in its store used the same data: {others}")
     if evidence.seal_problem is not None:
         console.print(Text(evidence.seal_problem, style="bold red"))
     else:
         console.print("the seal is intact" + (", and made with this key" if keyed else ""))
     used = run["versions"].get("isonomia", "another version")
     if used != __version__:
-        _say(console, f"recorded with isonomia {used}, replayed with {__version__}")
+        console.print(f"recorded with isonomia {used}, replayed with {__version__}")
 
 
 def _show_results(results: Sequence[Recomputed], console: Console, answered: str = "answer") -> bool:
@@ -228,16 +223,16 @@ def _show_results(results: Sequence[Recomputed], console: Console, answered: str
     console.print(table)
     for each in results:
         if each.failure is not None:
-            _say(console, f"{each.name}: {each.failure}")
+            console.print(f"{each.name}: {each.failure}")
         _list(each.name, each.differences, console)
     return all(each.sound for each in results)
 
 
 def _list(name: str, differences: Sequence[object], console: Console) -> None:
     for difference in differences[:MAX_DIFFERENCES]:
-        _say(console, f"{name}: {difference}")
+        console.print(f"{name}: {difference}")
     if len(differences) > MAX_DIFFERENCES:
-        _say(console, f"{name}: and {len(differences) - MAX_DIFFERENCES} more")
+        console.print(f"{name}: and {len(differences) - MAX_DIFFERENCES} more")
 
 
 def _models(
@@ -280,13 +275,13 @@ def _recheck(
         asked, again = asked + result.asked, again + result.again
         left += result.counterexamples - result.asked
         if result.same is False:
-            _say(console, f"{each.name}: this is another model than the record's, by its fingerprint")
+            console.print(f"{each.name}: this is another model than the record's, by its fingerprint")
         if result.asked:
             words = f"{result.again} of {result.asked} counterexamples occur again"
             chance = "; the model answers at random, so a counterexample need not occur again" if result.random else ""
-            _say(console, f"{each.name}: {words}{chance}")
+            console.print(f"{each.name}: {words}{chance}")
         if result.problem is not None:
-            _say(console, f"{each.name}: {result.problem}")
+            console.print(f"{each.name}: {result.problem}")
         # Another model may answer otherwise; the record's own must not, unless it answers at random.
         sound = sound and (result.random or not (result.same and result.again < result.asked))
     summary = "no verdict rests on counterexamples: use --full to run the whole check again with the model"
@@ -316,23 +311,21 @@ def _show_reruns(properties: Iterable[Rerun], console: Console) -> bool:
         same = same and each.sound
         answer = "not checked" if each.verdict is None else each.verdict.answer
         words = ", the same in every number" if each.same else ""
-        _say(console, f"run again: {each.name}: {answer}{words}")
+        console.print(f"run again: {each.name}: {answer}{words}")
         for what in each.others:
-            _say(console, f"{each.name}: this is another {what} than the record's, by its fingerprint")
+            console.print(f"{each.name}: this is another {what} than the record's, by its fingerprint")
         if each.devices is not None:
             then, now = each.devices
-            _say(
-                console,
+            console.print(
                 f"{each.name}: people were drawn by {then} then and by {now} now, so these are other people, and their "
                 f"numbers differ; only answers that contradict each other would be told. Repeat it on {then}",
             )
         if each.random:
-            _say(
-                console,
+            console.print(
                 f"{each.name}: the model answers at random, so its numbers differ from the record's; only answers that "
                 "contradict each other would be reported",
             )
         if each.failure is not None:
-            _say(console, f"{each.name}: {each.failure}")
+            console.print(f"{each.name}: {each.failure}")
         _list(each.name, each.differences, console)
     return same

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,42 +59,37 @@ def responsiveness(
     Example: isonomia responsiveness --model credit:model --data people.csv --interventions changes.toml --target 1
     --at-least 0.1 --who "prediction == 0" --by sex
     """
-    from isonomia.audits.check import check
     from isonomia.populations import Census
-    from isonomia.report import LiveProgress, show
 
     need_files(points=points, people=people, violations=violations, json=json)
-    prop = ResponsivenessClaim(test, tuple(target or ()), at_least, at_most, within, limit, direction).property(
+    prop = claimed(
+        test or "",
         read_interventions(interventions),
-        **_options(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
+        {
+            "target": target,
+            "at_least": at_least,
+            "at_most": at_most,
+            "within": within,
+            "limit": limit,
+            "direction": direction,
+        },
+        **_given(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
     )
     population = Census(data)
     ids = None if id_column is None else _ids(population.table, id_column, points, people)
     loaded = reading.open(model, quiet=quiet)
-    observer = None if quiet else LiveProgress(new_console(stderr=True))
-    verdict = check(
-        prop,
-        loaded,
-        population,
-        delta=delta,
-        budget=budget,
-        seed=seed,
-        random_model=reading.random_model,
-        executor=reading.executor,
-        observer=observer,
-    )
+    options = {"delta": delta, "budget": budget, "seed": seed}
+    verdict = reading.check(prop, loaded, population, quiet=quiet, explain=explain, **options)
     console = new_console()
-    if not quiet:
-        show(verdict, console, prop.explain() if explain else None)
     _export(verdict, points, people, ids, console)
     if violations is not None:
         write_all_violations([(verdict.name or "responsiveness", verdict.violations())], violations, console, "point")
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
-def _options(**given: Any) -> dict[str, Any]:
-    """What was said besides the claim."""
-    return {name: value for name, value in given.items() if value not in (None, [])}
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value not in (None, [])}
 
 
 def _ids(table: Table, column: str, points: Path | None, people: Path | None) -> tuple[str, list[Any]]:
@@ -136,88 +130,59 @@ def _export(
         more = f", the clearest of {breaking:,}" if breaking > shown else ""
         if not shown:
             more = (
-                ": nobody is known to violate the claim. isonomia file --pack reg-b --csv FILE lists the nearest "
-                "changes of everybody who is refused"
+                ": no person was found to violate the claim. isonomia file --pack reg-b --csv FILE lists the nearest "
+                "changes for each refused person"
             )
-        console.print(message + more, markup=False, soft_wrap=True)
+        console.print(message + more, soft_wrap=True)
     if people is not None:
         columns = people_table(verdict, ids)
         write_table(columns, people)
         whom = plural(len(columns.get("row", [])), "person", "people")
-        console.print(f"{people}: {whom}", markup=False, soft_wrap=True)
+        console.print(f"{people}: {whom}", soft_wrap=True)
 
 
 # ----------------------------------------------------------------------------------------------------------- the claim
 
-_NEEDS = {"": ("target",), "preclusion": ("target",), "gaming": ("target",), "affordability": ("limit",)}
-_TAKES = {
-    "": ("at_least", "at_most"),
-    "preclusion": ("at_least",),
-    "gaming": ("at_most",),
-    "stability": ("at_least", "within"),
-    "affordability": ("at_least",),
-    "monotonicity": ("at_least", "direction"),
+_CLAIMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "": (("target",), ("at_least", "at_most")),
+    "preclusion": (("target",), ("at_least",)),
+    "gaming": (("target",), ("at_most",)),
+    "stability": ((), ("at_least", "within")),
+    "affordability": (("limit",), ("at_least",)),
+    "monotonicity": ((), ("at_least", "direction")),
 }
+"""The options of each claim: those that it needs, and the others."""
 _SPEAKS_OF_OUTPUT = re.compile(r"\b(prediction|score)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class ResponsivenessClaim:
-    """The options that state the claim; ``None`` and nothing for those that were not given.
+def claimed(test: str, interventions: Interventions, stated: Mapping[str, Any], **options: Any) -> Responsiveness:
+    """The property of ``--test`` and of the options that state the claim; several targets are a set of classes."""
+    from isonomia.spec import responsiveness
 
-    Several targets are a set of classes.
-    """
-
-    test: str | None
-    target: tuple[str, ...]
-    at_least: float | None
-    at_most: float | None
-    within: float | None
-    limit: str | None
-    direction: str | None
-
-    def property(self, interventions: Interventions, **options: Any) -> Responsiveness:
-        """The property that is claimed."""
-        from isonomia.spec import responsiveness
-
-        self._check()
-        stated = asdict(self)
-        given = {name: stated[name] for name in _TAKES[self.test or ""] if stated[name] is not None}
-        match self.test:
-            case "preclusion":
-                below = {"below": given["at_least"]} if given else {}
-                return responsiveness.preclusion(interventions, parse_target(self.target), **below, **options)
-            case "gaming":
-                return responsiveness.gaming(interventions, parse_target(self.target), **given, **options)
-            case "stability":
-                return responsiveness.stability(interventions, **given, **options)
-            case "affordability":
-                return responsiveness.affordability(interventions, _limit(self.limit or ""), **given, **options)
-            case "monotonicity":
-                return responsiveness.monotonicity(interventions, **given, **options)
-            case _:
-                return responsiveness.Responsiveness(interventions, parse_target(self.target), **given, **options)
-
-    def _check(self) -> None:
-        test, stated = self.test or "", asdict(self)
-        if test not in _TAKES:
-            tests = [name for name in _TAKES if name]
-            raise UsageError(f"expected --test as one of {', '.join(tests)}, but got {test!r}.{nearest(test, tests)}")
-        claim = f"--test {test}" if test else "a claim without --test"
-        for name in _NEEDS.get(test, ()):
-            if not stated[name]:
-                raise UsageError(f"expected {_option(name)} for {claim}, {_EXAMPLES[name]}, but got none")
-        allowed = {"test", *_NEEDS.get(test, ()), *_TAKES[test]}
-        for name, value in stated.items():
-            if name not in allowed and value not in (None, ()):
-                options = ", ".join(map(_option, (*_NEEDS.get(test, ()), *_TAKES[test])))
-                raise UsageError(f"{_option(name)} does not go with {claim}, which takes {options}: leave it out")
-        if not test and (self.at_least is None) == (self.at_most is None):
-            given = "neither" if self.at_least is None else "both"
-            raise UsageError(
-                "expected the share that is claimed, --at-least 0.1 or --at-most 0.05, one of the two, "
-                f"but got {given}; --test names ready-made claims"
-            )
+    if test not in _CLAIMS:
+        tests = [name for name in _CLAIMS if name]
+        raise UsageError(f"expected --test as one of {', '.join(tests)}, but got {test!r}.{nearest(test, tests)}")
+    (needed, others), given = _CLAIMS[test], _given(**stated)
+    claim = f"--test {test}" if test else "a claim without --test"
+    for name in needed:
+        if name not in given:
+            raise UsageError(f"{claim} requires {_option(name)}, {_EXAMPLES[name]}")
+    for name in given:
+        if name not in needed + others:
+            takes = ", ".join(map(_option, needed + others))
+            raise UsageError(f"{_option(name)} does not go with {claim}, which takes {takes}")
+    if not test and ("at_least" in given) == ("at_most" in given):
+        count = "both" if "at_least" in given else "neither"
+        raise UsageError(f"expected --at-least 0.1 or --at-most 0.05, but got {count}; --test names ready-made claims")
+    if "target" in given:
+        given["target"] = parse_target(given["target"])
+    if "limit" in given:
+        given["limit"] = _limit(given["limit"])
+    if test == "preclusion" and "at_least" in given:
+        given["below"] = given.pop("at_least")
+    make = vars(responsiveness)[test or "Responsiveness"]
+    prop: Responsiveness = make(interventions, **given, **options)
+    return prop
 
 
 _EXAMPLES = {
@@ -234,7 +199,7 @@ def parse_target(texts: Sequence[str]) -> Any:
     if len(texts) > 1:
         wrong = [text for text in texts if _SPEAKS_OF_OUTPUT.search(text) or _interval(text) is not None]
         if wrong:
-            raise UsageError(f"expected several --target to be classes, but {wrong[0]!r} is none: join them with or")
+            raise UsageError(f"expected several --target to be classes, but got {wrong[0]!r}: join conditions with or")
         return [_label(text) for text in texts]
     text = texts[0]
     if _SPEAKS_OF_OUTPUT.search(text):

@@ -86,7 +86,7 @@ def run(
         # Nothing is left to check, and so neither the model nor the people are needed.
         checks = store.checks(ended.id)
         verdicts = tuple(check.verdict for check in checks)
-        console.print(f"run {ended.id} had ended: its verdicts are those of the store", markup=False, soft_wrap=True)
+        console.print(f"run {ended.id} had ended: its verdicts are those of the store", soft_wrap=True)
         _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache, executor)
     looked_at = partial(looks.continued, 0 if chosen is None else chosen)
@@ -102,7 +102,7 @@ def run(
         started = begin_run(store, audit, planned, chosen, options, looks.tables, by_hand)
     outcomes = _carried_out(store, started, planned, console, threads, quiet, known_first)
     for cache_used in wrapping.caches:
-        console.print(cache_used.remark, markup=False, soft_wrap=True)
+        console.print(cache_used.remark, soft_wrap=True)
     _finish(console, store, started, outcomes, outputs, file, quiet)
 
 
@@ -129,7 +129,7 @@ def allowed(
         permissions = replace(permissions, **dict.fromkeys(error.permissions, True))
     if keep:
         path = remember(audit, permissions)
-        new_console(stderr=True, wrap=False).print(f"remembered in {path}", markup=False)
+        new_console(stderr=True, wrap=False).print(f"remembered in {path}")
     return permissions
 
 
@@ -151,11 +151,11 @@ def _says_yes(error: NotAllowedError, keep: bool) -> bool:
     console = new_console(stderr=True, wrap=False)
     console.print("This file wants what you have not allowed:")
     for line in error.wants:
-        console.print(f"  {line}", markup=False)
+        console.print(f"  {line}")
     if keep:
-        console.print(f"You will not be asked again {_COVERED}.", markup=False)
+        console.print(f"You will not be asked again {_COVERED}.")
     again = "from now on" if keep else "this time"
-    console.print(f"Do you trust whoever wrote it, and allow all of that {again}? [y/N] ", markup=False, end="")
+    console.print(f"Do you trust whoever wrote it, and allow all of that {again}? [y/N] ", end="")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
@@ -250,7 +250,7 @@ def _finish(
     if cut_off(outcomes):
         again = resume_command({**store.run(started.run).request, "file": str(file)}, store.folder)
         message = f"run {started.run} was cut off: go on with {again}"
-    console.print(message, markup=False, soft_wrap=True)
+    console.print(message, soft_wrap=True)
     raise typer.Exit(audit_exit_code(audit))
 
 
@@ -264,7 +264,7 @@ def _log_to_mlflow(store: Store, run: str, audit: AuditReport, experiment: str, 
     except RecordError:  # a run that was cut off has none yet
         evidence = None
     logged = log_to_mlflow(with_histories(store, audit), experiment=experiment, evidence=evidence)
-    console.print(f"logged to the MLflow run {logged}", markup=False, soft_wrap=True)
+    console.print(f"logged to the MLflow run {logged}", soft_wrap=True)
 
 
 def register(
@@ -298,5 +298,5 @@ def register(
     write_text(dumps(registration, indent=2, ensure_ascii=False) + "\n", output, force=force)
     console = new_console(wrap=False)
     count = plural(len(planned), "property", "properties")
-    console.print(f"{output}: {count}, registered at {registration['time']}", markup=False)
-    console.print(f"publish this hash before you run the audit: {registration['hash']}", markup=False)
+    console.print(f"{output}: {count}, registered at {registration['time']}")
+    console.print(f"publish this hash before you run the audit: {registration['hash']}")

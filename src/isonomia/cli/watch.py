@@ -89,7 +89,7 @@ def watch(
         need_writable(evidence, "the evidence")
     title = watched.content.get("title", file.stem)
     monitor = Monitor(fresh, opened, source, _channels(watched), outcomes, title, watched.content["source"].get("time"))
-    monitor.warn = lambda message: console.print(message, markup=False)
+    monitor.warn = lambda message: console.print(message)
     monitor.resume()
     round_trip = _Rounds(monitor, watched, target, title, console, evidence, read_key(key))
     if acknowledge:
@@ -116,7 +116,7 @@ def _channels(file: AuditFile) -> list[AlarmChannel]:
 
 def _tell_replay(differences: list[str], rows: int, console: Console) -> None:
     for difference in differences:
-        console.print(difference, markup=False)
+        console.print(difference)
     if differences:
         console.print("this store is not consistent with its source: see above", style="bold red")
     else:
@@ -180,7 +180,7 @@ class _Rounds:
         if not count:
             self.console.print("no alarm is open: there is nothing to acknowledge")
         else:
-            self.console.print(f"{plural(count, 'alarm')} acknowledged; {self.monitor.watch.risk_words}", markup=False)
+            self.console.print(f"{plural(count, 'alarm')} acknowledged; {self.monitor.watch.risk_words}")
         if count or self.evidence is not None:
             self.write()
 
@@ -201,8 +201,7 @@ class _Rounds:
         where = "".join(f"; {what}: {path}" for what, path in files if path is not None)
         state = f"{plural(len(now), 'alarm')} open" if now else "no alarm open"
         self.console.print(
-            f"{plural(rows, 'new row')}; {plural(judged.samples, 'sample')} judged{late}{sent}; {state}{where}",
-            markup=False,
+            f"{plural(rows, 'new row')}; {plural(judged.samples, 'sample')} judged{late}{sent}; {state}{where}"
         )
 
     def write(self) -> None:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from isonomia.cli.responsiveness import ResponsivenessClaim, parse_target
+from isonomia.cli.responsiveness import claimed, parse_target
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions
+from isonomia.spec.responsiveness import Responsiveness
 
 CHANGES = Interventions((Feature("savings", "integer", 0, 9),))
 
 
-def claim(**said: Any) -> ResponsivenessClaim:
-    nothing: dict[str, Any] = dict.fromkeys(("test", "at_least", "at_most", "within", "limit", "direction"))
-    return ResponsivenessClaim(**{**nothing, "target": (), **said})
+def claim(said: dict[str, Any], **options: Any) -> Responsiveness:
+    return claimed(said.get("test", ""), CHANGES, {**said, "test": None}, **options)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_several_targets_are_classes(second: str) -> None:
     ],
 )
 def test_a_claim_is_the_property_of_its_options(said: dict[str, Any], text: str) -> None:
-    prop = claim(**said).property(CHANGES, who="savings > 3", rows=[2])
+    prop = claim(said, who="savings > 3", rows=[2])
     assert f"share of reachable points with {text}," in str(prop)
     assert "the person in row 2 with savings > 3" in str(prop)
 
@@ -74,7 +74,7 @@ def test_a_claim_is_the_property_of_its_options(said: dict[str, Any], text: str)
     ("said", "message"),
     [
         ({"test": "gameing", "target": ("1",)}, "Did you mean 'gaming'"),
-        ({"test": "gaming"}, "expected --target for --test gaming"),
+        ({"test": "gaming"}, "--test gaming requires --target"),
         ({"test": "gaming", "target": ("1",), "at_least": 0.1}, "--at-least does not go with --test gaming"),
         ({"test": "monotonicity", "limit": "3"}, "--limit does not go with --test monotonicity"),
         ({"target": ("1",), "at_least": 0.1, "direction": "up"}, "--direction does not go with a claim without --test"),
@@ -83,4 +83,4 @@ def test_a_claim_is_the_property_of_its_options(said: dict[str, Any], text: str)
 )
 def test_options_that_do_not_go_together_are_refused(said: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        claim(**said).property(CHANGES)
+        claim(said)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -67,45 +63,3 @@ def test_the_report_is_opened_only_where_that_is_said(tmp_path: Path, monkeypatc
 
 def test_a_folder_that_cannot_be_written_into_does_no_harm(tmp_path: Path) -> None:
     assert "can be written" in offered(tmp_path / "nowhere" / "page.html")
-
-
-ASK = "from isonomia.cli.demo import _wanted; print('said', _wanted())"
-
-
-@pytest.mark.parametrize(("typed", "environment", "told"), [
-    ("y\n", {}, "said True"),
-    ("\n", {}, "said False"),
-    ("\x04", {}, "said False"),
-    ("y\n", {"CI": "true"}, "said False"),
-])  # fmt: skip
-def test_somebody_at_a_terminal_is_asked(typed: str, environment: dict[str, str], told: str) -> None:
-    ours, theirs = pty.openpty()
-    variables = {name: value for name, value in os.environ.items() if name != "CI"} | environment
-    process = subprocess.Popen([sys.executable, "-c", ASK], stdin=theirs, stdout=theirs, stderr=theirs, env=variables)
-    os.close(theirs)
-    os.write(ours, typed.encode())
-    shown = _read(ours)
-    assert process.wait(timeout=60) == 0
-    assert told in shown
-    assert ("open it in a browser? [y/N]" in shown) == ("CI" not in environment)
-
-
-def _read(descriptor: int) -> str:
-    parts = []
-    while True:
-        try:
-            part = os.read(descriptor, 1000)
-        except OSError:  # the other end is closed, which Linux tells in this way
-            break
-        if not part:
-            break
-        parts.append(part)
-    os.close(descriptor)
-    return b"".join(parts).decode()
-
-
-def test_nobody_is_asked_where_there_is_no_terminal() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ASK], input="y\n", capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout == "said False\n"

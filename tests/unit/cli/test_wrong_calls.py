@@ -42,7 +42,7 @@ def _told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *
 WRONG = {
     "a specification's option without one": (
         ("check", HALF, "--data", "people.csv", "--eps", "0.1", "--keep", "kept.sqlite"),
-        "expected a specification.nom with --eps, --keep, but got only formulas: leave it out",
+        "these options require a specification.nom: --eps, --keep",
     ),
     "a random model where there is none": (
         ("check", HALF, "--data", "people.csv", "--random-model"),
@@ -59,7 +59,7 @@ WRONG = {
     "another seed that is none": (("demo", "--seed", "-1"), "error: expected seed as a whole number that is not"),
     "half a repair": (
         ("principal", "--data", "people.csv", "--attribute", "sex", "--outcome", "hired", "--never-lower"),
-        "expected --repair with --never-lower",
+        "--never-lower requires --repair",
     ),
     "a file that is not there": (
         ("compare", "audt.json", "latest"),

@@ -652,11 +652,14 @@ def test_the_command_asks_for_facts_by_name_and_takes_them_from_a_file(tmp_path:
     [
         (["--pack", "nyc-l144", "-o", "a.md"], "Did you mean"),
         (["--pack", "eeoc", "-o", "a.pdf"], "to end in .html or .md"),
-        (["--pack", "eeoc", "-o", "a.md"], "expected --data FILE and --by COLUMN"),
-        (["--pack", "reg-b", "-o", "a.md", "--data", "x.csv"], "--model, --interventions, --target is missing"),
+        (["--pack", "eeoc", "-o", "a.md"], "eeoc requires --data FILE and --by COLUMN"),
+        (
+            ["--pack", "reg-b", "-o", "a.md", "--data", "x.csv"],
+            "reg-b requires --data, --model, --interventions and --target",
+        ),
         (
             ["--pack", "nyc-ll144", "-o", "a.md", "--data", "x.csv", "--by", "sex"],
-            "--by sex --by race or --by sex,race, but",
+            "--by sex --by race, for the tables",
         ),
         (["--pack", "eeoc", "-o", "a.md", "--data", "x.csv", "--by", "age"], "not of 'age'"),
         (["--pack", "eeoc", "-o", "a.md", "--fact", "x"], "expected --fact NAME=TEXT"),
