@@ -190,7 +190,7 @@ def test_a_meter_refuses_before_anything_is_sent_and_charges_its_parent() -> Non
         assert (outer.rows, model.rows, spent.value.reason) == (700, 700, "queries")
 
 
-def test_a_draft_sends_few_rows_to_a_service_without_a_yes(
+def test_a_draft_sends_few_rows_to_a_service_by_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def score(request: Any) -> Any:

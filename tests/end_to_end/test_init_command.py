@@ -226,7 +226,6 @@ def test_a_model_that_tosses_coins_is_drafted_as_one(isonomia: Command, tmp_path
     assert done.returncode == 0, done.stderr
     draft = tomllib.loads((tmp_path / "audit.toml").read_text("utf-8"))
     assert draft["model"]["random"] is True
-    assert "flips" in [found.get("safety") for found in draft["property"]]
     assert ran(isonomia)
 
 
@@ -349,7 +348,7 @@ def test_a_draft_can_be_printed_and_then_writes_nothing(isonomia: Command, tmp_p
         (("a_lender:lends", "people.csv", "--favourable", "grantet"), "Did you mean 'granted'"),
         (("a_lender:price", "people.csv", "--favourable", "cheap"), "the number where it is favourable"),
         (("a_lender:lends", "people.csv", "--decision", "repaid"), "either a model or --decision"),
-        (("a_lender:lends", "people.csv", "--leave-out", "age"), "--leave-out with --interventions only"),
+        (("a_lender:lends", "people.csv", "--leave-out", "age"), "--leave-out requires --interventions"),
         (("a_lender:lends", "people.csv", "--interventions"), "expected only a table"),
         (("a", "b", "c"), "a model and a table"),
         (("people.csv", "--decision", "repaid", "--features", "age"), "these options require a model: --features"),

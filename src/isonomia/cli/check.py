@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isonomia.cli.options import ModelReading
+from isonomia.cli.options import ModelReading, named_values
 from isonomia.cli.outputs import conclude, need_files, new_console, write_all_violations
 from isonomia.errors import UsageError
 
@@ -84,7 +84,7 @@ def check(
         corners=corners,
         shrink=shrink,
         label=label,
-        groups=dict(map(parse_group, groups or [])),
+        groups=parse_groups(groups),
     )
     properties: list[Property | Safety] = [
         read_spec(Path(text)) if text.endswith(SUFFIX) else parse(text) for text in texts
@@ -101,7 +101,7 @@ def check(
         "looks": int(looks) if looks.isdecimal() else looks,
         "stop": stop,
         "width": width,
-        "ranges": parse_ranges(ranges or []),
+        "ranges": parse_ranges(ranges),
         "control": control,
     }
     loaded = reading.open(model, quiet=quiet)
@@ -133,24 +133,11 @@ def plan(
     """
     from isonomia.audits.check import plan as plan_property
 
-    forecast = plan_property(prop, _pairs(guess, "--guess"), shares=_pairs(share or [], "--share"), delta=delta)
+    form = "TEXT=NUMBER, such as \"P[hired | sex == 'F']=0.3\""
+    guesses = named_values(guess, "--guess", form, float, last=True)
+    shares = named_values(share, "--share", form, float, last=True)
+    forecast = plan_property(prop, guesses, shares=shares, delta=delta)
     new_console().print(str(forecast))
-
-
-def _pairs(items: list[str], option: str) -> dict[str, float]:
-    """Read ``TEXT=NUMBER``; the text may hold ``=`` itself, so the last one counts."""
-    pairs = {}
-    for item in items:
-        text, sign, value = item.rpartition("=")
-        try:
-            pairs[text.strip()] = float(value)
-        except ValueError:
-            sign = ""
-        if not sign:
-            raise UsageError(
-                f"expected {option} as TEXT=NUMBER, such as \"P[hired | sex == 'F']=0.3\", but got {item!r}"
-            )
-    return pairs
 
 
 def _with_known(prop: Property | Safety, known: Known) -> Property | Safety:
@@ -209,19 +196,22 @@ def _from_ratio(population: Population | None, ratio: float) -> Property:
     return ratio_property(population, ratio)
 
 
-def parse_ranges(items: list[str]) -> dict[str, tuple[float, float]]:
+def parse_ranges(items: list[str] | None) -> dict[str, tuple[float, float]]:
     """Read ``COLUMN=LOW:HIGH`` as the ranges of columns."""
-    ranges = {}
-    for item in items:
-        name, _, ends = item.rpartition("=")
-        low, _, high = ends.partition(":")
-        try:
-            ranges[name] = (float(low), float(high))
-        except ValueError:
-            name = ""
-        if not name:
-            raise UsageError(f"expected --range as COLUMN=LOW:HIGH, such as income=0:100000, but got {item!r}")
-    return ranges
+
+    def limits(text: str) -> tuple[float, float]:
+        low, _, high = text.partition(":")
+        return float(low), float(high)
+
+    return named_values(items, "--range", "COLUMN=LOW:HIGH, such as income=0:100000", limits, last=True)
+
+
+def names_in(text: str) -> list[str]:
+    """The names in a list with commas; a ``ValueError`` for an empty one."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError(text)
+    return names
 
 
 # ----------------------------------------------------------------------------------------- programs and specifications
@@ -234,13 +224,9 @@ def _refuse_without(texts: Sequence[str], **given: object) -> None:
         raise UsageError(f"these options require a specification{SUFFIX}: {', '.join(given_options)}")
 
 
-def parse_group(item: str) -> tuple[str, list[str]]:
+def parse_groups(items: list[str] | None) -> dict[str, list[str]]:
     """Read ``NAME=COLUMN,COLUMN,...``: one-hot columns as a single feature."""
-    name, _, columns = item.partition("=")
-    names = [column.strip() for column in columns.split(",") if column.strip()]
-    if not name or not names:
-        raise UsageError(f"expected --group as NAME=COLUMN,COLUMN,..., but got {item!r}")
-    return name, names
+    return named_values(items, "--group", "NAME=COLUMN,COLUMN,...", names_in)
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[Path | None, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,8 @@ from rich.text import Text
 
 from isonomia.cli.outputs import conclude, new_console
 from isonomia.errors import UsageError
-from isonomia.wording import plural
 
 if TYPE_CHECKING:
-    from isonomia.records.verdict import Verdict
     from isonomia.report.entries import Entry
 
 PAGE = Path("isonomia-demo.html")
@@ -44,38 +41,34 @@ def demo(
     console = new_console()
     console.print(Rule("Isonomia: an audit of a hiring model", style="cyan"))
     console.print(
-        Text(
-            "A model was trained on 4,000 past decisions. It sees experience, test score and distance, never sex. What "
-            f"must hold is checked on applicants drawn from a simulation, at a risk of {DELTA:g}; where a question is "
-            f"about a small sample or about people one by one, there are {FEW} of them.\n"
-        )
+        "A model was trained on 4,000 past decisions. It sees experience, test score and distance, never sex. The "
+        f"properties are checked on simulated applicants at a risk of {DELTA:g}; for the small sample, and for "
+        f"properties of single people, there are {FEW} of them.\n"
     )
     entries = []
     for question, entry in answers(seed, LiveProgress(new_console(stderr=True))):
-        if question.finding is None:
-            show(entry.verdict, console, entry.explanation)
+        if question.brief:
+            _show_briefly(entry, console)
         else:
-            _show_briefly(entry, question.finding, console)
+            show(entry.verdict, console, entry.explanation)
         entries.append(entry)
     console.print()
     code = conclude([entry.verdict for entry in entries], console, None)
-    console.print(Text(f"\nexit code {code}: {_meaning(code)}.", style="dim"))
+    console.print(f"\nexit code {code}: {_meaning(code)}.", style="dim")
     if not no_report:
         _offer(console, entries, report, show_it)
-    console.print(Text("Next, with a model and a table of your own: isonomia init MODEL DATA", style="dim"))
+    console.print("Next, with a model and a table of your own: isonomia init MODEL DATA", style="dim")
     raise typer.Exit(code)
 
 
-def _show_briefly(entry: Entry, finding: Callable[[Verdict], str], console: Console) -> None:
-    """An audit of single people in a few lines; the report has the rest."""
+def _show_briefly(entry: Entry, console: Console) -> None:
+    """The claim and the finding; the report has the rest."""
+    from isonomia.records.display.view import view_of
     from isonomia.report.terminal import COLOURS, title_of
 
     verdict = entry.verdict
-    violated = verdict.answer == "violated"
-    after = plural(verdict.samples, "sample")
-    first = finding(verdict) if violated else f"{verdict.answer.capitalize()} after {after}."
-    content = Text.assemble((f"{entry.explanation}\n", "italic"), first)
-    title, colour = title_of(entry.verdict.answer, entry.name, console), COLOURS[entry.verdict.answer]
+    content = Text.assemble((f"{entry.explanation}\n", "italic"), view_of(verdict).finding(verdict, True))
+    title, colour = title_of(verdict.answer, entry.name, console), COLOURS[verdict.answer]
     console.print(Panel(content, title=title, title_align="left", border_style=colour, padding=(0, 1)))
 
 
@@ -95,7 +88,7 @@ def _offer(console: Console, entries: list[Entry], target: Path, show_it: bool) 
     try:
         write_page(AuditReport("A hiring model", tuple(entries)), target)
     except UsageError as error:
-        console.print(Text(f"no report was written: {error}", style="dim"), soft_wrap=True)
+        console.print(f"no report was written: {error}", style="dim", soft_wrap=True)
         return
     console.print(
         Text.assemble("the report: ", (str(target), "bold"), ", one page that needs nothing else"), soft_wrap=True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isonomia.cli.options import HERE, ModelReading, arguments_as_options
+from isonomia.cli.options import HERE, ModelReading, arguments_as_options, named_values
 from isonomia.cli.outputs import need_files, new_console, read_interventions, say_written
 from isonomia.cli.records import open_store, read_key
 from isonomia.cli.responsiveness import parse_target
@@ -119,12 +119,7 @@ def _facts(path: Path | None, given: Sequence[str]) -> dict[str, str]:
             if isinstance(value, dict | list):
                 raise UsageError(f"--facts: expected {name} as a text, but got {value!r:.60}")
             stated[name] = str(value)
-    for item in given:
-        name, sign, value = item.partition("=")
-        if not sign:
-            raise UsageError(f"expected --fact NAME=TEXT, but got {item!r}")
-        stated[name.strip()] = value
-    return stated
+    return stated | named_values(given, "--fact", "NAME=TEXT", str)
 
 
 def _groups(pack: Pack, stated: dict[str, str], by: Sequence[str]) -> tuple[list[Any], float]:

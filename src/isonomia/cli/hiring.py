@@ -1,4 +1,4 @@
-"""The demonstration's hiring model, its applicants, and what is asked about it: a question or more of each audit.
+"""The demonstration's hiring model, its applicants, and one question or more for each audit.
 
 Past hiring favoured experience, and women have less of it on paper because of years outside employment; it also
 favoured men a little for no reason at all. A model that never sees the sex of an applicant learns the first openly and
@@ -7,7 +7,7 @@ the second through the back door.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,9 @@ from isonomia.audits.protocol import AuditProperty
 from isonomia.engine.parameters import Observer, Tracing
 from isonomia.interventions import Feature, Interventions
 from isonomia.populations import Census, Generator, Sample
-from isonomia.records.verdict import Verdict
 from isonomia.report.entries import Entry
 from isonomia.spec import parse, responsiveness, safety
 from isonomia.spec.principal import PrincipalFairness
-from isonomia.wording import change
 
 FEATURES = ("experience", "test_score", "distance")
 
@@ -82,23 +80,22 @@ ensures d1 == d2;
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """One question: what must hold, of whom, and what is asked in a sentence.
+    """One question: the property, the population, and the claim in a sentence.
 
-    ``finding`` gives the first thing to know where it is violated; the verdict is shown in full where it is ``None``.
-    ``traced`` says whether it is noted how the interval closes in. Of means and of what would have been, that takes a
-    second or more, which a demonstration does not have.
+    ``brief``: the terminal shows the finding only, and the report has the rest. ``traced``: the history of the interval
+    is recorded, which takes a second or more for means and for principal fairness, and so is done for rates only.
     """
 
     prop: AuditProperty
     population: Any
     why: str
-    finding: Callable[[Verdict], str] | None = None
+    brief: bool = False
     traced: bool = False
 
 
 def questions(seed: int) -> list[DemoQuestion]:
     """Every question, in the order in which it is asked: those about rates first."""
-    everybody = Generator(applicants)
+    simulated = Generator(applicants)
     people = applicants(FEW, np.random.default_rng([seed, 1]))
     rates = {
         "qualified women and men": (
@@ -114,27 +111,20 @@ def questions(seed: int) -> list[DemoQuestion]:
     about_rates = []
     for name, text in rates.items():
         prop = parse(text).named(name)
-        whom = Sample(people) if "sample" in name else everybody
-        about_rates.append(DemoQuestion(prop, whom, prop.explain(), traced="E[" not in text))
-    return [*about_rates, _moving(everybody), _no_way(people), _had_it_been_otherwise(everybody)]
+        population = Sample(people) if "sample" in name else simulated
+        about_rates.append(DemoQuestion(prop, population, prop.explain(), traced="E[" not in text))
+    return [*about_rates, _moving(simulated), _no_way(people), _had_it_been_otherwise(simulated)]
 
 
-def _moving(everybody: Generator) -> DemoQuestion:
+def _moving(simulated: Generator) -> DemoQuestion:
     """k-safety: two runs of the model."""
     prop = safety.property(_MOVING, name="an islander who moves to town")
     return DemoQuestion(
         prop,
-        everybody,
+        simulated,
         "Moving from 60 km or more to 15 km from the office must not change the answer.",
-        _moved,
+        brief=True,
     )
-
-
-def _moved(verdict: Verdict) -> str:
-    first = verdict.counterexamples[0]
-    moved = ", ".join(f"{name} {change(*pair)}" for name, pair in first["differs"]["x2"].items())
-    answers = " and then ".join(map(str, first["outputs"].values()))
-    return f"Violated. For example {moved}: the answer is {answers}."
 
 
 def _no_way(people: dict[str, Any]) -> DemoQuestion:
@@ -150,21 +140,13 @@ def _no_way(people: dict[str, Any]) -> DemoQuestion:
     return DemoQuestion(
         prop,
         Census(people),
-        "Everybody who is rejected would be hired after at least 1% of the changes that are open to them: up to two "
+        "Each rejected applicant would be hired after at least 1% of the changes that are open to them: up to two "
         "more years of experience, up to ten more points in the test.",
-        _without_a_way,
+        brief=True,
     )
 
 
-def _without_a_way(verdict: Verdict) -> str:
-    counts = verdict.details["counts"]
-    return (
-        f"Not met: {counts['fixed']} of {counts['people']} people have less than that, {counts['responsive']} "
-        f"have it, and {counts['undecided']} are undecided."
-    )
-
-
-def _had_it_been_otherwise(everybody: Generator) -> DemoQuestion:
+def _had_it_been_otherwise(simulated: Generator) -> DemoQuestion:
     """Principal fairness: what would have been."""
     prop = PrincipalFairness(
         attribute="sex",
@@ -175,14 +157,10 @@ def _had_it_been_otherwise(everybody: Generator) -> DemoQuestion:
     )
     return DemoQuestion(
         prop,
-        everybody,
+        simulated,
         "The same people, had all been women or all men, are hired equally often, within 2%.",
-        _otherwise,
+        brief=True,
     )
-
-
-def _otherwise(verdict: Verdict) -> str:
-    return f"Violated: {verdict.remarks[0]}." if verdict.remarks else "Violated."
 
 
 def answers(seed: int, observer: Observer) -> Iterator[tuple[DemoQuestion, Entry]]:

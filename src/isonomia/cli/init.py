@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from isonomia.errors import UsageError
 from isonomia.wording import on_one_line, plural
 
 if TYPE_CHECKING:
-    from isonomia.audits.audit_file.drafting import AuditDraft, Wishes
+    from isonomia.audits.audit_file.drafting import AuditDraft
     from isonomia.models.protocol import Model
 
 STANDARD_OUTPUT = Path("-")
@@ -59,42 +58,15 @@ def init(
         raise UsageError("--leave-out requires --interventions: an audit leaves out what the model does not read")
     if model is not None and decision is not None:
         raise UsageError("expected either a model or --decision, but got both: with a model, its answers are audited")
-    from isonomia.audits.audit_file.drafting import Wishes
+    from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
+    from isonomia.populations.finite import rows_from
 
     target = output or AUDIT
     columns = None if features is None else tuple(name.strip() for name in features.split(","))
     wishes = Wishes(outcome, decision, tuple(protected or ()), favourable, columns)
-    options = {**parse_model_options(model_options or []), **({"trusted": trust} if trust else {})}
+    options = {**parse_model_options(model_options), **({"trusted": trust} if trust else {})}
     if model is None and (options or columns or trust_pickle):
         raise UsageError("these options require a model: --features, --trust-pickle, --trust and --model-option")
-    ask = partial(_allowed_queries, queries)
-    _draft_audit(model, data, target, wishes, options, ask, census=census, trust_pickle=trust_pickle, force=force)
-
-
-def _sources(given: list[str]) -> tuple[str | None, str]:
-    if len(given) > 2:
-        raise UsageError(f"expected a model and a table, or a table alone, but got {len(given)} arguments: {given}")
-    return (given[0], given[1]) if len(given) == 2 else (None, given[0])
-
-
-# ------------------------------------------------------------------------------------------------------------ an audit
-
-
-def _draft_audit(
-    model: str | None,
-    data: str,
-    target: Path,
-    wishes: Wishes,
-    options: dict[str, Any],
-    allowed: Callable[[Model], float],
-    *,
-    census: bool,
-    trust_pickle: bool,
-    force: bool,
-) -> None:
-    from isonomia.audits.audit_file.drafting import Files, draft_audit
-    from isonomia.populations.finite import rows_from
-
     printed = target == STANDARD_OUTPUT
     folder = Path() if printed else target.parent
     if not printed:
@@ -106,8 +78,8 @@ def _draft_audit(
     files = Files(named, _relative(data, folder), options, census, trusting)
     changes_file = folder / CHANGES
     known = read_interventions(changes_file) if changes_file.exists() and not force else None
-    queries = inf if opened is None else allowed(opened(wishes.features))
-    draft = draft_audit(rows, opened, files, wishes, known, alone=printed, queries=queries)
+    limit = inf if opened is None else _allowed_queries(queries, opened(wishes.features))
+    draft = draft_audit(rows, opened, files, wishes, known, alone=printed, queries=limit)
     if printed:
         typer.echo(draft.text, nl=False)
         return
@@ -116,6 +88,12 @@ def _draft_audit(
     write_text(draft.text, target, force=force)
     flags = _remember(target) + (" --trust-pickle" if trusting else "")
     _tell(draft, target, changes_file, flags)
+
+
+def _sources(given: list[str]) -> tuple[str | None, str]:
+    if len(given) > 2:
+        raise UsageError(f"expected a model and a table, or a table alone, but got {len(given)} arguments: {given}")
+    return (given[0], given[1]) if len(given) == 2 else (None, given[0])
 
 
 FEW_QUERIES = 200

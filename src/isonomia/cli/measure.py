@@ -66,7 +66,7 @@ def measure(
             small=small,
             delta=delta,
             looks=int(looks) if looks.isdecimal() else looks,
-            ranges=parse_ranges(ranges or []),
+            ranges=parse_ranges(ranges),
             executor=reading.executor,
             budget=budget,
         )

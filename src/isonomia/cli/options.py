@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from isonomia.models.protocol import Model
     from isonomia.populations.protocol import Population
     from isonomia.records.verdict import Verdict
+
+T = TypeVar("T")
 
 HERE = Path(FOLDER)
 """The default folder of the records."""
@@ -41,7 +43,7 @@ def as_risk(text: str | float) -> float:
 
 
 def names_of_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """The runs whose names begin so, each with its title, for a shell that completes them; none where there is none."""
+    """The runs whose names begin so, each with its title, for shell completion."""
     from isonomia.records.store import Store
 
     folder = context.params.get("records") or HERE
@@ -52,18 +54,6 @@ def names_of_runs(context: typer.Context, incomplete: str) -> list[tuple[str, st
     pairs = [(run.id, visible(run.title)) for run in stored]
     latest = [("latest", pairs[0][1])] if pairs else []
     return [pair for pair in latest + pairs if pair[0].startswith(incomplete)]
-
-
-def runs_and_files(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """What the shell completes: runs, and files that could be some."""
-    head, slash, _ = incomplete.rpartition("/")
-    folder = Path(f"{head}{slash}" or ".")
-    try:
-        names = [f"{head}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in sorted(folder.iterdir())]
-    except OSError:
-        names = []  # whoever presses Tab wants no message
-    wanted = [name for name in names if name.startswith(incomplete) and name.endswith(("/", ".json"))]
-    return names_of_runs(context, incomplete) + [(name, "") for name in wanted]
 
 
 # ----------------------------------------------------------------------------------------------------------- the table
@@ -84,29 +74,21 @@ class Shown:
 
 
 _MODEL = "The model: a file, folder, address, or module:object"
-_CONTROL = Shown(
-    "What the risk bounds: the family-wise error rate (family) or the false discovery rate (discovery).", "NAME"
-)
+_CONTROL = Shown("The error rate of named groups: family (family-wise) or discovery (false discovery).", "NAME")
 _EITHER = "A run of the records, an evidence file, or verdicts that --json wrote."
 _OUTPUT = ("--output", "-o")
+_MODEL_OPTION = ("--model-option",)
 
 OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
     None: {
-        "seed": Shown(
-            "The same seed gives the same answers; default: derived from property, data and model.", "NUMBER"
-        ),
-        "register, run: seed": Shown(
-            "The same seed gives the same answers; default: the file's, or derived from it.", "NUMBER"
-        ),
-        "demo: seed": Shown("The same seed gives the same answers.", "NUMBER"),
+        "seed": Shown("Makes the result repeatable; default: derived from property, data and model.", "NUMBER"),
+        "register, run: seed": Shown("Makes the result repeatable; default: as in the file, or derived.", "NUMBER"),
+        "demo: seed": Shown("Makes the result repeatable.", "NUMBER"),
         "demo: report": Shown("Write the HTML report.", "FILE"),
         "no_report": Shown("Write no report."),
         "show_it": Shown("Open the report in a browser.", names=("--open",)),
         "sources": Shown(
-            "The model (a file, folder, address, or module:object), and the table: CSV, Parquet, Arrow or JSON "
-            "lines. Without a model, the table holds its answers.",
-            "[MODEL] DATA",
-            positional=True,
+            "The model, and the table. Without a model, the table has its answers.", "[MODEL] DATA", positional=True
         ),
         "init: outcome": Shown("The column with the true outcome; default: guessed.", "COLUMN"),
         "protected": Shown("A protected attribute; default: guessed.", "COLUMN"),
@@ -114,9 +96,7 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "init: decision": Shown("Without a model: the column with predictions or decisions.", "COLUMN"),
         "census": Shown("Whether rows are the whole population or a sample.", names=("--census/--sample",)),
         "init: output": Shown(
-            "The file to write, - to print it; default: audit.toml, or changes.toml with --interventions.",
-            "FILE",
-            names=_OUTPUT,
+            "The file to write, or - for standard output; default: audit.toml or changes.toml.", "FILE", names=_OUTPUT
         ),
         "register: output": Shown("The file to write.", "FILE", names=_OUTPUT),
         "repair: output": Shown("The file for the repaired model, in skops format.", "FILE", names=_OUTPUT),
@@ -125,27 +105,22 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "force": Shown("Overwrite existing files."),
         "init: interventions": Shown("Draft only what people can change, from a table."),
         "leave_out": Shown("With --interventions: a column that is not a feature, or a pattern: 'juv_*'.", "COLUMN"),
-        "queries": Shown(
-            "The most rows to send to the model; default: 200 for a service or a program, else all.", "N", min=20
-        ),
+        "queries": Shown("The most rows sent to the model; default: 200 for a service or a program.", "N", min=20),
         "register: file": Shown("The audit file.", "FILE", positional=True),
         "run: file": Shown("The audit file.", "AUDIT.toml", positional=True),
         "watch: file": Shown("The watch file.", "WATCH.toml", positional=True),
         "replay: file": Shown("The evidence file.", "FILE", positional=True),
-        "resume": Shown(
-            "Go on with the latest run of this file that was cut off or had a failure; where there is none, write the "
-            "files of the latest run again."
-        ),
+        "resume": Shown("Resume the latest run of this file, or rewrite its files if the run is complete."),
         "records": Shown("The folder of the records.", "FOLDER"),
-        "run: records": Shown("The folder of the records; default: .isonomia beside the file.", "FOLDER"),
+        "run: records": Shown("The folder of the records; default: .isonomia in the folder of the file.", "FOLDER"),
         "jobs": Shown("Properties to check at once; default: one for each core.", "NUMBER"),
         "known_first": Shown("Try the counterexamples of earlier runs first."),
         "quiet": Shown("Print one line per property, and no progress.", names=("--quiet", "-q")),
         "follow": Shown("Wait for more data, until it is stopped."),
-        "every": Shown("How often --follow looks.", "SECONDS", min=0.01),
+        "every": Shown("Seconds between looks with --follow.", "SECONDS", min=0.01),
         "until_alarm": Shown("Stop at the first open alarm, even with --follow."),
-        "acknowledge": Shown("Acknowledge the open alarms; the watch goes on with the risk left."),
-        "replay": Shown("Read everything again and compare with the store, bit for bit."),
+        "acknowledge": Shown("Acknowledge the open alarms; the watch continues with the remaining risk."),
+        "replay": Shown("Read all data again and compare with the store."),
         "store": Shown("The file that keeps the watch; default: as in the watch file.", "FILE"),
         "page": Shown("Write a page; default: as in the watch file.", "FILE"),
         "evidence": Shown("Write sealed evidence for isonomia replay at each update.", "FILE"),
@@ -156,12 +131,9 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "check: model": Shown(f"{_MODEL}; none where the table has its predictions.", "MODEL"),
         "principal: model": Shown(f"{_MODEL}, in place of such a column.", "MODEL"),
         "repair: model": Shown(
-            "The model to train: module:object, a classifier or a function that gives a new one; or a file of one.",
-            "MODEL",
+            "The model to train: a file, or module:object with a classifier or its factory.", "MODEL"
         ),
-        "replay: model": Shown(
-            "Ask this model about every counterexample; NAME=MODEL where the audit names several.", "MODEL"
-        ),
+        "replay: model": Shown("Recheck counterexamples with this model; NAME=MODEL for one of several.", "MODEL"),
         "cluster": Shown("Rows with the same value belong together: customer, prompt, school.", "COLUMN"),
         "max_cluster": Shown("With --cluster: the largest number of rows in a cluster.", "ROWS"),
         "delta": Shown("The risk of a wrong answer.", "RISK", parser=as_risk),
@@ -169,19 +141,13 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "looks": Shown("How many looks: any number, once, N, or which: 2 of 5 after 2000.", "any|once|N"),
         "ranges": Shown("The range of a column of numbers, for its intervals.", "COLUMN=LOW:HIGH", names=("--range",)),
         "check: ranges": Shown("The range of a column in E[...].", "COLUMN=LOW:HIGH", names=("--range",)),
-        "budget": Shown(
-            "The limit on samples, on rows sent to the model, or on time: 1e6, '500 queries', 30s.", "COST"
-        ),
+        "budget": Shown("The most samples, rows sent to the model, or time: 1e6, '500 queries', 30s.", "COST"),
         "arguments": Shown(
-            "What must hold: a formula in quotation marks, or a specification.nom. A program.fr draws people.",
-            "PROPERTY",
-            positional=True,
+            "A formula in quotes, a specification.nom, or a program.fr to draw from.", "PROPERTY", positional=True
         ),
         "weigh": Shown("With --cluster: the unit of equal weight.", "rows|clusters"),
         "method": Shown("The method: auto, exact, bets, region or verifair.", "NAME"),
-        "stop": Shown(
-            "When it stops: at a verdict; at a verdict and the target width; after all data.", "decided|precise|all"
-        ),
+        "stop": Shown("Stop at a verdict; at a verdict and the target width; after all data.", "decided|precise|all"),
         "width": Shown("The target width of the interval, for --stop precise.", "NUMBER"),
         "control": _CONTROL,
         "explain": Shown("Also state the claim in plain English."),
@@ -192,27 +158,22 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "guess": Shown("A guess for a rate; one for each rate.", "RATE=VALUE"),
         "share": Shown("The share of people who meet a condition.", "CONDITION=SHARE"),
         "specifications": Shown("What must hold: one file or several.", "SPECIFICATION.nom", positional=True),
-        "prune": Shown("Delete old runs, as --older-than and --keep-latest say."),
+        "prune": Shown("Delete old runs; requires --older-than or --keep-latest."),
         "older_than": Shown("Delete runs begun longer ago than this: 90d, 12h, 2w.", "AGE"),
         "keep_latest": Shown("Keep this many of the latest runs.", "NUMBER"),
-        "dry_run": Shown("Say what --prune would delete, and delete nothing."),
+        "dry_run": Shown("Print what --prune would delete, and delete nothing."),
         "run": Shown("Its name, the beginning of its name, or latest.", "RUN", positional=True, complete=names_of_runs),
-        "before": Shown(_EITHER, "BEFORE", positional=True, complete=runs_and_files),
-        "after": Shown(_EITHER, "AFTER", positional=True, complete=runs_and_files),
-        "pack": Shown(
-            "The rule: nyc-ll144 or eeoc, from a table by group; reg-b, from a model and what people can change; "
-            "eu-ai-act or sr-11-7, from an audit.",
-            "NAME",
-        ),
+        "before": Shown(_EITHER, "BEFORE", positional=True, complete=names_of_runs),
+        "after": Shown(_EITHER, "AFTER", positional=True, complete=names_of_runs),
+        "pack": Shown("The rule: nyc-ll144 or eeoc (a table), reg-b (a model), eu-ai-act, sr-11-7 (an audit).", "NAME"),
         "document": Shown("The file to write: .html or .md. Repeatable.", "FILE", names=("--document", "-o")),
-        "fact": Shown("A fact that only you know. Repeatable.", "NAME=TEXT"),
-        "facts": Shown("A TOML file with such facts, NAME = 'TEXT' each.", "FILE"),
+        "fact": Shown("A fact for the document. Repeatable.", "NAME=TEXT"),
+        "facts": Shown("A TOML file of facts, NAME = 'TEXT' each.", "FILE"),
         "full": Shown("Run every check again, with the data and the model."),
         "folder": Shown(
-            "The folder of data and model, for --full; default: that of FILE if it has the audit file, else this one.",
-            "FOLDER",
+            "The folder of data and model, for --full; default: that of FILE, or the current one.", "FOLDER"
         ),
-        "registered": Shown("Compare with this registration, which isonomia register wrote beforehand.", "FILE"),
+        "registered": Shown("Compare with this registration, as isonomia register writes it.", "FILE"),
         "seconds": Shown("The time limit for one property, in seconds.", "NUMBER", min=0.0),
     },
     "Files for machines and people": {
@@ -224,15 +185,11 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "markdown": Shown("Write Markdown.", "FILE"),
         "card": Shown("Write a section for a model card.", "FILE"),
         "violations": Shown("Write every violation: .csv, .parquet or .jsonl.", "FILE"),
-        "mlflow": Shown(
-            "Log verdicts, report and evidence to an MLflow run of this experiment, or to MLFLOW_RUN_ID.", "EXPERIMENT"
-        ),
+        "mlflow": Shown("Log verdicts, report and evidence to MLflow, to this experiment.", "EXPERIMENT"),
         "csv": Shown("Write the table: CSV or Parquet.", "FILE"),
         "html": Shown("Write a page with charts.", "FILE"),
-        "points": Shown(
-            "Write who violates the claim, with their nearest points as from and to: .csv or .parquet.", "FILE"
-        ),
-        "id_column": Shown("The column that tells people apart.", "COLUMN", names=("--id",)),
+        "points": Shown("Write the people who violate the claim with their nearest points: .csv or .parquet.", "FILE"),
+        "id_column": Shown("The column that identifies people.", "COLUMN", names=("--id",)),
         "people": Shown("Write the findings for each person: .csv or .parquet.", "FILE"),
     },
     "A table by group": {
@@ -241,9 +198,7 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "decision": Shown("The decisions; the model's predictions where there is a model.", "COLUMN"),
         "by": Shown("The groups: a column, or several for their intersection: sex,race. Repeatable.", "COLUMN,..."),
         "score": Shown("The scores; score for those of the model.", "COLUMN"),
-        "positive": Shown(
-            "The positive outcome; default: 1 or true. Also the favourable decision without --favourable.", "VALUE"
-        ),
+        "positive": Shown("The positive outcome, and the default of --favourable; default: 1 or true.", "VALUE"),
         "reference": Shown("The reference group: M, or 'M,White'. Repeatable.", "highest|VALUE"),
         "unknown": Shown("A value that means an unknown group, such as '?'. Repeatable.", "VALUE"),
         "small": Shown("Groups with a smaller share of all are flagged.", "SHARE"),
@@ -271,39 +226,31 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
     "How the model is read": {
         "features": Shown("The columns the model is given, in order.", "COLUMN,..."),
         "model_options": Shown(
-            "How to read the model: output=logits, classes=no,yes.", "NAME=VALUE", names=("--model-option",)
+            "An option of the model: output=logits, classes=no,yes.", "NAME=VALUE", names=_MODEL_OPTION
         ),
-        "trust_pickle": Shown("Open a pickled model, which can run any code: only from people you trust."),
+        "trust_pickle": Shown("Open a pickled model, which can run any code."),
         "trust": Shown("Allow this type from a skops file.", "TYPE"),
-        "replay: allow_code": Shown(
-            "Let --model and --full run and call what the record names, and read files anywhere."
-        ),
+        "replay: allow_code": Shown("Let --model and --full run code that the record names, and read files anywhere."),
         "executor": Shown("The executor: threads:8, processes, dask:tcp://host:8786, ray, mpi.", "WHERE"),
         "cache": Shown("Keep the model's answers in this file.", "FILE"),
-        "random_model": Shown("The model may answer the same person differently."),
+        "random_model": Shown("The model may answer the same row differently."),
         "cache_key": Shown("The version of the model, if the cache cannot detect it.", "TEXT"),
     },
     "Permissions": {
-        "allow_code": Shown("Let the audit file run code and programs, and call services: only from people you trust."),
+        "allow_code": Shown("Let the audit file run code and programs, and call services."),
         "allow_outside": Shown("Let the audit file read and write outside its folder."),
-        "remember": Shown("Remember what is allowed until the file or code beside it changes."),
+        "remember": Shown("Remember the permissions until a file in the folder changes."),
     },
     "Programs and specifications": {
         "check, repair: allow_code": Shown("Let the blocks of specifications run as Python."),
         "ratio": Shown("Program: the least rate of its minority over that of its majority.", "RATIO"),
-        "device": Shown(
-            "Program: torch draws on cuda, cpu, or auto (cuda if there is one). Else NumPy draws.", "DEVICE"
-        ),
-        "eps": Shown("Specification: the share of cases that a sampled holds leaves open.", "SHARE"),
+        "device": Shown("Program: the device of torch draws, cuda, cpu or auto; default: NumPy draws.", "DEVICE"),
+        "eps": Shown("Specification: the share of violating cases below which it holds.", "SHARE"),
         "label": Shown("Specification: the column with the right answers.", "COLUMN"),
         "groups": Shown("Specification: one-hot columns as a single feature.", "NAME=COLUMN,...", names=("--group",)),
-        "corners": Shown(
-            "Specification: whether ends of ranges are tried before any case is drawn.",
-            names=("--corners/--no-corners",),
-        ),
+        "corners": Shown("Specification: try edge cases before any draw.", names=("--corners/--no-corners",)),
         "shrink": Shown(
-            "Specification: whether violations are made smaller, which sends further rows to the model.",
-            names=("--shrink/--no-shrink",),
+            "Specification: shrink violations, at the cost of further queries.", names=("--shrink/--no-shrink",)
         ),
         "keep": Shown("Specification: keep counterexamples here, and try them first next time.", "FILE"),
     },
@@ -319,9 +266,9 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "most_draws": Shown("The largest number of draws for one person.", "NUMBER"),
     },
     "A repair": {
-        "repair": Shown("Also print how to change decisions."),
+        "repair": Shown("Also print a repair of the decisions."),
         "objective": Shown("The cost to minimize: total, changes or accuracy.", "NAME"),
-        "never_lower": Shown("Never change a decision to one that comes earlier in its values."),
+        "never_lower": Shown("Never change a decision to an earlier one in the order of --values."),
     },
     "Training": {
         "rounds": Shown("The largest number of rounds.", "NUMBER"),
@@ -423,7 +370,7 @@ class ModelReading:
             return None
         from isonomia.models import load_model
 
-        options = parse_model_options(self.model_options or [])
+        options = parse_model_options(self.model_options)
         if self.trust:
             options["trusted"] = self.trust
         if self.trust_pickle:
@@ -458,18 +405,34 @@ def arguments_as_options(*names: str) -> Iterator[None]:
         raise UsageError(f"{error}. At the command line: --{error.name} VALUE", name=error.name) from error
 
 
-def parse_model_options(items: list[str]) -> dict[str, Any]:
+def named_values(
+    items: Sequence[str] | None, option: str, form: str, read: Callable[[str], T], *, last: bool = False
+) -> dict[str, T]:
+    """Read values such as ``NAME=VALUE``, in the ``form`` that an error shows; ``last``: names may contain ``=``."""
+    values = {}
+    for item in items or ():
+        name, sign, text = item.rpartition("=") if last else item.partition("=")
+        try:
+            values[name.strip()] = read(text.strip())
+        except ValueError:
+            sign = ""
+        if not sign or not name.strip():
+            raise UsageError(f"expected {option} as {form}, but got {item!r}")
+    return values
+
+
+def parse_model_options(items: list[str] | None) -> dict[str, Any]:
     """Read ``NAME=VALUE``: a number, a truth value, a list with commas, TOML in brackets, or text."""
-    options = {}
-    for item in items:
-        name, sign, text = item.partition("=")
-        if not sign or not name.strip().isidentifier() or not text.strip():
-            raise UsageError(f"expected --model-option as NAME=VALUE, such as output=logits, but got {item!r}")
-        options[name.strip()] = _value(text.strip())
+    options = named_values(items, "--model-option", "NAME=VALUE, such as output=logits", _value)
+    for name in options:
+        if not name.isidentifier():
+            raise UsageError(f"expected --model-option as NAME=VALUE, such as output=logits, but got the name {name!r}")
     return options
 
 
 def _value(text: str) -> Any:
+    if not text:
+        raise ValueError("no value")
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -12,7 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.cli.options import ModelReading
+from isonomia.cli.check import names_in
+from isonomia.cli.options import ModelReading, named_values
 from isonomia.cli.outputs import conclude, need_files, new_console
 from isonomia.errors import UsageError
 from isonomia.wording import number
@@ -66,9 +67,7 @@ def principal(
         within=within,
         normalised=normalised,
         assumptions=assume or (),
-        values=parse_values(
-            values or [], {name: population.values(name) for name in roles if name in population.names}
-        ),
+        values=parse_values(values, {name: population.values(name) for name in roles if name in population.names}),
     )
     need_files(json=json)
     chosen = _objective(objective)
@@ -84,17 +83,11 @@ def principal(
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
-def parse_values(items: list[str], known: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+def parse_values(items: list[str] | None, known: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
     """Read ``COLUMN=FIRST,SECOND``; a value is what the column has under that spelling, else the text itself."""
-    orders = {}
-    for item in items:
-        name, sign, listed = item.partition("=")
-        texts = [text.strip() for text in listed.split(",")]
-        if not sign or not all(texts):
-            raise UsageError(f"expected --values as COLUMN=FIRST,SECOND, such as sex=F,M, but got {item!r}")
-        spelled = {str(value): value for value in known.get(name, ())}
-        orders[name] = tuple(spelled.get(text, text) for text in texts)
-    return orders
+    orders = named_values(items, "--values", "COLUMN=FIRST,SECOND, such as sex=F,M", names_in)
+    spelled = {name: {str(value): value for value in known.get(name, ())} for name in orders}
+    return {name: tuple(spelled[name].get(text, text) for text in texts) for name, texts in orders.items()}
 
 
 def _objective(text: str) -> Objective:

@@ -34,14 +34,14 @@ def open_store(folder: Path) -> Store:
 
     if not (folder / STORE).exists():
         raise RecordError(
-            f"expected records in {folder}, but there are none: isonomia run AUDIT.toml makes some, and --records "
+            f"expected records in {folder}, but found no {STORE}: isonomia run AUDIT.toml writes it, and --records "
             f"names another folder{_nearby(folder)}"
         )
     return Store(folder, reading=True)
 
 
 def _nearby(folder: Path) -> str:
-    """A word on records in the folders beside the one that has none: an audit keeps them beside its file."""
+    """Folders nearby that have records: an audit keeps them in the folder of its file."""
     folders = sorted(file.parent for file in folder.parent.glob(f"*/{FOLDER}/{STORE}"))[:3]
     return f", such as {' or '.join(map(str, folders))}" if folders else ""
 
@@ -53,10 +53,10 @@ def runs(
     keep_latest: int | None = None,
     dry_run: bool = False,
 ) -> None:
-    """List the runs that are kept, the latest first; or delete old ones.
+    """List the recorded runs, the latest first; or delete old ones.
 
-    With both --older-than and --keep-latest, a run is deleted that is too old and is none of the latest. One that began
-    within a day and has not ended is kept. Known counterexamples stay.
+    With both --older-than and --keep-latest, a run is deleted only if it is too old and not among the latest. A run
+    that began within a day and has not ended is kept, as are known counterexamples.
 
     Example: isonomia runs --prune --older-than 90d --keep-latest 20
     """
@@ -64,10 +64,10 @@ def runs(
         _prune(records, older_than, keep_latest, dry_run)
         return
     if dry_run or older_than is not None or keep_latest is not None:
-        raise UsageError("expected --older-than, --keep-latest and --dry-run together with --prune, but got no --prune")
+        raise UsageError("--older-than, --keep-latest and --dry-run require --prune")
     console, stored = new_console(), open_store(records)
     table = _listed(stored, stored.runs())
-    console.print(table if table.row_count else "no run is kept here: isonomia run AUDIT.toml makes one")
+    console.print(table if table.row_count else "no run is recorded here: isonomia run AUDIT.toml records one")
 
 
 def _listed(store: Store, stored: Sequence[RunRecord]) -> Table:
@@ -81,7 +81,7 @@ def _listed(store: Store, stored: Sequence[RunRecord]) -> Table:
         counts = ", ".join(f"{answers.count(each)} {each}" for each in sorted(set(answers), reverse=True))
         state = counts if run.ended else f"cut off; {counts}" if counts else "cut off"
         begun = run.begun.replace("T", " ")[:19]
-        table.add_row(Text(visible(run.id)), Text(visible(run.title)), Text(begun), str(len(checks)), state)
+        table.add_row(visible(run.id), visible(run.title), begun, str(len(checks)), state)
     return table
 
 
@@ -96,9 +96,7 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
     from isonomia.records.store import Store
 
     if older_than is None and keep is None:
-        raise UsageError(
-            "expected --older-than AGE or --keep-latest NUMBER with --prune, such as --older-than 90d --keep-latest 20"
-        )
+        raise UsageError("--prune requires --older-than AGE or --keep-latest NUMBER, such as --older-than 90d")
     if keep is not None and keep < 0:
         raise UsageError(f"expected --keep-latest as 0 or more, but got {keep}")
     age = None if older_than is None else _age(older_than)
@@ -109,7 +107,7 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
         try:
             since = now - datetime.fromisoformat(run.begun)
         except (TypeError, ValueError):
-            raise RecordError(f"expected the time when run {run.id} began, but {run.begun!r:.40} is none") from None
+            raise RecordError(f"expected the time when run {run.id} began, but got {run.begun!r:.40}") from None
         going_on = run.ended is None and since < STILL_RUNNING
         if not going_on and (age is None or since > age) and (keep is None or index >= keep):
             old.append(run)
@@ -221,7 +219,7 @@ def compare(before: str, after: str, records: Path = HERE, key: Path | None = No
     first, second = _side(before, records, secret), _side(after, records, secret)
     changed, console = list(changes(first, second)), new_console()
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("property", "before", "after", "finding", "samples", "changed besides"):
+    for heading in ("property", "before", "after", "finding", "samples", "other changes"):
         table.add_column(heading, overflow="fold")
     for each in changed:
         table.add_row(*_cells(each))
@@ -231,7 +229,7 @@ def compare(before: str, after: str, records: Path = HERE, key: Path | None = No
         console.print(visible(line), soft_wrap=True)
     worse = [each for each in changed if each.worse]
     for each in worse:
-        console.print(Text(f"worse: {_short(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red"))
+        console.print(f"worse: {_short(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red")
     if not worse:
         console.print("no answer got worse")
     raise typer.Exit(1 if worse else 0)
@@ -245,24 +243,19 @@ def _side(name: str, records: Path, key: bytes | None) -> RunVerdicts:
         return run_in_file(path, key)
     if path.exists() or len(path.parts) > 1 or path.suffix:  # no run is called so
         problem = "is not a file" if path.exists() else "does not exist"
-        beside = [file.name for file in path.parent.glob("*.json")] if path.parent.is_dir() else []
+        names = [file.name for file in path.parent.glob("*.json")] if path.parent.is_dir() else []
         raise RecordError(
-            f"expected a run, an evidence file or verdicts, but {name} {problem}.{nearest(path.name, beside)}"
+            f"expected a run, an evidence file or verdicts, but {name} {problem}.{nearest(path.name, names)}"
         )
     return run_in_store(open_store(records), name)
 
 
-def _cells(each: PropertyChange) -> list[Text]:
+def _cells(each: PropertyChange) -> list[Text | str]:
     before, after = each.answers
     colour = "red" if each.worse else "green" if before != after else ""
-    return [
-        Text(_short(each.name)),
-        Text(before),
-        Text(after, style=colour),
-        Text(_pair(_finding(each.before), _finding(each.after))),
-        Text(_pair(_samples(each.before), _samples(each.after))),
-        Text(", ".join(each.others)),
-    ]
+    findings = _pair(_finding(each.before), _finding(each.after))
+    samples = _pair(_samples(each.before), _samples(each.after))
+    return [_short(each.name), before, Text(after, style=colour), findings, samples, ", ".join(each.others)]
 
 
 def _short(name: str) -> str:
@@ -274,7 +267,7 @@ def _pair(before: str, after: str) -> str:
 
 
 def _finding(verdict: Verdict | None) -> str:
-    """The finding, in the words of the headline that every other page of the verdict has."""
+    """The finding of a verdict, in the words of its headline."""
     from isonomia.records.display.view import view_of
 
     return "" if verdict is None else visible(excerpt(view_of(verdict).finding(verdict, True), 200))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isonomia.cli.check import parse_group
+from isonomia.cli.check import parse_groups
 from isonomia.cli.options import HERE
 from isonomia.cli.outputs import OutputFiles, conclude, need_files, new_console, write_outputs
 from isonomia.errors import UsageError
@@ -54,7 +54,7 @@ def repair(
 
     need_files(output=output, report=report, json=json)
     props = [
-        safety_property(path, eps=eps, label=label, groups=dict(map(parse_group, groups or [])), allow_code=allow_code)
+        safety_property(path, eps=eps, label=label, groups=parse_groups(groups), allow_code=allow_code)
         for path in specifications
     ]
     repaired = augment(

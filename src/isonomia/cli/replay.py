@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from isonomia.cli.outputs import new_console
 from isonomia.cli.records import read_key
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from isonomia.records.verdict import Verdict
 
 MAX_DIFFERENCES = 5
-"""How many differences of one property are told one by one."""
+"""How many differences of one property are printed."""
 
 
 def replay(
@@ -43,11 +42,10 @@ def replay(
     allow_code: bool = False,
     allow_outside: bool = False,
 ) -> None:
-    """Compute every verdict of an evidence file once more, from the statistics in it, and compare.
+    """Recompute every verdict of an evidence file from the statistics in it, and compare.
 
-    Of a watch, alarms and intervals too. Nothing else is needed or looked at, unless --model or --full says so. The
-    exit code is that of the verdicts, or of the watch: 1 while an alarm is open. It is 2 where the seal is broken or
-    something differs.
+    For a watch, alarms and intervals too. Nothing else is read without --model or --full. The exit code is that of the
+    verdicts, or of the watch: 1 while an alarm is open. It is 2 if the seal is broken or something differs.
 
     Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
@@ -60,7 +58,7 @@ def replay(
     evidence = read_evidence(file, read_key(key))
     _head(evidence, key is not None, console)
     if evidence.watch is not None and registered is not None:
-        raise UsageError("expected --registered with the evidence of an audit, but this is of a watch")
+        raise UsageError("--registered requires the evidence of an audit, but this is of a watch")
     if evidence.watch is not None:
         _replay_watch(evidence, file, folder, model or [], full, permissions, trust, console)
     audit = rebuilt(evidence)
@@ -72,12 +70,12 @@ def replay(
     for each in audit.contradictions:
         console.print(f"the record contradicts itself: {each}")
     if (model or full) and not sound:
-        console.print("the model was not asked: what this file says cannot be relied on")
+        console.print("the model was not queried: this file is not reliable")
     elif model or full:
         opened = _models(audit.file, model or [], permissions, trust)
-        beside = folder or _folder(file, evidence)
+        root = folder or _folder(file, evidence)
         sound = (
-            _rerun(evidence, beside, permissions, opened, console)
+            _rerun(evidence, root, permissions, opened, console)
             if full
             else _recheck(evidence, audit, opened, permissions, console)
         )
@@ -91,9 +89,7 @@ def replay(
         )
     failures = sum(check.error is not None for check in evidence.checks)
     verdicts = [each.verdict for each in results if each.verdict is not None]
-    code = exit_code(verdicts, failures)
-    console.print(Text(_genuine(verdicts, failures, code), style="bold"))
-    raise typer.Exit(code)
+    _succeed(console, _answers(verdicts, failures), exit_code(verdicts, failures), "audit")
 
 
 def _replay_watch(
@@ -110,9 +106,7 @@ def _replay_watch(
     from isonomia.watch.replay import rebuilt_watch, recomputed_watch, reread
 
     if models and not full:
-        raise UsageError(
-            "expected --model with --full: a watch has no counterexamples that a model could be asked about"
-        )
+        raise UsageError("--model requires --full: a watch has no counterexamples to recheck")
     watch = rebuilt_watch(evidence)
     results = list(recomputed_watch(watch))
     whole = not watch.contradictions and evidence.seal_problem is None
@@ -124,13 +118,13 @@ def _replay_watch(
         for alarm in watch.alarms:
             console.print(f"{'open' if alarm in open_ones else 'acknowledged'}: {alarm}")
     if full and not sound:
-        console.print("nothing was read again: what this file says cannot be relied on")
+        console.print("nothing was read again: this file is not reliable")
     elif full:
         opened = _models(watch.file, models, permissions, trust)
-        beside = folder or _folder(file, evidence)
+        root = folder or _folder(file, evidence)
         if permissions.allow_code:
-            sys.path.insert(0, str(beside.resolve()))
-        again = reread(watch, beside, permissions, opened)
+            sys.path.insert(0, str(root.resolve()))
+        again = reread(watch, root, permissions, opened)
         console.print(f"{plural(again.rows, 'row')} read again")
         _list("source", again.differences, console)
         sound = _show_reruns(again.properties, console) and not again.differences
@@ -145,15 +139,11 @@ def _replay_watch(
             f"{rest}"
         )
     count = len(watch.open_alarms)
-    code = 1 if count else 0
-    state = f"{plural(count, 'alarm')} open" if count else "no alarm is open"
-    why = "" if code == 0 else f" The exit code, {code}, is that of the watch, not of the replay."
-    console.print(Text(f"The replay succeeded: the evidence is in order, and says: {state}.{why}", style="bold"))
-    raise typer.Exit(code)
+    _succeed(console, f"{plural(count, 'alarm')} open" if count else "no alarm is open", min(count, 1), "watch")
 
 
 def _as_registered(evidence: EvidenceFile, path: Path, console: Console) -> bool:
-    """Compare evidence with a registration, and tell; gives whether they agree."""
+    """Compare evidence with a registration, and print the differences; returns whether they agree."""
     from isonomia.audits.audit_file.planner import read_registration, unlike
 
     registration = read_registration(path)
@@ -170,17 +160,21 @@ def _as_registered(evidence: EvidenceFile, path: Path, console: Console) -> bool
 
 
 def _end_broken(console: Console) -> NoReturn:
-    console.print(Text("this evidence is inconsistent: see above", style="bold red"))
+    console.print("this evidence is inconsistent: see above", style="bold red")
     raise typer.Exit(2)
 
 
-def _genuine(verdicts: Sequence[Verdict], failures: int, code: int) -> str:
-    """That the evidence is in order, and what it says: a violated property is no fault of the evidence."""
+def _answers(verdicts: Sequence[Verdict], failures: int) -> str:
     counts = Counter(verdict.answer for verdict in verdicts)
     parts = [f"{counts[answer]} {answer}" for answer in ("holds", "violated", "undecided") if counts[answer]]
-    answers = ", ".join([*parts, *[f"{failures} not checked"] * bool(failures)])
-    why = "" if code == 0 else f" The exit code, {code}, is that of the audit, not of the replay."
-    return f"The replay succeeded: the evidence is in order, and says {answers}.{why}"
+    return ", ".join([*parts, *[f"{failures} not checked"] * bool(failures)])
+
+
+def _succeed(console: Console, state: str, code: int, subject: str) -> NoReturn:
+    """Print that the evidence is in order, and what it says: a violated property is no fault of the evidence."""
+    why = "" if code == 0 else f" The exit code, {code}, is that of the {subject}, not of the replay."
+    console.print(f"The replay succeeded: the evidence is in order, and says {state}.{why}", style="bold")
+    raise typer.Exit(code)
 
 
 def _folder(file: Path, evidence: EvidenceFile) -> Path:
@@ -201,7 +195,7 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
         others = ", ".join(f"{trials[key]} with other {key}" for key in ("properties", "deltas", "looks", "seeds"))
         console.print(f"{plural(trials['runs'], 'other run')} in its store used the same data: {others}")
     if evidence.seal_problem is not None:
-        console.print(Text(evidence.seal_problem, style="bold red"))
+        console.print(evidence.seal_problem, style="bold red")
     else:
         console.print("the seal is intact" + (", and made with this key" if keyed else ""))
     used = run["versions"].get("isonomia", "another version")
@@ -210,16 +204,14 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
 
 
 def _show_results(results: Sequence[Recomputed], console: Console, answered: str = "answer") -> bool:
-    """Tell what came of every property; gives whether all is in order."""
+    """Print the result of every property; returns whether all are sound."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("property", answered, "from its statistics", "ms"):
         table.add_column(heading, overflow="fold", justify="right" if heading == "ms" else "left")
     for each in results:
         answer = "not checked" if each.verdict is None else each.verdict.answer
         state = "the same" if each.sound else "not computed" if each.failure else "differs"
-        table.add_row(
-            Text(visible(each.name)), answer, "" if each.verdict is None else state, f"{1000 * each.seconds:.1f}"
-        )
+        table.add_row(visible(each.name), answer, "" if each.verdict is None else state, f"{1000 * each.seconds:.1f}")
     console.print(table)
     for each in results:
         if each.failure is not None:
@@ -299,13 +291,13 @@ def _rerun(
     from isonomia.report import LiveProgress
 
     if permissions.allow_code:
-        sys.path.insert(0, str(folder.resolve()))  # modules beside the audit file are found, as they were
+        sys.path.insert(0, str(folder.resolve()))  # modules in the folder of the audit file are found, as they were
     observe = new_console(stderr=True)
     return _show_reruns(rerun(evidence, folder, permissions, models, lambda _: LiveProgress(observe)), console)
 
 
 def _show_reruns(properties: Iterable[Rerun], console: Console) -> bool:
-    """Tell what came of every property run again; gives whether all is as it was."""
+    """Print the result of every property run again; returns whether all are as before."""
     same = True
     for each in properties:
         same = same and each.sound
@@ -318,7 +310,7 @@ def _show_reruns(properties: Iterable[Rerun], console: Console) -> bool:
             then, now = each.devices
             console.print(
                 f"{each.name}: people were drawn by {then} then and by {now} now, so these are other people, and their "
-                f"numbers differ; only answers that contradict each other would be told. Repeat it on {then}",
+                f"numbers differ; only contradicting answers would be reported. Repeat it on {then}",
             )
         if each.random:
             console.print(

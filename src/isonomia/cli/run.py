@@ -1,4 +1,4 @@
-"""``isonomia run``: every property of an audit file, kept as it comes, and told to whoever should know."""
+"""``isonomia run``: every property of an audit file, recorded as it ends, and reported."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def run(
 ) -> None:
     """Check every property of an audit file.
 
-    A run that is killed goes on with --resume, and ends with the same verdicts. What the file may not do by itself,
-    such as run code or read outside of its folder, is asked about first.
+    A run that is killed goes on with --resume, and ends with the same verdicts. The file needs permission to run code
+    or to read outside of its folder.
 
     Example: isonomia run audit.toml --junit verdicts.xml
     """
     from isonomia.audits.audit_file.planner import Wrapping, plan_audit
     from isonomia.audits.audit_file.reader import read_audit_file
-    from isonomia.audits.audit_file.runner import EarlierLooks, Started, begin_run, complete, resume_run, unfinished
+    from isonomia.audits.audit_file.runner import EarlierLooks, Started, begin_run, is_open, resumable, resume_run
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import FOLDER, Store
 
@@ -72,22 +72,16 @@ def run(
     written = [key for key, given in (("records", records), ("cache", cache)) if given is None]
     asked_for = Permissions(trust_pickle, allow_code, allow_outside)
     permissions = allowed(audit, asked_for, written, keep=remember, elsewhere=executor is not None)
-    if permissions.allow_code:
-        # Modules beside the file are found, as beside a script. Without permission not even the path is there: a file
-        # called pandas.py or onnxruntime.py would be imported in place of the library, and run.
-        sys.path.insert(0, str(audit.folder.resolve()))
     store = Store(records or audit.folder / audit.content.get("records", FOLDER))
-    ended = complete(store, audit) if resume else None
-    earlier = ended or (unfinished(store, audit) if resume else None)
+    earlier = resumable(store, audit) if resume else None
     looks = EarlierLooks.of(store, audit, earlier)
     chosen, by_hand = _seed(audit, earlier, seed, looks.run)
     console = new_console()
-    if ended is not None:
-        # Nothing is left to check, and so neither the model nor the people are needed.
-        checks = store.checks(ended.id)
-        verdicts = tuple(check.verdict for check in checks)
-        console.print(f"run {ended.id} had ended: its verdicts are those of the store", soft_wrap=True)
-        _finish(console, store, Started(ended.id, verdicts), verdicts, outputs, file, quiet)
+    if earlier is not None and not is_open(store, earlier):
+        # Nothing is left to check, and so neither the model nor the population is needed.
+        verdicts = tuple(check.verdict for check in store.checks(earlier.id))
+        console.print(f"run {earlier.id} had ended: its verdicts are those of the store", soft_wrap=True)
+        _finish(console, store, Started(earlier.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache, executor)
     looked_at = partial(looks.continued, 0 if chosen is None else chosen)
     planned = plan_audit(
@@ -115,12 +109,12 @@ _COVERED = (
 def allowed(
     audit: AuditFile, permissions: Permissions, written: Sequence[str], *, keep: bool, elsewhere: bool = False
 ) -> Permissions:
-    """What is allowed: by options, by what was remembered of this file, or by somebody who says yes at a terminal."""
+    """The permissions: granted by options, remembered for this file, or granted at the terminal."""
     from isonomia.audits.audit_file.permissions import check_allowed, remember, with_remembered
 
     permissions = with_remembered(audit, permissions)
     again = shlex.join(["isonomia", *sys.argv[1:]])
-    advice = f"go on with\n  {again} {{flags}}\nwith --remember, it is not asked again {_COVERED}"
+    advice = f"go on with\n  {again} {{flags}}\nwith --remember, permissions are remembered {_COVERED}"
     try:
         check_allowed(audit, permissions, advice, writes=written, elsewhere=elsewhere)
     except NotAllowedError as error:
@@ -130,6 +124,10 @@ def allowed(
     if keep:
         path = remember(audit, permissions)
         new_console(stderr=True, wrap=False).print(f"remembered in {path}")
+    if permissions.allow_code:
+        # Modules in the folder of the file are found, as those of a script. Not without permission: a file called
+        # pandas.py or onnxruntime.py would be imported in place of the library, and run.
+        sys.path.insert(0, str(audit.folder.resolve()))
     return permissions
 
 
@@ -145,17 +143,17 @@ def _options_to_repeat(audit: AuditFile, permissions: Permissions) -> list[str]:
 
 
 def _says_yes(error: NotAllowedError, keep: bool) -> bool:
-    """Whether somebody sits at a terminal and allows it: this time, or until something changes."""
+    """Whether a person at a terminal grants them: this time, or until something changes."""
     if os.environ.get("CI") or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     console = new_console(stderr=True, wrap=False)
-    console.print("This file wants what you have not allowed:")
+    console.print("This file needs permissions that you have not granted:")
     for line in error.wants:
         console.print(f"  {line}")
     if keep:
-        console.print(f"You will not be asked again {_COVERED}.")
+        console.print(f"They are remembered {_COVERED}.")
     again = "from now on" if keep else "this time"
-    console.print(f"Do you trust whoever wrote it, and allow all of that {again}? [y/N] ", end="")
+    console.print(f"Do you trust its author, and grant all of them {again}? [y/N] ", end="")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
@@ -172,12 +170,12 @@ def _seed(
 ) -> tuple[int | None, bool]:
     """The seed that is given, else the file's, else that of earlier looks at its tables, and whether it was chosen.
 
-    ``None`` where there is none of these: then it is derived from what is checked.
+    ``None`` without any of these: then it is derived from what is checked.
     """
     from isonomia.engine.parameters import root
 
     if earlier is not None and seed is not None:
-        raise RecordError("expected no --seed with --resume: the run goes on with its own")
+        raise RecordError("--seed does not go with --resume: the run goes on with its own seed")
     if seed is not None:
         root(seed)  # refuses what is not a seed; later, a property of the file would be blamed
     stated = audit.content.get("seed") if seed is None else seed
@@ -227,7 +225,7 @@ def _finish(
     file: Path,
     quiet: bool,
 ) -> NoReturn:
-    """Show and write what came of a run, and leave with its exit code."""
+    """Print and write the results of a run, and exit with its exit code."""
     from isonomia.audits.audit_file.runner import cut_off
     from isonomia.records.store import resume_command, with_records
     from isonomia.records.verdict import Verdict
@@ -278,7 +276,7 @@ def register(
 ) -> None:
     """Write down what an audit will check, before any answer is seen: file, data, model, seed, looks and risk.
 
-    The model is not asked about any row. Publish the hash, run the audit, and compare: isonomia replay EVIDENCE
+    The model answers no row. Publish the hash, run the audit, and compare: isonomia replay EVIDENCE
     --registered registration.json. A registration in your own hands proves nothing about its time.
 
     Example: isonomia register audit.toml
@@ -290,8 +288,6 @@ def register(
     refuse_to_overwrite(output, force=force)
     audit = read_audit_file(file)
     permissions = allowed(audit, Permissions(trust_pickle, allow_code, allow_outside), (), keep=False)
-    if permissions.allow_code:
-        sys.path.insert(0, str(audit.folder.resolve()))  # as isonomia run does
     chosen = audit.content.get("seed") if seed is None else seed
     planned = plan_audit(audit, None if chosen is None else int(chosen), permissions, seed_chosen=chosen is not None)
     registration = registration_of(audit, planned)

@@ -63,16 +63,14 @@ def watch(
     from isonomia.watch.store import WatchStore
 
     if acknowledge and (replay or follow):
-        raise UsageError("expected --acknowledge by itself, but got --follow or --replay too")
+        raise UsageError("--acknowledge does not go with --follow or --replay")
     if evidence is not None and replay:
-        raise UsageError("expected --evidence without --replay: isonomia replay FILE --full reads everything again")
+        raise UsageError("--evidence does not go with --replay: isonomia replay FILE --full reads all data again")
     if key is not None and evidence is None:
-        raise UsageError("expected --key together with --evidence, which it seals, but there is none")
+        raise UsageError("--key requires --evidence")
     watched = read_watch_file(file)
     written = [key for key, given in (("store", store), ("page", page)) if given is None]
     permissions = allowed(watched, Permissions(trust_pickle, allow_code, allow_outside), written, keep=remember)
-    if permissions.allow_code:
-        sys.path.insert(0, str(watched.folder.resolve()))  # modules beside the file are found, as beside a script
     console = new_console(stderr=True, wrap=False)
     source, outcomes = source_of(watched, permissions), outcomes_of(watched, permissions)
     fresh = watch_of(watched, permissions)
@@ -125,7 +123,7 @@ def _tell_replay(differences: list[str], rows: int, console: Console) -> None:
 
 @contextmanager
 def _until_stopped() -> Iterator[Event]:
-    """An event that is set when somebody asks the process to end: what is under way is finished first."""
+    """An event that is set by SIGINT and SIGTERM: work in progress is finished first."""
     stop, before = Event(), {}
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError):  # not in the main thread: whoever runs it there stops it otherwise
@@ -139,7 +137,7 @@ def _until_stopped() -> Iterator[Event]:
 
 @dataclass(slots=True)
 class _Rounds:
-    """The rounds of the command: take what has come, tell whoever should know, write the page, wait."""
+    """The rounds of the command: take what has come, send alarms, write the page, wait."""
 
     monitor: Monitor
     file: AuditFile
@@ -151,7 +149,7 @@ class _Rounds:
     _written: float = -SELDOM
 
     def go(self, stop: Event, every: float | None, until_alarm: bool) -> None:
-        """Go round until there is nothing more, or somebody stops it."""
+        """Run rounds until there are no more data, or until it is stopped."""
         monitor = self.monitor
         monitor.deliver()  # what was raised before the process was killed
         total, dirty = 0, True

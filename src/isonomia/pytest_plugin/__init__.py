@@ -59,11 +59,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(complaint, pytrace=False)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Write the result of every property."""
-    _write_summary(terminalreporter)
-
-
 def _context_of(item: pytest.Item) -> TestContext:
     def tell(verdict: Verdict, trouble: str | None) -> None:
         item.user_properties.append(_user_property(verdict, trouble))
@@ -93,17 +88,14 @@ def _user_property(verdict: Verdict, trouble: str | None) -> tuple[str, str]:
     from isonomia.records.display.view import cost
     from isonomia.wording import on_one_line
 
-    content = {
-        "property": on_one_line(verdict.name or verdict.text),
-        "cost": cost(verdict),
-        **{key: getattr(verdict, key) for key in _FIELDS},
-    }
+    content = {"property": on_one_line(verdict.name or verdict.text), "cost": cost(verdict)}
+    content |= {key: value for key, value in verdict.to_dict().items() if key in _FIELDS}
     return USER_PROPERTY, json.dumps({**content, "trouble": trouble}, ensure_ascii=False)
 
 
-def _write_summary(reporter: Any) -> None:
-    """Write a line for each property that was checked; nothing where none was."""
-    verdicts = list(_verdicts(reporter))
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write a line for each property that was checked, if any."""
+    verdicts, reporter = list(_verdicts(terminalreporter)), terminalreporter
     if not verdicts:
         return
     reporter.section("properties")
@@ -117,12 +109,12 @@ def _write_summary(reporter: Any) -> None:
         reporter.write_line(f"note: known counterexamples were left aside: {trouble}")
 
 
-def _verdicts(reporter: Any) -> Iterator[dict[str, Any]]:
+def _verdicts(reporter: pytest.TerminalReporter) -> Iterator[dict[str, Any]]:
     """Every verdict once: a test reports several times, the last time with all of them."""
     longest: dict[str, list[str]] = {}
     for reports in reporter.stats.values():
-        for report in reports:
-            values = [value for name, value in getattr(report, "user_properties", ()) if name == USER_PROPERTY]
+        for report in (each for each in reports if isinstance(each, pytest.TestReport)):
+            values = [str(value) for name, value in report.user_properties if name == USER_PROPERTY]
             if values and len(values) >= len(longest.get(report.nodeid, ())):
                 longest[report.nodeid] = values
     for node in sorted(longest):

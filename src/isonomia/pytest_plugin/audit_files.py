@@ -60,11 +60,6 @@ def allowed(config: pytest.Config, name: str) -> bool:
     return bool(config.getoption(f"isonomia_{name}") or config.getini(f"isonomia_{name}"))
 
 
-def audit_patterns(config: pytest.Config) -> str:
-    """Which audit files are tests."""
-    return str(config.getini("isonomia_audits"))
-
-
 def records_folder(config: pytest.Config) -> Path | None:
     """The folder of records; ``None`` where nothing is to be kept.
 
@@ -80,17 +75,21 @@ def records_folder(config: pytest.Config) -> Path | None:
 
 def seed_option(config: pytest.Config, *, configured: bool = True) -> int | None:
     """The seed of the command line, else that of the configuration."""
-    text = config.getoption("isonomia_seed") or (config.getini("isonomia_seed") if configured else None)
-    if text in (None, ""):
+    text = _setting(config, "seed", configured)
+    if text is None:
         return None
-    if not str(text).isdecimal():
+    if not text.isdecimal():
         raise pytest.UsageError(f"expected --isonomia-seed as a whole number that is not negative, but got {text!r}")
     return int(text)
 
 
 def budget_option(config: pytest.Config, *, configured: bool = True) -> str | None:
     """The budget of the command line, else that of the configuration."""
-    text = config.getoption("isonomia_budget") or (config.getini("isonomia_budget") if configured else None)
+    return _setting(config, "budget", configured)
+
+
+def _setting(config: pytest.Config, name: str, configured: bool) -> str | None:
+    text = config.getoption(f"isonomia_{name}") or (config.getini(f"isonomia_{name}") if configured else None)
     return str(text) if text else None
 
 
@@ -131,7 +130,7 @@ _ADVICE = (
 def is_wanted(path: Path, parent: pytest.Collector) -> bool:
     """Whether a file is an audit file whose properties are tests."""
     usual = path.name == "audit.toml" or path.name.endswith(".audit.toml")
-    wanted = audit_patterns(parent.config).strip()
+    wanted = str(parent.config.getini("isonomia_audits")).strip()
     if wanted.lower() in {"", "0", "no", "off", "false"}:
         return usual and parent.session.isinitpath(path)
     if wanted.lower() in {"1", "yes", "on", "true"}:
@@ -195,7 +194,7 @@ class AuditFileTests(pytest.File):
         return with_remembered(self._audit, Permissions(*(allowed(self.config, name) for name in names)))
 
     def modules(self) -> AbstractContextManager[None]:
-        """Make modules beside the file importable, if it may run code.
+        """Make modules in the folder of the file importable, if it may run code.
 
         If it may not, a file called ``pandas.py`` would otherwise be imported in place of the library, and run.
         """
@@ -259,7 +258,7 @@ def _node_name(name: str) -> str:
 
 @contextmanager
 def modules_beside(path: Path) -> Iterator[None]:
-    """Make modules beside an audit file importable, as beside a script, without affecting other tests."""
+    """Make modules in the folder of an audit file importable, as for a script, without affecting other tests."""
     folder = str(path.parent.resolve())
     sys.path.insert(0, folder)
     try:
@@ -270,18 +269,18 @@ def modules_beside(path: Path) -> Iterator[None]:
 
 
 def refuse_namesakes(audit: AuditFile) -> None:
-    """Refuse to use a module from elsewhere instead of the one of the same name beside the file.
+    """Refuse a module from elsewhere in place of the one of the same name in the folder of the file.
 
     Python imports a name once. With two audit files in two folders, each with a ``scoring.py``, the second would get
     the model of the first.
     """
     for name in _modules(audit):
         folder = audit.folder.resolve()
-        beside = [each for each in (folder / f"{name}.py", folder / name / "__init__.py") if each.exists()]
+        own = [each for each in (folder / f"{name}.py", folder / name / "__init__.py") if each.exists()]
         imported = getattr(sys.modules.get(name), "__file__", None)
-        if beside and imported is not None and Path(imported).resolve() != beside[0]:
+        if own and imported is not None and Path(imported).resolve() != own[0]:
             raise UsageError(
-                f"expected {audit.path} to be answered by {beside[0]}, but another module {name!r} was imported "
+                f"expected {audit.path} to be answered by {own[0]}, but another module {name!r} was imported "
                 f"before, from {imported}: run the two apart, or give one another name"
             )
 

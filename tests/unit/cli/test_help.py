@@ -81,7 +81,7 @@ def test_the_same_option_has_the_same_words_everywhere() -> None:
     beginnings = {
         option: {words.split(";")[0].rstrip(".") for words in _options()[option].values()} for option in SPECIAL
     }
-    assert beginnings["--seed"] == {"The same seed gives the same answers"}
+    assert beginnings["--seed"] == {"Makes the result repeatable"}
     assert beginnings["--records"] == {"The folder of the records"}
 
 
@@ -116,9 +116,5 @@ def test_the_shell_completes_the_names_of_runs(tmp_path: Path, completed: Comple
     assert completed("show", "--records", "kept", "") == ["latest", run]
     assert completed("show", "--records", "kept", run[:6]) == [run]
     assert completed("show", "") == []
-    (tmp_path / "old.evidence.json").touch()
-    (tmp_path / "old.csv").touch()
-    assert completed("compare", "--records", "kept", "") == ["latest", run, "kept/", "old.evidence.json"]
     assert completed("compare", "--records", "kept", "old.evidence.json", run[:4]) == [run]
-    assert completed("compare", "./o") == ["./old.evidence.json"]
     assert "responsiveness" in completed("res")

@@ -662,7 +662,7 @@ def test_the_command_asks_for_facts_by_name_and_takes_them_from_a_file(tmp_path:
             "--by sex --by race, for the tables",
         ),
         (["--pack", "eeoc", "-o", "a.md", "--data", "x.csv", "--by", "age"], "not of 'age'"),
-        (["--pack", "eeoc", "-o", "a.md", "--fact", "x"], "expected --fact NAME=TEXT"),
+        (["--pack", "eeoc", "-o", "a.md", "--fact", "x"], "expected --fact as NAME=TEXT"),
         (["--pack", "eeoc", "-o", "a.md", "--fact", "jobs=clerk"], "has no fact 'jobs'. Did you mean 'job'?"),
     ],
 )

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from hashlib import sha256
-from importlib.machinery import PathFinder, all_suffixes
+from importlib.machinery import all_suffixes
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,7 +44,7 @@ Permission: TypeAlias = OneOf["code", "outside", "pickle"]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that an audit file wants, which needs permission.
+    """Something that an audit file does, which needs permission.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def check_allowed(
     elsewhere: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Refuse an audit file that wants something that is not allowed.
+    """Refuse an audit file that needs permissions which were not granted.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def check_allowed(
     Raises
     ------
     NotAllowedError
-        With a line for everything that it wants.
+        With a line for each of these needs.
     """
     needs = needs_of(file, given, writes=writes, elsewhere=elsewhere, quiet=quiet)
     allowed = {"code": permissions.allow_code, "pickle": permissions.trust_pickle}
@@ -115,14 +115,14 @@ def check_allowed(
     lines = tuple(map(str, lacking))
     listed = "\n".join(f"  {line}" for line in lines)
     raise NotAllowedError(
-        f"{file.path} wants what nobody has allowed:\n{listed}\nIf you trust whoever wrote it, "
+        f"{file.path} needs permissions that you have not granted:\n{listed}\nIf you trust its author, "
         f"{advice.replace('{flags}', flags)}",
         lines,
         names,
     )
 
 
-# ---------------------------------------------------------------------------------------------------- what a file wants
+# ---------------------------------------------------------------------------------------------------- what a file needs
 
 
 def needs_of(
@@ -133,7 +133,7 @@ def needs_of(
     elsewhere: bool = False,
     quiet: bool = False,
 ) -> list[Need]:
-    """Everything that a file wants and that needs permission, in the order of its lines; as for :func:`check_allowed`.
+    """Everything that a file does and that needs permission, in the order of its lines; as for :func:`check_allowed`.
 
     Only texts inside the file's folder are read for this.
     """
@@ -212,9 +212,9 @@ def is_inside(folder: Path, source: str) -> bool:
         start = Path(*takewhile(lambda part: not has_magic(part), path.parts)) if pattern else path
         if not all(each.resolve().is_relative_to(home) for each in (start, path)):
             return False
-        found = [Path(each) for each in glob(str(path), recursive=True)] if pattern else []
-        below = [each for start in [path, *found] if start.is_dir() for each in start.rglob("*") if each.is_symlink()]
-        return all(each.resolve().is_relative_to(home) for each in [*found, *below])
+        matches = [Path(each) for each in glob(str(path), recursive=True)] if pattern else []
+        below = [each for start in [path, *matches] if start.is_dir() for each in start.rglob("*") if each.is_symlink()]
+        return all(each.resolve().is_relative_to(home) for each in [*matches, *below])
     except (OSError, RuntimeError, ValueError):  # circular links, or an impossible file name
         return False
 
@@ -250,9 +250,9 @@ def _model_needs(entry: FileTable, key: str) -> Iterator[Need]:
 
 
 def _found(folder: Path, source: str) -> Path:
-    """The file that is opened: beside the audit file, or in the current folder where it is not there."""
-    beside = folder / source
-    return Path(source) if not _exists(beside) and _exists(Path(source)) else beside
+    """The file that is opened: in the folder of the audit file, else in the current folder."""
+    own = folder / source
+    return Path(source) if not _exists(own) and _exists(Path(source)) else own
 
 
 def _option_need(permission: Permission, entry: FileTable, key: str, what: str) -> Need:
@@ -272,7 +272,7 @@ def _exists(path: Path) -> bool:
 
 
 def _file_needs(entry: FileTable, path: Path) -> Iterator[Need]:
-    """What a model in the folder of the file wants: one that is a program, or describes a program or a service."""
+    """What a model in the folder of the file needs: one that is a program, or describes a program or a service."""
     kind = _kind(path)
     if kind is Kind.PROGRAM:
         yield _need("code", entry, "load", f"runs the program {_absolute(path)}")
@@ -316,7 +316,7 @@ def _host(url: str) -> str:
 
 
 def _domain_needs(entry: FileTable, key: str) -> Iterator[Need]:
-    """What a property's own inputs want."""
+    """What a property's own inputs need."""
     domains = entry.get(key, {}).get("domains")
     for name, domain in domains.items() if isinstance(domains, Mapping) else ():
         words = domain if isinstance(domain, Mapping) else {"inputs": domain}
@@ -370,14 +370,14 @@ NEEDS: Mapping[KeyKind, Callable[[FileTable, str], Iterator[Need]]] = {
 
 
 def with_remembered(file: AuditFile, permissions: Permissions) -> Permissions:
-    """The permissions, with those remembered for exactly this file and the code beside it."""
-    if permissions.allow_code or not os.access(_memory(), os.R_OK):  # there may be none, or a home of somebody else
+    """The permissions, with those remembered for exactly this file and the code in its folder."""
+    if permissions.allow_code or not os.access(_memory(), os.R_OK):  # there may be none, or in the home of another user
         return permissions
     remembered: dict[str, Any] = {}
     with suppress(UsageError):  # more files than are gone through
         remembered = _remembered().get(_digest(file), {})
     if remembered.get("allow_code") is True:
-        # Compiled files are not part of the digest, since they change with every Python version, and anybody could have
+        # Compiled files are not part of the digest, since they change with every Python version, and anyone could have
         # written them: so they are read from, and kept in, a folder that only the user can write to.
         sys.pycache_prefix = str(_memory().with_name("pycache"))
     return replace(
@@ -472,7 +472,7 @@ def _left_out(file: AuditFile) -> set[Path]:
 
 
 def code_digest(file: AuditFile) -> str:
-    """Identifies the version of the code that a file names, and of what that imports from beside it.
+    """Identifies the version of the code that a file names, and of what that imports from the same folder.
 
     The fingerprint of a function covers only its own text, not what it uses from its module or others.
     """
@@ -519,7 +519,7 @@ def _code_files(file: AuditFile) -> Iterator[Path]:
 
 
 def _parts_of_command(path: Path) -> Iterator[Path]:
-    """The files beside a description that its command names."""
+    """The files that the command of a description names."""
     described = _service(path) if path.suffix == ".toml" else {}
     command, within = described.get("command", ()), described.get("folder", "")
     for part in command if isinstance(command, list) else ():
@@ -534,54 +534,21 @@ _SUFFIXES = tuple(all_suffixes())
 
 
 def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
-    """The source of modules that lie in some folders, and of what they import from there in turn.
-
-    Modules there that have the name of an installed one are included, whoever imports them: with the permission to run
-    code, the folders take precedence over what is installed. A name that is neither there nor installed is searched in
-    the folders below, which a module may have put on its path.
-    """
-    waiting, known = [*names, *_shadows(folders)], set()
+    """The source of modules that lie in some folders, and of what they import from there in turn."""
+    waiting, known = [*names], set()
     while waiting:
         top = waiting.pop().strip().partition(".")[0]
         if top in known or not top.isidentifier():
             continue
         known.add(top)
-        searched = folders
-        if not any((folder / top).is_dir() or any(folder.glob(f"{top}.*")) for folder in folders):
-            searched = [] if _is_installed(top, folders) else [path.parent for path in _below(top, folders)]
-        for folder in searched:
+        for folder in folders:
             package = folder / top
-            found = [*folder.glob(f"{top}.*"), *(package.rglob("*") if package.is_dir() else ())]
+            files = [*folder.glob(f"{top}.*"), *(package.rglob("*") if package.is_dir() else ())]
             # Whatever Python takes for a module: a compiled one takes precedence over the source of the same name.
-            for source in (each for each in found if each.name.endswith(_SUFFIXES) and each.is_file()):
+            for source in (each for each in files if each.name.endswith(_SUFFIXES) and each.is_file()):
                 if source.parent.name != "__pycache__":
                     yield source.resolve()
                     waiting += _imports(source) if source.suffix == ".py" else []
-
-
-def _shadows(folders: Sequence[Path]) -> list[str]:
-    """The names of modules in some folders that are also names of installed modules."""
-    found = set()
-    for folder in folders:
-        for path in folder.glob("*"):
-            name = path.name.partition(".")[0]
-            if name.isidentifier() and (path.name.endswith(_SUFFIXES) or (path / "__init__.py").is_file()):
-                found.add(name)
-    return sorted(name for name in found if _is_installed(name, folders))
-
-
-def _is_installed(name: str, folders: Sequence[Path]) -> bool:
-    """Whether there is such a module anywhere but in some folders; nothing is imported to find out."""
-    elsewhere = [place for place in sys.path if place and Path(place).resolve() not in folders]
-    return name in sys.stdlib_module_names or PathFinder.find_spec(name, elsewhere) is not None
-
-
-def _below(name: str, folders: Sequence[Path]) -> list[Path]:
-    """The modules of this name, one or two folders further down: deeper could be the whole disk."""
-    levels = ("*/", "*/*/")
-    files = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}.*")]
-    packages = [path for folder in folders for level in levels for path in folder.glob(f"{level}{name}/__init__.py")]
-    return [path for path in files if path.name.endswith(_SUFFIXES)] + [path.parent for path in packages]
 
 
 def _imports(source: Path) -> list[str]:

@@ -3,7 +3,7 @@
 Registration: what an audit will check, written down before any answer is seen, and compared with its evidence.
 
 Whoever audits the same data often enough, with other properties, risks, looks or seeds, finds an answer that pleases.
-A registration fixes all of these beforehand. It proves nothing by its own time, which anybody can set: its hash must be
+A registration fixes all of these beforehand. It proves nothing by its own time, which anyone can set: its hash must be
 where its author cannot change it, such as a public repository or a letter. Evidence then shows whether the run is the
 registered one; it cannot show that no other run was made elsewhere.
 """
@@ -91,11 +91,6 @@ Wrap: TypeAlias = Callable[[str, Model], Model]
 """Wraps a model, given its name in the file."""
 
 
-def unwrapped(name: str, model: Model) -> Model:  # noqa: ARG001
-    """The model as it is."""
-    return model
-
-
 DELTA = 0.05
 """The risk of the whole audit, where the file says nothing."""
 
@@ -104,7 +99,7 @@ def plan_audit(
     file: AuditFile,
     seed: int | None,
     permissions: Permissions,
-    wrap: Wrap = unwrapped,
+    wrap: Wrap = lambda _, model: model,
     *,
     given: Mapping[str, Model] | None = None,
     executor: str | None = None,
@@ -304,7 +299,7 @@ class Wrapping:
         if path is None or (entry.get("random", False) and self.cache is None):
             return ModelSession(model, gate=gate)
         try:
-            # A cache that the audit file names may hold anybody's answers.
+            # A cache that the audit file names may hold the answers of any model.
             spot = self.cache is None
             cache = AnswerCache.of(model, path, entry.get("cache_key"), spot=spot, mentioned=False)
         except UsageError as error:
@@ -451,7 +446,7 @@ _PARTS = {"format", "version", "time", "file", "text", "files", "seed", "propert
 
 
 def registration_of(file: AuditFile, planned: Sequence[PlannedCheck]) -> dict[str, Any]:
-    """The registration of an audit whose checks are planned. The model is not asked about any row."""
+    """The registration of an audit whose checks are planned. The model answers no row."""
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -493,7 +488,7 @@ def read_registration(path: Path) -> dict[str, Any]:
     Raises
     ------
     RecordError
-        If it is none, or was changed after it was written.
+        If it is something else, or was changed after it was written.
     """
     content = read_strictly(path)
     if not isinstance(content, dict) or set(content) != _PARTS or content["format"] != FORMAT:

@@ -72,13 +72,16 @@ class AuditFile:
 
     def named_texts(self) -> list[tuple[FileTable, str, str]]:
         """Every text that it names, with the table and the key: specifications, interventions and programs."""
-        kinds = file_keys()
-        found = [(table, key, table.get(key)) for table in self.properties() for key in kinds if key in table.content]
-        found = [(table, key, name) for table, key, name in found if kinds[key].is_file(name)]
+        named = [
+            (table, key, table.get(key))
+            for key, kind in file_keys().items()
+            for table in self.properties()
+            if key in table.content and kind.is_file(table.get(key))
+        ]
         changes = FileTable(self, ("interventions",), self.content.get("interventions", {}))
-        found += [(changes, key, name) for key, name in changes.content.items() if isinstance(name, str)]
+        named += [(changes, key, name) for key, name in changes.content.items() if isinstance(name, str)]
         people = self.entries("population", "populations").values()
-        return found + [(table, "program", table.get("program")) for table in people if table.get("program")]
+        return named + [(table, "program", table.get("program")) for table in people if table.get("program")]
 
     @property
     def files(self) -> dict[str, str]:
@@ -150,20 +153,9 @@ class FolderTexts:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def read(self, name: str) -> str:
-        """The text of a file; a ``UsageError`` where it cannot be read, with the nearest name beside it."""
+        """The text of a file; a ``UsageError`` where it cannot be read, with the nearest name in the folder."""
         if name not in self._texts:
-            path = self.folder / name
-            try:
-                if path.exists() and not path.is_file():
-                    raise UsageError(
-                        f"expected a file, but {path} is not one: it is a folder, or something to wait for"
-                    )
-                self._texts[name] = path.read_text("utf-8")
-            except FileNotFoundError as error:
-                beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-                raise UsageError(f"there is no file {path}.{nearest(path.name, beside)}") from error
-            except (OSError, ValueError) as error:  # not UTF-8, or a name that no file has
-                raise UsageError(f"expected a file that can be read as UTF-8, but {path}: {error}") from error
+            self._texts[name] = file_text(self.folder / name, "a file", "")
         return self._texts[name]
 
 
@@ -183,12 +175,13 @@ class RecordedTexts:
 def file_text(file: Path, what: str, hint: str) -> str:
     """The text of a file that a user named; the error for a missing one has the nearest name, or a hint."""
     try:
+        if file.exists() and not file.is_file():  # reading a pipe would wait
+            raise UsageError(f"expected {what}, but {file} is not a regular file")
         return file.read_text("utf-8")
     except FileNotFoundError as error:
-        beside = [other.name for other in file.parent.glob("*.toml")] if file.parent.is_dir() else []
-        hint = nearest(file.name, beside) or hint
-        raise UsageError(f"expected {what}, but {file} does not exist.{hint}") from error
-    except (OSError, UnicodeDecodeError) as error:
+        names = [other.name for other in file.parent.glob(f"*{file.suffix}")] if file.parent.is_dir() else []
+        raise UsageError(f"expected {what}, but {file} does not exist.{nearest(file.name, names) or hint}") from error
+    except (OSError, ValueError) as error:  # not UTF-8, or an impossible name
         raise UsageError(f"expected {what} that can be read as UTF-8, but {file}: {error}") from error
 
 
@@ -297,7 +290,7 @@ TOP: Mapping[str, Key] = {
     "delta": Key("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
     "seed": Key("whole", "makes the audit repeatable"),
     "budget": Key("budget", "the most samples, rows sent to the model, or time for each property"),
-    "looks": Key("looks", "how many looks there are at the samples of each property"),
+    "looks": Key("looks", "the number of looks at the samples of each property"),
     "stop": Key("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
     "width": Key("number", "how narrow an interval `stop = 'precise'` goes for"),
     "workers": Key("whole", "how many workers ask the model at once: threads, unless `executor` says otherwise"),
@@ -307,7 +300,7 @@ TOP: Mapping[str, Key] = {
     "cache": Key("written", "a file that keeps the model's answers from run to run"),
     "model": Key("table", "the model"),
     "models": Key("tables", "more models, by name"),
-    "population": Key("table", "whom it is about"),
+    "population": Key("table", "the population"),
     "populations": Key("tables", "more populations, by name"),
     "interventions": Key("tables", "what people can change: files, by name"),
     "property": Key("tables", "what must hold"),
@@ -316,18 +309,18 @@ TOP: Mapping[str, Key] = {
 MODEL: Mapping[str, Key] = {
     "load": Key("model", "a file, a folder, a URL, or module:object"),
     "features": Key("texts", "the columns that it is given, in order"),
-    "options": Key("table", "what its kind of model takes besides"),
+    "options": Key("table", "further options of its kind of model"),
     "cache_key": Key("text", "which version of the model it is, for the cache"),
     "random": Key("truth", "whether it may answer the same row differently"),
 }
 
 POPULATION: Mapping[str, Key] = {
     "sample": Key("data", "a table whose rows are independent draws"),
-    "census": Key("data", "a table whose rows are everybody"),
+    "census": Key("data", "a table whose rows are the whole population"),
     "generator": Key("module", "module:function that draws a batch"),
     "program": Key("named text", "a program that draws people"),
     "domain": Key("module", "module:object with inputs of its own, for k-safety"),
-    "exact": Key("truth", "for a census: whether everybody is asked"),
+    "exact": Key("truth", "for a census: whether all rows are counted"),
     "order": Key("text", "for a sample: random or file, the order in which rows are used"),
     "cluster": Key("text", "for a sample: the column that says which rows belong together"),
     "weigh": Key("text", "with cluster: rows or clusters, what counts the same"),
@@ -344,7 +337,7 @@ _PROPERTY: Mapping[str, Key] = {
     "population": Key("text", "which of the populations"),
     "delta": Key("number", "its own risk; it does not count towards that of the whole audit"),
     "budget": Key("budget", "its own budget"),
-    "looks": Key("looks", "how many looks there are at its own samples"),
+    "looks": Key("looks", "the number of looks at its own samples"),
     "stop": Key("text", "when its own check ends"),
     "width": Key("number", "how narrow its own interval is to be"),
     "method": Key("text", "how it is decided: auto, exact, bets, region or verifair"),

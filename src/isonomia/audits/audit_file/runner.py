@@ -183,7 +183,7 @@ def _shares(each: PlannedCheck) -> list[Hashable]:
 
 
 def _is_held(population: Any) -> bool:
-    """Whether it is a table in memory, which nobody changes; anything else runs its own code to provide people."""
+    """Whether it is a table in memory, which does not change; anything else runs its own code to provide people."""
     return isinstance(population, Sample | Census) and isinstance(population.rows, Table)
 
 
@@ -280,7 +280,7 @@ class _LaneThreads:
                     self.results.put((number, self.run_one(number)))
         except (IndexError, KeyboardInterrupt):
             pass  # nothing is left, or it was stopped
-        except BaseException as error:  # whatever it is, the main thread must be told
+        except BaseException as error:  # of any kind: the main thread raises it
             self.results.put(error)
         finally:
             self.results.put(None)
@@ -338,7 +338,7 @@ class EarlierLooks:
     Attributes
     ----------
     run
-        The last run; ``None`` where there is none.
+        The last run, if any.
     resumed
         Whether that run is resumed, and this is no new look.
     tables
@@ -415,33 +415,20 @@ def _options(each: PlannedCheck) -> dict[str, Any]:
     return {"delta": each.check.delta, "line": each.line, "explanation": each.check.prop.explain()}
 
 
-def complete(store: Store, file: AuditFile) -> RunRecord | None:
-    """The latest run of this file, if every run of it has ended and nothing is left to do."""
+def resumable(store: Store, file: AuditFile) -> RunRecord:
+    """The latest run of this file that did not end or had a failure; else its latest run, which is complete."""
     runs = [run for run in store.runs() if run.request.get("digest") == digest(file)]
-    left = any(run.ended is None or _has_failed(store, run) for run in runs)
-    return runs[0] if runs and not left else None
+    if not runs:
+        raise RecordError(
+            f"expected a run of {file.path} in {store.folder}, but there is none of the file as it is: begin a new "
+            "one, without --resume"
+        )
+    return next((run for run in runs if is_open(store, run)), runs[0])
 
 
-def unfinished(store: Store, file: AuditFile, name: str = "latest") -> RunRecord:
-    """The run to resume: the one that is named, or the latest of this file that did not end, or had a failure."""
-    if name != "latest":
-        named = store.run(name)
-        if named.request.get("digest") != digest(file):
-            raise RecordError(
-                f"expected {file.path} as it was when run {named.id} began, but it has changed: begin a new run"
-            )
-        return named
-    for run in store.runs():
-        if run.request.get("digest") == digest(file) and (run.ended is None or _has_failed(store, run)):
-            return run
-    raise RecordError(
-        f"expected a run of {file.path} in {store.folder} that was cut off or had a failure, but there is none of the "
-        "file as it is: begin a new one, without --resume"
-    )
-
-
-def _has_failed(store: Store, run: RunRecord) -> bool:
-    return any(check.error is not None for check in store.checks(run.id))
+def is_open(store: Store, run: RunRecord) -> bool:
+    """Whether a run did not end, or had a failure."""
+    return run.ended is None or any(check.error is not None for check in store.checks(run.id))
 
 
 def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[PlannedCheck]) -> Started:
@@ -459,7 +446,7 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
     code = code_digest(file)
     if run.request.get("code", code) != code:
         raise RecordError(
-            f"expected the code that {file.path} names, with what it imports from beside it, as it was when run "
+            f"expected the code that {file.path} names, with what it imports from its folder, as it was when run "
             f"{run.id} began, but it has changed: begin a new run"
         )
     return Started(run.id, tuple(check.verdict for check in checks))
@@ -478,10 +465,10 @@ def run_checks(
 ) -> list[Outcome | None]:
     """Run every check that has no verdict yet, and record each result as soon as it is there.
 
-    A check that fails does not keep the others from their verdicts. Ctrl-C gives what is known so far; checks that were
+    A failing check does not affect the others. Ctrl-C keeps the results so far; checks that were
     running have no verdict in the store, and go on where they were when the run is resumed.
 
-    ``jobs`` checks may run in parallel, if they share nothing; ``None`` means as many as there are cores. The verdicts
+    ``jobs`` checks may run in parallel, if they share nothing; ``None``: one per core. The verdicts
     do not depend on it. ``tell`` is always called in the thread that calls this. The returned list has ``None`` for a
     check that was not reached.
     """

@@ -243,16 +243,15 @@ def test_what_cannot_be_checked_is_commented_out_with_the_reason() -> None:
     assert '# safety = "invariant_to"' in draft.text
 
 
-def test_a_model_that_answers_at_random_is_asked_how_often_it_flips() -> None:
+def test_a_model_that_answers_at_random_is_drafted_as_one() -> None:
     rng = np.random.default_rng(0)
 
     def tosses(asked: Any) -> Any:
         return rng.integers(0, 2, len(asked["sex"]))
 
     draft = draft_audit(Table.of(people()), lambda _: adapt(tosses), Files("m:l", "p.csv"), Wishes())
-    found = {claim.name: claim for claim in draft.suggestions}
-    assert found["flips by sex"].active
-    assert found["flips by sex"].ask == ("safety", "flips")
+    assert any(claim.active for claim in draft.suggestions)
+    assert "random = true" in draft.text
     assert '"invariant_to"' not in draft.text
 
 
@@ -293,7 +292,7 @@ def test_the_law_that_is_cited_fits_attribute_and_use(decision: str, laws: dict[
         assert all(why.startswith(law) and bool(why) == bool(law) for why in cited), (column, cited)
 
 
-def test_charges_are_better_low_and_their_errors_are_compared() -> None:
+def test_charges_are_better_low() -> None:
     rng = np.random.default_rng(0)
     table = {"sex": rng.choice(["F", "M"], 400), "bmi": rng.normal(28, 4, 400), "charges": rng.gamma(2, 5_000, 400)}
     model = adapt(lambda rows: 300.0 * np.asarray(rows["bmi"]))
@@ -301,9 +300,6 @@ def test_charges_are_better_low_and_their_errors_are_compared() -> None:
     claims = {claim.name: claim for claim in draft.suggestions}
     assert draft.basis.decision.event.startswith("prediction <= ")
     assert "what people pay" in draft.basis.decision.why
-    errors = claims["equal errors by sex"]
-    assert errors.active
-    assert "E[abs(prediction - charges) from 0 to " in errors.ask[1]
     assert all(claim.why == "" for claim in claims.values())
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
-from isonomia.audits.audit_file.runner import Failed, Outcome, begin_run, resume_run, run_checks, unfinished
+from isonomia.audits.audit_file.runner import Failed, Outcome, begin_run, is_open, resumable, resume_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.engine.parameters import Silent
 from isonomia.errors import RecordError, SpecError
@@ -263,7 +263,7 @@ def test_a_run_that_is_cut_off_again_and_again_ends_as_the_undisturbed_one(folde
             verdicts = _all(run_checks(store, started, planned, lambda _: _Cut(1 + 4 * cuts), lambda *_: None))  # noqa: B023
         except CutOffError:
             cuts += 1
-            started = resume_run(store, file, unfinished(store, file), planned)
+            started = resume_run(store, file, resumable(store, file), planned)
     assert cuts > 5
     assert [_plain(verdict) for verdict in verdicts] == [_plain(verdict) for verdict in undisturbed]
 
@@ -283,12 +283,11 @@ def test_ctrl_c_leaves_a_check_open_and_the_next_run_goes_on(folder: Path) -> No
     first = run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Impatient(5), lambda *_: None)
     assert isinstance(first[0], Verdict)
     assert (first[0].answer, first[0].stopped, first[1]) == ("undecided", "interrupted", None)
-    again = resume_run(store, file, unfinished(store, file), planned)
+    again = resume_run(store, file, resumable(store, file), planned)
     assert again.verdicts == (None, None)
     second = _all(run_checks(store, again, planned, lambda _: Silent(), lambda *_: None))
     assert [_plain(verdict) for verdict in second] == [_plain(verdict) for verdict in whole]
-    with raises(RecordError, "audit.toml", ".isonomia"):
-        unfinished(store, file)
+    assert not is_open(store, resumable(store, file))
 
 
 def test_a_run_does_not_go_on_with_other_people(folder: Path) -> None:
@@ -300,7 +299,7 @@ def test_a_run_does_not_go_on_with_other_people(folder: Path) -> None:
     people = folder / "people.csv"
     people.write_text(people.read_text().replace("F,", "M,", 1))
     with raises(RecordError, "rate 1"):
-        resume_run(store, file, unfinished(store, file), _planned(folder, body))
+        resume_run(store, file, resumable(store, file), _planned(folder, body))
 
 
 def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_that_was_not_begun(folder: Path) -> None:
@@ -312,12 +311,12 @@ def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_t
         run_checks(store, begun, planned, lambda number: _Cut(1) if number else Silent(), lambda *_: None)
     with sqlite3.connect(store.path) as connection:
         connection.execute("DELETE FROM entries WHERE number = 1")  # as if it had been cut off before
-    assert resume_run(store, file, unfinished(store, file), _planned(folder, body)).verdicts[0] is not None
+    assert resume_run(store, file, resumable(store, file), _planned(folder, body)).verdicts[0] is not None
     people = folder / "people.csv"
     before = people.read_text()
     people.write_text(before.replace("F,", "M,", 1))
     with raises(RecordError, "rate 1"):
-        resume_run(store, file, unfinished(store, file), _planned(folder, body))
+        resume_run(store, file, resumable(store, file), _planned(folder, body))
     people.write_text(before)
     (module,) = folder.glob("hiring_*.py")
     module.write_text(module.read_text().replace("0.4", "0.45"))
@@ -325,7 +324,7 @@ def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_t
     importlib.invalidate_caches()
     linecache.clearcache()
     with raises(RecordError, "rate 1"):
-        resume_run(store, file, unfinished(store, file), _planned(folder, body))
+        resume_run(store, file, resumable(store, file), _planned(folder, body))
 
 
 def test_a_run_does_not_go_on_where_what_the_model_finds_in_its_module_has_changed(folder: Path) -> None:
@@ -333,11 +332,11 @@ def test_a_run_does_not_go_on_where_what_the_model_finds_in_its_module_has_chang
     planned, store = _planned(folder, body), Store(folder / ".isonomia")
     file = read_audit_file(folder / "audit.toml")
     begin_run(store, file, planned, 7)
-    assert resume_run(store, file, unfinished(store, file), planned)
+    assert resume_run(store, file, resumable(store, file), planned)
     (module,) = folder.glob("hiring_*.py")
     module.write_text(f"LIMIT = 3\n{module.read_text()}")  # the text of the function is what it was
     with pytest.raises(RecordError, match=r"expected the code that .* names"):
-        resume_run(store, file, unfinished(store, file), planned)
+        resume_run(store, file, resumable(store, file), planned)
 
 
 MISTAKES = [

@@ -17,10 +17,11 @@ from isonomia.audits.audit_file.runner import (
     Outcome,
     begin_run,
     cut_off,
+    is_open,
     lanes,
+    resumable,
     resume_run,
     run_checks,
-    unfinished,
 )
 from isonomia.audits.protocol import Permissions
 from isonomia.engine.parameters import Silent
@@ -248,7 +249,7 @@ def test_ctrl_c_reaches_every_lane_and_the_run_goes_on_later(folder: Path) -> No
     assert {outcome.stopped for outcome in known} == {"interrupted"}
     store, file = Store(folder / "records"), read_audit_file(folder / "audit.toml")
     again = _planned(folder, *properties)
-    started = resume_run(store, file, unfinished(store, file), again)
+    started = resume_run(store, file, resumable(store, file), again)
     second = run_checks(store, started, again, lambda _: Silent(), lambda *_: None, 2)
     assert _plain(second) == _plain(_run(folder, _planned(folder, *properties), 1, "whole"))
 
@@ -272,12 +273,11 @@ def test_one_failing_check_does_not_sink_the_others_and_is_tried_anew(folder: Pa
     assert store.run().ended is not None
     _module(folder).state["broken"] = False
     again = _planned(folder, *FAILING, model="broken")
-    started = resume_run(store, file, unfinished(store, file), again)
+    started = resume_run(store, file, resumable(store, file), again)
     second = run_checks(store, started, again, lambda _: Silent(), lambda *_: None, jobs)
     assert _plain(second) == _plain(_run(folder, _planned(folder, *FAILING, model="broken"), 1, "whole"))
     assert store.checks(started.run)[0].error is None
-    with pytest.raises(RecordError, match="there is none of the file as it is"):
-        unfinished(store, file)
+    assert not is_open(store, resumable(store, file))
 
 
 def test_answers_of_a_model_that_changes_them_are_neither_shared_nor_gone_on_from(folder: Path) -> None:

@@ -179,7 +179,7 @@ class AuditDraft:
     changes: str | None
     basis: Basis
     suggestions: tuple[Suggestion, ...]
-    queries: int = 0
+    queries: int
 
 
 def draft_audit(
@@ -199,33 +199,26 @@ def draft_audit(
     drafted by default. ``alone`` means that no file can be written next to the audit file: what needs one is commented
     out. At most ``queries`` rows are sent to the model; what could not be tried with them is commented out.
     """
+    long = isinstance(rows, LongTable)
     with metering(Meter(queries)) as meter:
         try:
-            draft = _draft(rows, opened, files, wishes, changes, alone)
+            basis = _basis(next(rows.batches()) if isinstance(rows, LongTable) else rows, opened, wishes, long)
+            actions, text = _interventions(basis, changes)
+            claims = list(suggestions(basis))
+            if actions is not None:
+                claim = preclusion(basis, sum(feature.actionable for feature in actions.features))
+                if alone and changes is None:
+                    claim = claim.doubted(f"{CHANGES}.toml is not written with a draft that is printed")
+                claims.append(claim)
+            claims = _tried(claims, basis, actions)
         except BudgetSpentError as spent:
             raise UsageError(
                 f"a draft takes more than {queries:,.0f} rows: the model answered {meter.rows:,} and more are "
                 "needed. Allow more with --queries"
             ) from spent
-    return replace(draft, queries=meter.rows)
-
-
-def _draft(
-    rows: Rows, opened: Opener | None, files: Files, wishes: Wishes, changes: Interventions | None, alone: bool
-) -> AuditDraft:
-    long = isinstance(rows, LongTable)
-    basis = _basis(next(rows.batches()) if isinstance(rows, LongTable) else rows, opened, wishes, long)
-    actions, text = _interventions(basis, changes)
-    claims = list(suggestions(basis))
-    if actions is not None:
-        claim = preclusion(basis, sum(feature.actionable for feature in actions.features))
-        if alone and changes is None:
-            claim = claim.doubted(f"{CHANGES}.toml is not written with a draft that is printed")
-        claims.append(claim)
-    claims = _tried(claims, basis, actions)
     used = any(claim.active and claim.ask[0] == "responsiveness" for claim in claims)
     audit = written_audit(basis, claims, files, changes=used)
-    return AuditDraft(audit, text if used else None, basis, tuple(claims))
+    return AuditDraft(audit, text if used else None, basis, tuple(claims), meter.rows)
 
 
 def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> Basis:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from math import floor
 from typing import Any, TypeAlias
@@ -99,11 +98,6 @@ class Basis:
     attributes: tuple[Attribute, ...]
     long: bool
 
-    @property
-    def random(self) -> bool:
-        """Whether the model answered the same rows differently."""
-        return self.answers is not None and self.answers.random
-
     def reads(self, name: str) -> bool:
         """Whether the model reads a column; a model that does not state its columns may read any."""
         return self.answers is not None and (self.answers.reads is None or name in self.answers.reads)
@@ -188,7 +182,7 @@ def preclusion(basis: Basis, free: int) -> Suggestion:
     value = basis.decision.value
     target = basis.decision.event if value is None else [value] if isinstance(value, str) else value
     options = {"interventions": CHANGES, "target": target, "who": basis.decision.opposite}
-    options |= {"below": THRESHOLDS["flips"]} if basis.random else {}
+    options |= {"below": THRESHOLDS["flips"]} if basis.answers is not None and basis.answers.random else {}
     facts = {"options": options, "free": free, "changes": CHANGES, "doubt": "" if free else "nothing"}
     return _suggestion(basis, RULES["preclusion"], facts)
 
@@ -360,33 +354,12 @@ def _calibration(basis: Basis, attribute: Attribute) -> Facts | None:
     return _compared(attribute, groups=(attribute.reference, *attribute.groups), happened=happened)
 
 
-def _equal_errors(basis: Basis, attribute: Attribute) -> Facts | None:
-    """Answers that are numbers should be as far off in one group as in another."""
-    answers, outcome = basis.answers, basis.outcome
-    if basis.decision.values or answers is None or answers.predictions is None:
-        return None
-    if outcome is None or not outcome.column.numeric:
-        return None
-    values = np.concatenate([answers.predictions.astype(float), outcome.column.numbers])
-    width = float(f"{values.max() - values.min():.2g}")
-    if not width > 0:
-        return None
-    error = f"E[abs(prediction - {outcome.spelled}) from 0 to {number_text(width)}"
-    return _compared(attribute, error=error, apart=number_text(float(f"{width / 20:.2g}")))
-
-
-def _invariance(basis: Basis, attribute: Attribute, *, at_random: bool = False) -> Facts | None:
+def _invariance(basis: Basis, attribute: Attribute) -> Facts | None:
     answers = basis.answers
-    if answers is None or not basis.reads(attribute.column) or basis.random != at_random:
+    if answers is None or not basis.reads(attribute.column) or answers.random:
         return None
-    options: dict[str, Any] = {"feature": attribute.column}
-    if at_random:
-        by_class = answers.predictions is not None and basis.decision.values
-        options |= {"eps": THRESHOLDS["flips"], **({} if by_class else {"tolerance": THRESHOLDS["gap"]})}
-    options |= {} if answers.predictions is not None else {"ask": "score"}
-    doubt = "" if attribute.values else "range"
-    if basis.table.rows < THRESHOLDS["min_people"]:
-        doubt = "few"
+    options = {"feature": attribute.column, **({} if answers.predictions is not None else {"ask": "score"})}
+    doubt = "few" if basis.table.rows < THRESHOLDS["min_people"] else "" if attribute.values else "range"
     reads = "The model reads it." if answers.reads is not None else "The model is given it, and may read it."
     return {"attribute": attribute, "options": options, "reads": reads, "rows": basis.table.rows, "doubt": doubt}
 
@@ -409,8 +382,6 @@ _FACTS: Mapping[str, Callable[[Basis, Any], Facts | None]] = {
     "equal opportunity": _equal_opportunity,
     "accuracy": _accuracy,
     "calibration": _calibration,
-    "equal errors": _equal_errors,
     "invariance": _invariance,
-    "flips": partial(_invariance, at_random=True),
     "principal fairness": _principal,
 }
