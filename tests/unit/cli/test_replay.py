@@ -112,7 +112,7 @@ def test_nobody_is_asked_on_behalf_of_a_file_that_contradicts_itself(content: di
     )
     assert done.exit_code == 2
     assert "one: samples: 5 in the record, 4 now" in done.output
-    assert "the model was not asked" in done.output
+    assert "the model was not queried" in done.output
 
 
 def test_a_stranger_cannot_write_to_the_terminal(content: dict[str, Any]) -> None:

@@ -94,9 +94,9 @@ def test_runs_are_in_order_after_some_were_deleted(names: list[str], tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--prune"], "expected --older-than AGE or --keep-latest NUMBER"),
-        (["--keep-latest", "3"], "together with --prune"),
-        (["--dry-run"], "together with --prune"),
+        (["--prune"], "requires --older-than AGE or --keep-latest NUMBER"),
+        (["--keep-latest", "3"], "require --prune"),
+        (["--dry-run"], "require --prune"),
         (["--prune", "--keep-latest", "-1"], "as 0 or more"),
         (["--prune", "--older-than", "90"], "such as 12h, 90d or 2w, but got '90'"),
         (["--prune", "--older-than", "9999999d"], "such as 12h, 90d or 2w"),
