@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isonomia.audits.ksafety.violations import DistinctCount, digests
+from isonomia.records.violations import DistinctCount, digests
 
 WHOLE = st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1)
 REAL = st.sampled_from([0.0, -0.0, 0.5, 1.0]) | st.floats(allow_nan=False)

@@ -1,33 +1,39 @@
 """Violations: all distinct ones stored, as columns; the smallest of them shown.
 
-Two violations are the same when their inputs and their random choices are. A case is remembered by 128 bits computed
-from its numbers: among ``n`` cases, two different ones are taken for one with probability below ``n**2 / 2**129``,
-2e-27 for a million. A remembered case takes 16 bytes, and about 50 while new ones are sorted in. Beyond
-``MAX_DISTINCT`` cases nothing is remembered, and it is only reported that there are more.
+Two violations are the same when their inputs and their random choices are. They are of one kind when the same features
+differ and the outputs are the same. Where that makes too many kinds, only the order of outputs counts; and where that
+is not enough, only the number of features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import Cases, Judgement, Runner, joined_cases
 from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import Value, is_column
-from isonomia.audits.ksafety.kinds import KindCount, difference, output_value, violation_columns
+from isonomia.audits.ksafety.evaluate import Evaluation, Value, is_column
 from isonomia.models.meter import BudgetSpentError
-from isonomia.populations.domains import Domain
+from isonomia.populations.domains import Domain, TableDomain
+from isonomia.populations.domains.protocol import DomainFacts, inner_domain
+from isonomia.populations.domains.tables import TableRecords
 from isonomia.populations.table import plain_value
 from isonomia.records.journal import Entry
-from isonomia.records.violations import ViolationSet
+from isonomia.records.violations import (
+    Columns,
+    DistinctCount,
+    ViolationSet,
+    Words,
+    digests,
+    first_of_each,
+    storable,
+)
 from isonomia.spec.nomos.tree import expression_text
-
-MAX_DISTINCT = 2**22
-"""How many distinct violations are counted: 64 MiB."""
 
 KEPT = 256
 """How many violations are kept for showing."""
@@ -35,16 +41,20 @@ KEPT = 256
 SHOWN = 10
 """How many counterexamples among all cases, or among those drawn, a verdict holds."""
 
-FACTOR = 6
-"""How much larger one sorted part is than the next: fewer parts are searched faster, and joined more often."""
+MAX_KINDS = 48
+"""The most kinds that are told apart by their outputs."""
 
-Words = NDArray[np.uint64]
+LONGEST = 40
+"""The longest output that counts as a class, in characters; of longer ones only the order, or a difference, counts."""
+
+SHOWN_KINDS = 20
+"""How many kinds a verdict holds, the most frequent first."""
+
+Key: TypeAlias = tuple[tuple[str, ...], tuple[Any, ...], tuple[str, ...]]
+"""Which features differ, the outputs or their order, and which conditions are violated."""
 
 Origin = tuple[int, ...]
 """The draw that inputs come from, and their numbers in it."""
-
-_STARTS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
-_MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,72 +117,78 @@ class ViolationSummary:
 
 
 @dataclass(slots=True)
-class DistinctCount:
-    """How many different cases there were, up to a limit; each case is identified by its digest.
+class KindCount:
+    """How many violations there are of each kind, with the smallest of each."""
 
-    Digests are kept sorted, in parts, each several times as large as the next: a lookup takes a few searches, and each
-    digest is merged a few times. ``exact`` says whether there were no more than the limit.
-    """
+    _kinds: dict[Key, list[Any]] = field(default_factory=dict)
+    _coarse: int = 0
+    """0 where outputs are told apart, 1 where only their order is, 2 where features are only counted, too."""
 
-    limit: int = field(default_factory=lambda: MAX_DISTINCT)
-    exact: bool = True
-    _parts: list[Words] = field(default_factory=list, repr=False)
-    _not_remembered: int = 0
+    def add(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], columns: Columns) -> None:
+        """Count some cases, given their columns."""
+        features = _differing(program, judgement, which)
+        outputs = [columns["outputs", name] for name in program.finals]
+        names = list(program.finals)
+        if self._coarse == 0 and any(map(_is_long, outputs)):
+            self._coarsen(names)
+        broken = judgement.violates[:, which]
+        code = np.zeros(len(which), dtype=np.int64)
+        for mask in (*features.values(), *broken):
+            code = code * 2 + mask
+            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+        for column in outputs:
+            number = _numbered(column)
+            code = np.unique(code * (int(number.max()) + 1) + number, return_inverse=True)[1].reshape(-1)
+        order = np.lexsort((columns["distance",], columns["features_changed",], code))
+        firsts = order[np.unique(code[order], return_index=True)[1]]
+        counts = np.bincount(code)
+        conditions = [expression_text(item.condition) for item in program.spec.ensures]
+        for index, count in zip(firsts.tolist(), counts.tolist(), strict=True):
+            key: Key = (
+                tuple(name for name, mask in features.items() if mask[index]),
+                tuple(_hashable(storable(column[index])) for column in outputs),
+                tuple(text for text, bad in zip(conditions, broken, strict=True) if bad[index]),
+            )
+            cost = (int(columns["features_changed",][index]), float(columns["distance",][index]))
+            example = {path: column[index : index + 1].copy() for path, column in columns.items()}
+            self._count(self._coarsened(key, names), count, cost, example)
+        while len(self._kinds) > MAX_KINDS and self._coarse < 2:
+            self._coarsen(names)
 
-    def __len__(self) -> int:
-        """How many there were; the limit where there were more."""
-        return self._not_remembered + sum(part.shape[1] for part in self._parts) if self.exact else self.limit
+    def _coarsen(self, names: Sequence[str]) -> None:
+        """Tell fewer kinds apart from now on, and merge those that become one."""
+        self._coarse += 1
+        before, self._kinds = self._kinds, {}
+        for key, (count, cost, example) in before.items():
+            self._count(self._coarsened(key, names), count, cost, example)
 
-    def count(self, n: int) -> NDArray[np.intp]:
-        """Count ``n`` cases that are certain to be new, without remembering them; gives those within the limit."""
-        room = self.limit - len(self)
-        self.exact &= n <= room
-        self._not_remembered += min(n, room)
-        return np.arange(min(n, room))
+    def _count(self, key: Key, count: int, cost: tuple[int, float], example: Columns) -> None:
+        entry = self._kinds.setdefault(key, [0, cost, example])
+        entry[0] += count
+        if cost < entry[1]:
+            entry[1:] = [cost, example]
 
-    def add(self, words: Words) -> NDArray[np.intp]:
-        """Add the digests of some cases; gives the positions of those that are new, in order.
+    def _coarsened(self, key: Key, names: Sequence[str]) -> Key:
+        features, outputs, broken = key
+        if self._coarse >= 1 and len(outputs) == len(names):
+            outputs = tuple(_order(names, outputs))
+        if self._coarse >= 2 and len(features) > 1:
+            features = (f"{len(features)} features",)
+        return features, outputs, broken
 
-        Where they exceed the limit, only as many as fit count as new.
-        """
-        if not self.exact:
-            return np.zeros(0, dtype=np.intp)
-        first = first_of_each(words)
-        new = first[~self.has(words[:, first])]
-        room = self.limit - len(self)
-        if len(new) > room:
-            self.exact, self._parts = False, []
-            return np.asarray(np.sort(new)[:room])
-        if len(new):
-            self._sort_in(words[:, new])
-        return np.asarray(np.sort(new))
-
-    def has(self, words: Words) -> NDArray[np.bool_]:
-        """Which digests were added before."""
-        present = np.zeros(words.shape[1], dtype=bool)
-        for part in self._parts:
-            present |= _among(part, words)
-        return present
-
-    def _sort_in(self, part: Words) -> None:
-        """Add a sorted part, and merge the parts before it that are not ``FACTOR`` times as large."""
-        while self._parts and self._parts[-1].shape[1] < FACTOR * part.shape[1]:
-            both = np.concatenate([self._parts.pop(), part], axis=1)
-            part = both[:, first_of_each(both)]
-        self._parts.append(part)
-
-
-def _among(part: Words, words: Words) -> NDArray[np.bool_]:
-    """Which digests are in a sorted part."""
-    index = np.searchsorted(part[0], words[0])
-    index[index == part.shape[1]] = 0
-    present = np.asarray(part[0, index] == words[0])
-    hits = np.flatnonzero(present)
-    other = hits[part[1, index[hits]] != words[1, hits]]
-    # Two cases share the first word by accident: the right one may be further on.
-    for hit in other.tolist():
-        present[hit] = bool((part[1, part[0] == words[0, hit]] == words[1, hit]).any())
-    return present
+    def summary(self, names: Sequence[str]) -> tuple[dict[str, Any], ...]:
+        """The kinds as plain values, the most frequent first."""
+        ranked = sorted(self._kinds.items(), key=lambda item: (-item[1][0], item[1][1], str(item[0])))
+        return tuple(
+            {
+                "count": count,
+                "differs": list(features),
+                **({"order": list(outputs)} if self._coarse else {"outputs": dict(zip(names, outputs, strict=True))}),
+                "violates": list(broken),
+                "example": _example(example),
+            }
+            for (features, outputs, broken), (count, _, example) in ranked[:SHOWN_KINDS]
+        )
 
 
 @dataclass(slots=True)
@@ -312,52 +328,6 @@ def _of_cases(cases: Cases, draw: int) -> Words:
     return digests((*cases.inputs, *cases.choices), draw)
 
 
-def digests(columns: Sequence[NDArray[Any]], salt: int = 0) -> Words:
-    """Two words for each case, the same for cases with the same numbers.
-
-    An integer and an equal float count as different, so a column has to keep its type. ``salt`` distinguishes cases
-    whose numbers mean something else.
-    """
-    lanes = np.empty((2, len(columns[0])), dtype=np.uint64)
-    for lane, start in zip(lanes, _STARTS, strict=True):
-        lane[:] = start ^ (salt % 2**64)
-        _mix(lane)
-        for column in columns:
-            lane ^= _bits(column)
-            _mix(lane)
-    return lanes
-
-
-def _bits(column: NDArray[Any]) -> Words:
-    if column.dtype.kind == "f":
-        # -0.0 is the same number as 0.0, although its bits differ.
-        return (column.astype(np.float64) + 0.0).view(np.uint64)
-    return column.astype(np.int64).view(np.uint64)
-
-
-def _mix(lane: Words) -> None:
-    """Scatter every bit over the word, reversibly: the last steps of SplitMix64 (Steele, Lea, Flood 2014)."""
-    lane += np.uint64(_STARTS[0])
-    lane ^= lane >> np.uint64(30)
-    lane *= np.uint64(_MIXERS[0])
-    lane ^= lane >> np.uint64(27)
-    lane *= np.uint64(_MIXERS[1])
-    lane ^= lane >> np.uint64(31)
-
-
-def first_of_each(words: Words) -> NDArray[np.intp]:
-    """Where each digest occurs for the first time, in the order of the digests."""
-    # Sorting by one word is much faster; the second decides only where two cases share the first by accident.
-    order = np.argsort(words[0], kind="stable")
-    first, second = words[0][order], words[1][order]
-    same = first[1:] == first[:-1]
-    if (same & (second[1:] != second[:-1])).any():
-        order = np.lexsort((words[1], words[0]))
-        first, second = words[0][order], words[1][order]
-        same = (first[1:] == first[:-1]) & (second[1:] == second[:-1])
-    return np.asarray(order[np.concatenate([np.ones(min(len(order), 1), dtype=bool), ~same])])
-
-
 def is_proof(program: CompiledSpec, counterexample: Mapping[str, Any]) -> bool:
     """Whether a counterexample is proof: it violates an ``ensures`` that must always be true."""
     strict = [expression_text(item.condition) for item in program.spec.ensures if item.always]
@@ -429,3 +399,178 @@ def show(
         "features_changed": int(judgement.changed[0, index]),
         "distance": float(np.round(judgement.changed[1, index], 12)),
     }
+
+
+# ------------------------------------------------------------------------------------------------- columns and kinds
+
+
+def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], source: str) -> Columns:
+    """Some cases of a judged batch with all that is known about them, a column for each value."""
+    batch, spec, cases = judgement.batch, program.spec, judgement.cases
+    columns: dict[tuple[str, ...], NDArray[Any]] = {}
+    for name, rows in zip(spec.inputs, cases.inputs, strict=True):
+        columns["rows", name] = rows[which]
+    for name in spec.inputs:
+        columns |= _record_columns(batch.domain, name, batch.values[name].take(which))
+    for number, choices in enumerate(cases.choices, start=1):
+        columns["choices", str(number)] = choices[which]
+    for name in _made_records(program, batch):
+        columns |= _changed_columns(batch.domain, name, batch.values[spec.inputs[0]], batch.values[name], which)
+    for step in spec.variables:
+        value = batch.values.get(step.name)
+        if value is not None and is_column(value):
+            columns["variables", step.name] = value.data[which]
+    for name, final in program.finals.items():
+        columns["outputs", name] = _outputs(batch.domain, batch.values[final], which)
+    for item, bad in zip(spec.ensures, judgement.violates, strict=True):
+        columns["violates", expression_text(item.condition)] = bad[which]
+    columns["features_changed",] = judgement.changed[0, which].astype(np.int64)
+    columns["distance",] = np.round(judgement.changed[1, which], 12)
+    columns["found",] = np.full(len(which), source, dtype=object)
+    return columns
+
+
+def _made_records(program: CompiledSpec, batch: Evaluation) -> list[str]:
+    """The records that the specification makes of its inputs, and all inputs but the first."""
+    outputs = set(program.finals.values())
+    first = program.spec.inputs[0]
+    return [
+        name for name, value in batch.values.items() if name != first and not is_column(value) and name not in outputs
+    ]
+
+
+def _record_columns(domain: Domain, name: str, value: Value) -> dict[tuple[str, ...], NDArray[Any]]:
+    """The features of an input; for anything but a row, what is shown of it, without long arrays."""
+    table = _table_of(domain)
+    if table is not None:
+        return {("inputs", name, column): table.column(value.data, column) for column in table.whole.names}
+    shown = [_short(domain, domain.show(value.data, index)) for index in range(len(value.data))]
+    return _by_key(shown, ("inputs", name))
+
+
+def _changed_columns(
+    domain: Domain, name: str, first: Value, value: Value, which: NDArray[np.intp]
+) -> dict[tuple[str, ...], NDArray[Any]]:
+    """How a record differs from the first input."""
+    table = _table_of(domain)
+    before, after = first.take(which), value.take(which)
+    if table is None:
+        changes = [difference(domain, before, after, index) for index in range(len(which))]
+        return _by_key(changes, ("differs", name))
+    same_rows = np.array_equal(before.data.rows, after.data.rows)
+    names: Iterable[str] = after.data.changed if same_rows else table.whole.names
+    columns: dict[tuple[str, ...], NDArray[Any]] = {}
+    for column in names:
+        values = table.column(after.data, column)
+        if after.null is not None and after.null.any():
+            values = values.astype(object)
+            values[after.null] = None
+        columns["after", name, column] = values
+    return columns
+
+
+def _by_key(shown: Sequence[Mapping[str, Any]], path: tuple[str, ...]) -> dict[tuple[str, ...], NDArray[Any]]:
+    keys = dict.fromkeys(key for item in shown for key in item)
+    return {(*path, str(key)): _objects([item.get(key) for item in shown]) for key in keys}
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _short(domain: Domain, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown of a record, without the numbers of an array."""
+    numbers = {"array", "shape", "type", DomainFacts.of(domain).part}
+    return {name: value for name, value in shown.items() if name not in numbers}
+
+
+def _table_of(domain: Domain) -> TableDomain | None:
+    inner = inner_domain(domain)
+    return inner if isinstance(inner, TableDomain) else None
+
+
+def _outputs(domain: Domain, value: Value, which: NDArray[np.intp]) -> NDArray[Any]:
+    if is_column(value):
+        return np.asarray(value.data[which])
+    return _objects([output_value(domain, value, index) for index in which.tolist()])
+
+
+def output_value(domain: Domain, value: Value, index: int) -> Any:
+    """One output as JSON holds it: a plain value, a row by its features, an object by itself or by its ``repr``."""
+    if value.null is not None and value.null[index]:
+        return None
+    if is_column(value):
+        item = value.data[index]
+        return plain_value(item) if _is_plain(item) else storable(item)
+    one = DomainFacts.of(domain).one
+    return storable(one(value.data, index)) if one is not None else _short(domain, domain.show(value.data, index))
+
+
+def _is_plain(item: Any) -> bool:
+    return item is None or isinstance(item, str | int | float | np.generic)
+
+
+def difference(domain: Domain, before: Value, after: Value, index: int) -> dict[str, list[Any]]:
+    """How two records differ: as the domain describes it, or every value that is shown differently."""
+    if after.null is not None and after.null[index]:
+        return {"record": ["as it was", None]}
+    own = DomainFacts.of(domain).difference
+    if own is not None:
+        return dict(own(before.data, after.data, index))
+    old, new = domain.show(before.data, index), domain.show(after.data, index)
+    return {name: [old[name], new[name]] for name in old if old[name] != new.get(name)}
+
+
+def _example(columns: Columns) -> dict[str, Any]:
+    one = ViolationSet()
+    one.add(columns)
+    return next(iter(one))
+
+
+def _differing(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp]) -> dict[str, NDArray[np.bool_]]:
+    """Which features of which records differ from the first input; empty for anything but rows."""
+    batch, table = judgement.batch, _table_of(judgement.batch.domain)
+    first = program.spec.inputs[0]
+    records = [name for name in _made_records(program, batch) if name in program.compared]
+    if table is None or not isinstance(batch.values[first].data, TableRecords):
+        return {}
+    before = batch.values[first].take(which).data
+    masks: dict[str, NDArray[np.bool_]] = {}
+    for name in records:
+        for feature, mask in table.differing(before, batch.values[name].take(which).data).items():
+            masks[feature if len(records) == 1 else f"{name}.{feature}"] = mask
+    return masks
+
+
+def _is_long(column: NDArray[Any]) -> bool:
+    """Whether an output is more than a class or a number: a long text, or an object."""
+    if column.dtype != object:
+        return False
+    values = column.tolist()
+    return any(len(value) > LONGEST if isinstance(value, str) else not _is_plain(value) for value in values)
+
+
+def _numbered(column: NDArray[Any]) -> NDArray[np.intp]:
+    """A number for each value of a column, the same for equal values."""
+    if column.dtype != object:
+        return np.unique(column, return_inverse=True)[1].reshape(-1)
+    numbers_of: dict[Any, int] = {}
+    numbers = (numbers_of.setdefault(_hashable(storable(value)), len(numbers_of)) for value in column.tolist())
+    return np.fromiter(numbers, dtype=np.intp, count=len(column))
+
+
+def _hashable(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _order(names: Sequence[str], outputs: Sequence[Any]) -> list[str]:
+    """How each output compares with the next, in words such as ``d1 > d2``."""
+    signs = []
+    for (one, left), (other, right) in pairwise(zip(names, outputs, strict=True)):
+        try:
+            texts = isinstance(left, str) and isinstance(right, str)
+            sign = "==" if left == right else "!=" if texts else "<" if left < right else ">"
+        except TypeError:
+            sign = "!="
+        signs.append(f"{one} {sign} {other}")
+    return signs

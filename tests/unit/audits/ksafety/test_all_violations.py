@@ -16,7 +16,6 @@ import pytest
 
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
-from isonomia.audits.ksafety import violations as violations_module
 from isonomia.engine.parameters import Silent
 from isonomia.errors import UsageError
 from isonomia.records import violations as records_module
@@ -114,7 +113,7 @@ def test_corners_that_violate_are_among_them() -> None:
 
 
 def test_beyond_a_limit_there_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(violations_module, "MAX_DISTINCT", 7)
+    monkeypatch.setattr(records_module, "MAX_DISTINCT", 7)
     violations = check().violations()
     assert (len(violations), violations.more) == (7, True)
     assert set(cases(violations)) <= brute_force()

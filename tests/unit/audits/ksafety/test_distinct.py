@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.audits.ksafety import violations as violations_module
 from isonomia.audits.ksafety.cases import Cases
-from isonomia.audits.ksafety.violations import KEPT, DistinctCount, Violations, digests, first_of_each
+from isonomia.audits.ksafety.violations import KEPT, Violations
 from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.table import Table
+from isonomia.records import violations as violations_module
+from isonomia.records.violations import DistinctCount, digests, first_of_each
 
 DOMAIN = table_domain(Table.of({"a": [0]}), {}, {}, None, {})
 MILLION = 1_000_000
