@@ -15,7 +15,8 @@ from isonomia.errors import DataError, ModelError, Place, SpecError
 from isonomia.models import load_model
 from isonomia.spec.nomos import parse_nomos
 from isonomia.spec.parser import MOST_CHARACTERS, parse_formula
-from isonomia.spec.property import MOST_COMPARISONS, expand, expand_parts
+from isonomia.spec.property import expand, expand_parts
+from isonomia.spec.tree import MOST_COMPARISONS
 from raising import raises
 
 PEOPLE = {"x": np.arange(20), "word": np.array(["ab", "cd"] * 10, dtype=object)}
@@ -70,7 +71,7 @@ def test_texts_of_a_whole_batch_are_bounded():
 
 @pytest.mark.parametrize("block", ["a = " + "-" * 400 + "1", "a = " + "abs(" * 101 + "1" + ")" * 101])
 def test_a_block_that_is_nested_too_deeply_is_refused(block):
-    with pytest.raises(SpecError, match="nested more than 100 levels deep"):
+    with raises(SpecError, 100):
         parse_nomos(_specification(block))
 
 
@@ -124,7 +125,7 @@ def test_the_largest_powers_are_decided():
 @pytest.mark.parametrize("nested", [8, 14, 20])
 def test_nested_loops_are_counted_before_they_are_written_out(nested, write_out):
     loops = "".join(f"for v{k} in {{1, 2, 3}}: " for k in range(nested))
-    with pytest.raises(SpecError, match=f"at most {MOST_COMPARISONS:,} comparisons") as caught:
+    with raises(SpecError, MOST_COMPARISONS) as caught:
         write_out(parse_formula(loops + "P[prediction == v0] >= 0.1"), lambda _: ())
     assert caught.value.place is not None
 
@@ -140,7 +141,7 @@ def test_as_many_comparisons_as_allowed_are_written_out():
 @pytest.mark.parametrize("each", ["P[a > 1] >= 0.5", "P[']' == b] < 1", "0.1 <= P[b] <= 0.2"])
 def test_thousands_of_comparisons_are_refused_before_they_are_read(each):
     began = time.process_time()
-    with pytest.raises(SpecError, match=f"at most {MOST_COMPARISONS:,} comparisons"):
+    with raises(SpecError, MOST_COMPARISONS):
         parse_formula(" and ".join([each] * (100_000 // (len(each) + 5))))
     assert time.process_time() - began < 0.5
 
@@ -154,7 +155,7 @@ def test_signs_that_are_no_comparisons_of_rates_are_not_counted():
 
 def test_each_sign_of_a_chain_is_a_comparison():
     chain = " <= ".join(["0.1"] + ["P[a > v]"] * 50)
-    with pytest.raises(SpecError, match=f"at most {MOST_COMPARISONS:,} comparisons"):
+    with raises(SpecError, MOST_COMPARISONS):
         expand(parse_formula(f"for v in a: {chain}"), lambda _: tuple(range(MOST_COMPARISONS // 50 + 1)))
     expand(parse_formula(f"for v in a: {chain}"), lambda _: tuple(range(MOST_COMPARISONS // 50)))
 
@@ -226,7 +227,7 @@ def test_a_short_mlmodel_does_not_exhaust_the_memory_and_a_long_one_is_not_read(
     (tmp_path / "MLmodel").write_text("\n".join(lines))
     tracemalloc.start()
     try:
-        with pytest.raises(ModelError, match="at most 4,194,304 are read" if more else "outside the folder"):
+        with raises(ModelError, 4_194_304) if more else raises(ModelError, name="../outside.onnx"):
             load_model(tmp_path)
         assert (
             tracemalloc.get_traced_memory()[1] < 10_000_000

@@ -53,14 +53,14 @@ def test_more_numbers_than_are_summed_together_have_the_same_sum(kind: str) -> N
 
 @pytest.mark.parametrize("values", [[1.0, inf], [-inf, 1.0], [inf, -inf]])
 def test_the_mean_of_an_infinite_number_is_refused_with_its_row(values: list[float]) -> None:
-    with pytest.raises(DataError, match=rf"finite number for x .* for row {np.isinf(values).argmax()}"):
+    with raises(DataError, str(values[np.isinf(values).argmax()]), int(np.isinf(values).argmax())):
         census("E[x] <= 5", x=values)
     assert census("P[x > 2] <= 0.5", x=values).answer == "holds", "whether it is larger is known"
     assert census("E[x | x < 1e300 and x > -1e300] <= 5", x=[*values, 0.0]).answer == "holds"
 
 
 def test_a_term_that_becomes_infinite_is_refused() -> None:
-    with pytest.raises(DataError, match="finite number for x"):
+    with raises(DataError, "inf", 0):
         census("E[x * x] <= 5", x=[1e200])
 
 
@@ -133,9 +133,9 @@ def test_a_range_that_cannot_be_computed_with_is_refused_for_samples_and_counted
 ) -> None:
     values = [low, high] * 50
     declared = iso.Sample({"x": values})
-    with pytest.raises(SpecError, match=r"expected the range of .* wide or more"):
+    with raises(SpecError, -1e100, 1e100, 1e-100, low, high):
         iso.check(f"E[x from {low!r} to {high!r}] >= {low!r}", population=declared, seed=1)
-    with pytest.raises(SpecError, match=r"expected the range of .* wide or more"):
+    with raises(SpecError, -1e100, 1e100, 1e-100, low, high):
         iso.check(f"E[x] >= {low!r}", population=declared, ranges={"x": (low, high)}, seed=1)
     assert census(f"E[x from {low!r} to {high!r}] > {low!r}", x=values).answer == "holds"
 
@@ -149,7 +149,7 @@ def test_a_range_at_the_limit_gets_an_answer_without_a_warning(low: float, high:
 def test_names_of_300_characters_work_and_are_suggested() -> None:
     name = "a" * 300
     assert census(f"P[{name} > 1] >= 0.5", **{name: [1, 2]}).answer == "holds"
-    with pytest.raises(SpecError, match=f"Did you mean '{name}'"):
+    with raises(SpecError, meant=name):
         census(f"P[{name}b > 1] >= 0.5", **{name: [1, 2]})
 
 

@@ -217,7 +217,7 @@ def test_another_kind_of_property_says_that_it_looked_at_any_time() -> None:
 
 @pytest.mark.parametrize("looks", ["twice", 0, -1, 2.5, True, None])
 def test_looks_that_mean_nothing_are_refused(looks: Any) -> None:
-    with pytest.raises(UsageError, match="expected looks"):
+    with raises(UsageError, "any", "once"):
         iso.check("P[hired] >= 0.1", population=iso.Sample(table(20)), looks=looks)
 
 

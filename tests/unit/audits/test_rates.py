@@ -262,7 +262,7 @@ def test_a_mean_needs_a_range_and_a_value_outside_it_stops_the_run_with_the_row(
 
 def test_a_missing_number_in_a_mean_is_an_error_that_says_how_to_leave_it_out() -> None:
     data = {"pay": [1.0, np.nan, 3.0] * 50}
-    with pytest.raises(iso.DataError, match="is not missing"):
+    with raises(iso.DataError, "pay", 0, "pay=None"):
         iso.check("E[pay from 0 to 5] >= 1", population=iso.Sample(data), seed=1)
     verdict = iso.check("E[pay from 0 to 5 | pay is not missing] >= 1", population=iso.Sample(data), seed=1)
     assert verdict.answer == "holds"
@@ -296,7 +296,7 @@ def test_groups_drawn_separately_get_draws_where_they_matter() -> None:
 
 def test_a_stream_that_gives_the_wrong_people_is_an_error() -> None:
     population = iso.Generator({"sex == 'F'": people, "sex == 'M'": people})
-    with pytest.raises(iso.DataError, match="expected only people with sex == 'F'"):
+    with raises(iso.DataError, "F", 0, "sex='M'"):
         iso.check("P[x < 0.5 | sex == 'F'] >= 0.3", population=population, seed=1)
 
 
@@ -560,7 +560,7 @@ def test_a_for_over_a_column_of_numbers_is_refused() -> None:
 def test_a_plan_runs_over_listed_values_only() -> None:
     guesses = {"P[h | s == 'F']": 0.3, "P[h | s == 'M']": 0.4}
     assert iso.plan("for g in {'F', 'M'}: P[h | s == g] >= 0.1", guesses, delta=0.01).answer == "holds"
-    with pytest.raises(iso.UsageError, match="there is no data"):
+    with raises(iso.UsageError, "for", ("a", "b")):
         iso.plan("for g in s: P[h | s == g] >= 0.1", guesses)
 
 
@@ -636,7 +636,7 @@ def test_a_class_that_the_model_never_predicts_is_refused(text: str) -> None:
     from sklearn.tree import DecisionTreeClassifier
 
     model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
-    with pytest.raises(SpecError, match=r"DecisionTreeClassifier predicts, 'no', 'yes', but got 'Yes'.*'yes'"):
+    with raises(SpecError, ("no", "yes"), "DecisionTreeClassifier", name="Yes", meant="yes"):
         iso.check(text, model, iso.Census({"x": [0.0, 1.0]}))
     right = text.replace("'Yes'", "'yes'")
     assert iso.check(right, model, iso.Census({"x": [0.0, 1.0]})).answer == "holds"

@@ -18,6 +18,7 @@ from isonomia.records import Verdict
 from isonomia.records.display.view import view_of
 from isonomia.records.evidence import evidence_of
 from isonomia.records.store import Store
+from raising import raises
 
 MONOTONE = iso.safety.monotone("priors", up=(1, 5), at_most=19, eps=0.01, name="more priors")
 QUICK: dict[str, Any] = {"label": "risk", "cases": 2000, "lost": 0.1, "seed": 1}
@@ -154,7 +155,7 @@ def test_a_rule_labels_the_changed_rows() -> None:
     found = iso.repair.augment(new_tree, people(), MONOTONE, rule=rule, rounds=2, **QUICK)
     assert found.rounds[0].added > 0
     assert all((after > before).all() for before, after in seen)
-    with pytest.raises(UsageError, match="a label for each of"):
+    with raises(UsageError, "rule", 15, "(1,)"):
         iso.repair.augment(new_tree, people(), MONOTONE, rule=lambda *_: [1], rounds=2, **QUICK)
 
 

@@ -10,6 +10,7 @@ from isonomia.cli.responsiveness import claimed, parse_target
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions
 from isonomia.spec.responsiveness import Responsiveness
+from raising import raises
 
 CHANGES = Interventions((Feature("savings", "integer", 0, 9),))
 
@@ -46,7 +47,7 @@ def test_a_target_is_read_as_it_was_meant(texts: list[str], target: Any) -> None
 
 @pytest.mark.parametrize("second", ["prediction < own", "0:10"])
 def test_several_targets_are_classes(second: str) -> None:
-    with pytest.raises(UsageError, match="expected several --target to be classes"):
+    with raises(UsageError, "--target", second):
         parse_target(["yes", second])
 
 

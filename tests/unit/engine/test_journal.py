@@ -13,6 +13,7 @@ from isonomia.engine import Budget, Outcome, Plan, Schedule, Silent, run
 from isonomia.engine.parameters import batch_rng
 from isonomia.errors import DataError
 from isonomia.records.journal import Entry, MissingEntryError, NullJournal, ReadOnly, once
+from raising import raises
 
 
 @dataclass
@@ -139,7 +140,7 @@ def test_a_journal_of_another_check_is_refused() -> None:
     _run(Walk(), journal)
     key = "batch 7"
     journal.kept[key] = json.dumps(json.loads(journal.kept[key]) | {"n": 1})
-    with pytest.raises(DataError, match="batch 7 of the record"):
+    with raises(DataError, 8, 7, 1):
         _run(Walk(), journal)
 
 

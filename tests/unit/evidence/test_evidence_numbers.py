@@ -361,7 +361,7 @@ def test_exact_limits_have_their_conventions_at_the_ends():
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan")])
 def test_a_risk_outside_0_and_1_is_refused_by_name(delta):
     for call in (lambda: lower_limit(1, 2, delta), lambda: holm([0.1], delta), lambda: e_bh([1.0], delta)):
-        with pytest.raises(UsageError, match="delta"):
+        with raises(UsageError, name="delta"):
             call()
 
 
@@ -400,9 +400,9 @@ def test_values_that_are_no_p_values_or_e_values_are_refused():
         holm([0.1, 1.2], 0.05)
     with raises(UsageError, "p_values", 0, 1, -0.25):
         holm([0.1, 1.0, -0.25, 0.0], 0.05)
-    with pytest.raises(UsageError, match=r"e_values between 0 and inf, but got .*nan.*"):
+    with raises(UsageError, "e_values", 0, "inf"):
         e_bh([5.0, np.nan], 0.05)
-    with pytest.raises(UsageError, match="one-dimensional"):
+    with raises(UsageError, "p_values", (1, 1)):
         holm([[0.1]], 0.05)
 
 

@@ -144,7 +144,7 @@ def test_what_cannot_become_a_fraction_is_refused() -> None:
     a = Rate(Column("x"), Column("a"))
     with raises(SpecError, -1, 0.5):
         as_fraction(Power(Constant(-1.0), 0.5))
-    with pytest.raises(SpecError, match=r"a whole exponent .* but got 0\.5"):
+    with raises(SpecError, 0.5):
         as_fraction(Power(a, 0.5))
     nothing = Arithmetic("/", Arithmetic("-", a, a), Rate(Column("x"), Column("b")))
     with pytest.raises(SpecError, match="0 to a negative power is not a number"):

@@ -28,6 +28,7 @@ from isonomia.evidence.quadrature import (
     normal_mass_between,
     normal_values,
 )
+from raising import raises
 
 STANDARD, UNIT = NormalDraw(Fraction(1)), UniformDraw(Fraction(0), Fraction(1))
 TIGHT = 2e-9
@@ -220,7 +221,7 @@ def test_a_constraint_said_twice_counts_once() -> None:
 
 
 def test_too_much_work_is_refused_beforehand() -> None:
-    with pytest.raises(TooManyCellsError, match="points of integration"):
+    with raises(TooManyCellsError, 6144):
         probability([STANDARD] * 3, [half(*row) for row in ROWS[0]], 1e-9, points=10)
 
 

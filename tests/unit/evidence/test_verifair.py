@@ -10,6 +10,7 @@ from isonomia.errors import SpecError
 from isonomia.evidence.verifair import Lemma, count_leaves, infer, judge_formula, verifair_for
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Constant, Power, Rate
+from raising import raises
 
 A, B = (Rate(Column("x"), Column(name)) for name in "ab")
 LEMMAS = {A: Lemma(0.5, 0.1, 0.01), B: Lemma(0.4, 0.2, 0.02)}
@@ -60,7 +61,7 @@ def parse_quantity(text: str) -> object:
 
 def test_a_fractional_power_of_what_is_not_constant_is_refused() -> None:
     assert infer(Power(Constant(4.0), 0.5), {}) == Lemma(2.0, 0.0, 0.0)
-    with pytest.raises(SpecError, match=r"a whole exponent .* but got 0\.5"):
+    with raises(SpecError, 0.5):
         infer(Power(A, 0.5), LEMMAS)
 
 

@@ -50,7 +50,7 @@ from isonomia.audits.measure.one_pass import OnePass
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.responsiveness import points as workers
 from isonomia.engine.parameters import Progress
-from isonomia.errors import ChangingModelError, ModelError, NotAllowedError, UsageError
+from isonomia.errors import ChangingModelError, LostWorkerError, ModelError, NotAllowedError, UsageError
 from isonomia.executors import Executing, ExecutorWarning, Pool, Shared, close_pools, pool_for
 from isonomia.interventions import Predicate
 from isonomia.models.parallel import borders
@@ -153,7 +153,7 @@ def test_what_a_lost_worker_had_is_done_again(tmp_path: Path) -> None:
 
 
 def test_a_model_that_ends_every_process_is_an_error_and_not_tried_here() -> None:
-    with pytest.raises(ModelError, match=r"lost|cannot be used"):
+    with raises(LostWorkerError):
         iso.check(RATIO, _Deadly(None), iso.Sample(_people()), seed=2, executor="processes:2")
 
 
@@ -268,7 +268,7 @@ def test_workers_that_have_begun_find_modules_that_came_later(tmp_path: Path, mo
 
 
 def test_an_error_of_the_model_in_a_worker_is_the_models() -> None:
-    with pytest.raises(ModelError, match="no idea"):
+    with raises(ModelError, "_raises", "ValueError", 4, ("sex", "income", "age")):
         iso.check(RATIO, _raises, iso.Sample(_people()), seed=2, executor="processes:2")
 
 
@@ -280,7 +280,7 @@ def _raises(table: Any) -> Any:
 def test_an_executor_that_is_none_is_refused(word: Any) -> None:
     if word == "dask:":
         word = "dask:here"
-    with pytest.raises(UsageError, match="expected executor as threads"):
+    with raises(UsageError, ("threads", "processes", "loky", "dask")):
         iso.check(RATIO, lends, iso.Sample(_people()), executor=word)
 
 
@@ -404,7 +404,7 @@ def test_cases_that_a_lost_worker_had_are_judged_again(tmp_path: Path) -> None:
 
 
 def test_a_function_that_ends_every_process_is_an_error_and_not_tried_here() -> None:
-    with pytest.raises(ModelError, match=r"lost|cannot be used"):
+    with raises(LostWorkerError):
         iso.check(_with(_DeadlyFunction(None)), steps, iso.Census(SMALL), seed=1, executor="processes:2")
 
 
@@ -444,7 +444,7 @@ def test_what_depends_on_a_whole_batch_is_as_in_one_process(function: Any, liste
 
 
 def test_a_model_that_changes_its_answers_is_found_by_workers() -> None:
-    with pytest.raises(ChangingModelError, match="should give the same answer"):
+    with raises(ChangingModelError, "_guesses"):
         iso.check(_with(age), _guesses, iso.Census(SMALL), seed=1, executor="processes:2")
 
 

@@ -47,7 +47,7 @@ def test_points_are_counted_without_being_built() -> None:
     found = wide.reach({f"f{j}": [5] for j in range(20)})
     assert found.count(0) == 10_000**20
     assert found.counts()[0] == pytest.approx(1e80)
-    with pytest.raises(UsageError, match="too many to go through"):
+    with raises(UsageError, 1e80):
         found.points()
     with raises(UsageError, 45, 40, "most=40"):
         sets().points(most=40)
@@ -107,7 +107,7 @@ def test_some_people_are_taken_in_any_order_and_more_than_once() -> None:
     taken = sets().take([2, 2, 0])
     assert np.array_equal(taken.points([1]).values, sets().points([2]).values)
     assert np.array_equal(taken.points([2]).values, sets().points([0]).values)
-    with pytest.raises(UsageError, match="rows from 0 to 2"):
+    with raises(UsageError, 0, 2, "[3]"):
         sets().take([3])
 
 
@@ -253,5 +253,5 @@ def test_proposals_that_are_refused_on_end_are_given_up_with_what_to_do(monkeypa
     features = (Feature("x", "real", 0, 1), Feature("y", "real", 0, 1))
     (block,) = blocks_of(features, (Predicate("x * y > 1"),))
     monkeypatch.setattr(proposals, "_MAX_TRIES", 1_000)
-    with pytest.raises(NumericalError, match=r"no allowed change of x, y was found .* among 1,.* as linear ones"):
+    with raises(NumericalError, ("x", "y"), 1024):
         proposals.draw_by_proposals(block, proposals.Boxes.of(block, np.zeros((1, 2))), 5, np.random.default_rng(0))

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from isonomia.errors import ModelError
 from isonomia.models.adapt import EstimatorModel
 from isonomia.populations import Table
+from raising import raises
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"age": RNG.normal(size=60), "debt": RNG.normal(size=60)})
@@ -106,7 +107,7 @@ def test_features_choose_columns_for_one_fitted_without_names():
 
 def test_several_outputs_at_once_are_refused():
     several = MultiOutputClassifier(LogisticRegression()).fit(X, np.column_stack([Y, Y]))
-    with pytest.raises(ModelError, match="MultiOutputClassifier predicts 2 outputs at once"):
+    with raises(ModelError, "MultiOutputClassifier", 2):
         ask_for(several, score=True, prediction=False)
 
 

@@ -72,7 +72,7 @@ def test_a_line_is_a_class_a_number_or_text_by_itself(program, said, classes, va
     model = program(f"import sys\nsys.stdout.reconfigure(encoding='utf-8')\nprint({said!r})\n", classes=classes)
     one = TABLE.slice(0, 1)
     if values is None:
-        with pytest.raises(ModelError, match="one of the classes"):
+        with raises(ModelError, (2, 3), 0, 1):
             predicted(model, one)
         return
     found = predicted(model, one)
@@ -80,9 +80,9 @@ def test_a_line_is_a_class_a_number_or_text_by_itself(program, said, classes, va
     assert type(found[0]) is type(values[0])
 
 
-@pytest.mark.parametrize("said", ["inf", "-Infinity", "nan", "1e999"])
-def test_what_is_no_finite_number_is_refused_and_not_taken_for_a_word(program, said):
-    with pytest.raises(ModelError, match="a finite number, but row 0 of the batch got"):
+@pytest.mark.parametrize(("said", "shown"), [("inf", "inf"), ("-Infinity", "-inf"), ("nan", "None"), ("1e999", "inf")])
+def test_what_is_no_finite_number_is_refused_and_not_taken_for_a_word(program, said, shown):
+    with raises(ModelError, 0, shown):
         predicted(program(f"print({said!r})\n"), TABLE.slice(0, 1))
 
 
@@ -111,11 +111,9 @@ CRASH += "        print('out of luck', file=sys.stderr)\n        {}\n"
 
 
 @pytest.mark.parametrize("keep_alive", [False, True])
-@pytest.mark.parametrize(
-    ("end", "told"), [("sys.exit(7)", "exit code 7"), ("import os; os.kill(os.getpid(), 9)", "ended by SIGKILL")]
-)
+@pytest.mark.parametrize(("end", "told"), [("sys.exit(7)", 7), ("import os; os.kill(os.getpid(), 9)", "SIGKILL")])
 def test_a_crash_half_way_is_told_with_the_exit_code_and_the_end_of_standard_error(program, keep_alive, end, told):
-    with pytest.raises(ModelError, match=rf"(?s)score\.py .*{told}.* after 2 of 3 answers.*out of luck"):
+    with raises(ModelError, "score.py", told, 2, 3, "luck"):
         predicted(program(CRASH.format(end), keep_alive=keep_alive))
 
 
@@ -157,7 +155,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(program, tmp_p
     code += "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
     code += "open('child', 'w').write(str(child.pid))\ntime.sleep(60)\n"
     began = time.monotonic()
-    with pytest.raises(ModelError, match=r"within 1\.5 s"):
+    with raises(ModelError, 3, 1.5):
         predicted(program(code, timeout=1.5, keep_alive=keep_alive))
     assert time.monotonic() - began < 15
     child = int((tmp_path / "child").read_text())
@@ -195,7 +193,7 @@ def test_one_line_too_many_is_noticed_before_everything_is_off_by_one(program):
     model = program(code, keep_alive=True)
     ask(model, TABLE.slice(0, 1), False, True)
     time.sleep(0.3)
-    with pytest.raises(ModelError, match="should write one line for each row, but wrote one more"):
+    with raises(ModelError, repr(b"no\n")):
         ask(model, TABLE.slice(0, 1), False, True)
     model.close()
 
@@ -277,5 +275,5 @@ def test_answers_that_are_not_utf_8_are_refused_and_not_made_alike(program, keep
     code = "import sys\nfor number, line in enumerate(sys.stdin):\n"
     code += "    number and sys.stdout.buffer.write(b'refus\\xe9\\n' if number % 2 else b'refus\\xe8\\n')\n"
     code += "    sys.stdout.flush()\n"
-    with pytest.raises(ModelError, match="should write text in UTF-8"):
+    with raises(ModelError, "UTF-8", 6, cause=UnicodeDecodeError):
         predicted(program(code, keep_alive=keep_alive))

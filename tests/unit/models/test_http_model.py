@@ -128,7 +128,7 @@ def test_a_service_that_is_not_there_is_told():
 
 def test_answers_that_cannot_be_read_are_not_asked_for_forever(service):
     service.fault = lambda _: "other"
-    with pytest.raises(ModelError, match="in 3 attempts"):
+    with raises(ModelError, 3, "predictions", "error"):
         predicted(HttpModel(service.url, retries=50, **PATIENT))
 
 
@@ -204,7 +204,7 @@ def test_what_is_no_prediction_is_refused_with_what_came(service, answer, messag
 def test_a_missing_value_is_null_and_what_cannot_be_sent_is_refused(service):
     service.score = lambda request: {"predictions": [row["x"] is None for row in request["instances"]]}
     assert predicted(HttpModel(service.url), Table.of({"x": [1.0, np.nan]})) == [False, True]
-    with pytest.raises(ModelError, match=r"column 'x' has inf .* in row 1"):
+    with raises(ModelError, "x", "inf", "float", 1):
         predicted(HttpModel(service.url), Table.of({"x": [1.0, np.inf]}))
     with raises(ModelError, "y", "x"):
         predicted(HttpModel(service.url, features=["y"]), Table.of({"x": [1.0]}))
@@ -303,7 +303,7 @@ def test_a_compressed_answer_is_not_unpacked(service):
     packed = gzip.compress(gzip.compress(bytes(1 << 25)))
     service.raw, service.headers = (lambda _: packed), {"Content-Encoding": "gzip, gzip"}
     tracemalloc.start()
-    with pytest.raises(UnreliableModelError, match=r"its answer is compressed \(gzip, gzip\)"):
+    with raises(UnreliableModelError, ("gzip", "gzip")):
         predicted(HttpModel(service.url, retries=1, headers={"accept-encoding": "gzip"}, **PATIENT))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -341,7 +341,7 @@ def test_an_answer_with_a_byte_order_mark_is_read_and_one_nested_too_deep_is_tol
 def test_an_answer_that_is_not_utf_8_is_refused_and_its_labels_are_not_made_alike(service):
     labels = [b'"refus\xe9"', b'"refus\xe8"'] * len(EXPECTED)
     service.raw = lambda _: b'{"predictions": [' + b", ".join(labels[: len(EXPECTED)]) + b"]}"
-    with pytest.raises(ModelError, match="not text in UTF-8"):
+    with raises(ModelError, 2, "UTF-8"):
         predicted(HttpModel(service.url, retries=1, **PATIENT))
     service.raw = lambda _: json.dumps({"predictions": ["\ufffd"] * len(EXPECTED)}, ensure_ascii=False).encode()
     assert predicted(HttpModel(service.url, **PATIENT)) == ["\ufffd"] * len(EXPECTED)

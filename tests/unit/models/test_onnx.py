@@ -66,7 +66,7 @@ def test_scores_without_known_classes_ask_for_their_names():
     neighbours = KNeighborsClassifier(3).fit(X, WORDS)
     given = content(neighbours, zipmap=False)
     assert ask(open_onnx(given), TABLE, False, True).prediction.tolist() == neighbours.predict(X).tolist()
-    with pytest.raises(ModelError, match=r"gives 3 scores a row, but does not say to which classes .*classes=\[...\]"):
+    with raises(ModelError, 3, "classes=[...]"):
         ask(open_onnx(given), TABLE, True, False)
     named = open_onnx(given, classes=["hi", "lo", "mid"])
     np.testing.assert_allclose(ask(named, TABLE, True, False).score, neighbours.predict_proba(X), atol=1e-5)
@@ -362,7 +362,7 @@ def test_one_number_for_the_whole_batch_is_refused():
     shapes = [onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in (("X", [None, 3]), ("Y", []))]
     graph = onnx.helper.make_graph([node], "mean", shapes[:1], shapes[1:])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
-    with pytest.raises(ModelError, match=r"one number a row, .* shape \(\)"):
+    with raises(ModelError, "()"):
         ask(adapt(model), Table.of(X), True, False)
 
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import isonomia as iso
-from isonomia.errors import ModelError, UsageError
+from isonomia.errors import ModelError, UntrustedTypesError, UsageError
 from isonomia.models import adapt, ask, describe, load_model
 from isonomia.models.loader import Kind, kind_of
 from isonomia.populations import Table
@@ -61,7 +61,7 @@ def test_a_skops_file_with_unknown_types_is_refused_with_their_list(tmp_path):
     skops.dump(make_pipeline(FunctionTransformer(_unchanged), LogisticRegression()).fit(X, X["age"] > 0), path)
     unknown = skops.get_untrusted_types(file=path)
     assert unknown
-    with pytest.raises(UsageError, match=rf"does not know to be harmless, so it was not opened: {unknown[0]}"):
+    with raises(UntrustedTypesError, types=tuple(unknown)):
         load_model(path)
     with raises(UsageError, name="trusted"):
         load_model(path, trusted=unknown[0])
@@ -176,12 +176,12 @@ def test_an_object_of_a_module_is_found_as_before():
 
 @pytest.mark.parametrize("source", ["s3://bucket/model.onnx", "models:/credit/1", "file:///tmp/model.onnx"])
 def test_an_address_that_is_not_asked_from_here_is_told_with_what_to_do(source):
-    with pytest.raises(UsageError, match=r"is elsewhere, and only http:// .* Download it"):
+    with raises(UsageError, "http://", name=source):
         load_model(source)
 
 
 def test_a_name_longer_than_any_file_may_have_is_no_model():
-    with pytest.raises(UsageError, match="there is no model at"):
+    with raises(UsageError, "x" * 5000):
         load_model("x" * 5000)
 
 

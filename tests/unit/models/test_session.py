@@ -71,13 +71,12 @@ def test_a_large_batch_is_checked_on_at_most_32_rows():
 def test_a_changed_answer_is_an_error_with_the_row_and_both_answers():
     answers = iter([np.array(["no", "yes"]), np.array(["no"])])
     model = open_session(adapt(lambda _: next(answers)))
-    message = r"gave the prediction 'yes' and then 'no' for this one: \{x=0\.001\}.*random_model=True"
-    with pytest.raises(UnreliableModelError, match=message):
+    with raises(ChangingModelError, "yes", "no", "x=0.001", "random_model=True"):
         ask(model, batch(2), False, True)
 
 
 def test_an_answer_that_depends_on_the_rest_of_the_batch_is_found():
-    with pytest.raises(UnreliableModelError, match="who else is in the batch"):
+    with raises(ChangingModelError, "x=0.999"):
         ask(open_session(adapt(lambda table: table["x"] - table["x"].mean())), batch(1000), True, True)
 
 
@@ -91,7 +90,7 @@ def test_a_model_that_is_replaced_in_the_meantime_is_found():
 
     go_on(0, 600)
     level[0] = 10.0
-    with pytest.raises(UnreliableModelError, match="gave the prediction True and then False"):
+    with raises(ChangingModelError, "True", "False"):
         go_on(600, 6000)
 
 
@@ -128,7 +127,7 @@ def test_a_change_of_any_kind_is_seen(before, after):
 
 
 def test_an_answer_of_the_wrong_length_is_left_to_whoever_checks_it():
-    with pytest.raises(ModelError, match="should give 5 predictions"):
+    with raises(ModelError, 5, 2):
         ask(open_session(adapt(lambda _: [1, 0])), batch(5), False, True)
 
 
@@ -188,7 +187,7 @@ def flips(table):
 def test_every_audit_refuses_a_model_that_changes_its_answers(kind):
     claim, people = audits()[kind]
     flips.calls = 0
-    with pytest.raises(UnreliableModelError, match="should give the same answer"):
+    with raises(ChangingModelError, "flips"):
         iso.check(claim, flips, people, seed=1)
 
 
@@ -221,7 +220,7 @@ def test_watching_does_not_change_a_verdict(kind):
 
 def test_a_model_is_watched_behind_its_cache(tmp_path):
     cached = Cached(Fickle(1.0), tmp_path / "a.sqlite", key="1")
-    with pytest.raises(UnreliableModelError, match="should give the same answer"):
+    with raises(ChangingModelError, "Fickle"):
         iso.check("P[prediction | sex == 'F'] >= 0.1", cached, iso.Census(PEOPLE))
     session = open_session(cached)
     assert session.cache is not None
@@ -243,7 +242,7 @@ def test_a_model_that_compares_those_in_a_batch_is_found_before_a_check_can_end(
         for number in range(9):
             ask(model, batch(size, number), False, True)
 
-    with pytest.raises(ChangingModelError, match="who else is in the batch"):
+    with raises(ChangingModelError):
         ask_nine_times()
 
 

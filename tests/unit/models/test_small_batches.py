@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 import sklearn.ensemble  # noqa: F401  (brings OpenMP)
 from threadpoolctl import ThreadpoolController
 
+from isonomia.errors import ModelError
 from isonomia.models import adapt
 from isonomia.models.checked import SMALL, ask
 from isonomia.populations import Table
+from raising import raises
 
 
 def _people(rows: int) -> Table:
@@ -43,7 +44,7 @@ def test_a_model_that_raises_leaves_the_threads_as_they_were() -> None:
         raise RuntimeError("no")
 
     with ThreadpoolController().limit(limits=3, user_api="openmp"):
-        with pytest.raises(Exception, match="no"):
+        with raises(ModelError, cause=RuntimeError):
             ask(adapt(model), _people(5), want_score=False, want_prediction=True)
         assert _threads() == 3
 

@@ -149,7 +149,7 @@ def test_a_module_in_the_format_before_archives_needs_trust_and_is_opened_with_i
         load_model(tmp_path / "old.pt")
     opened = load_model(tmp_path / "old.pt", trust_pickle=True)
     np.testing.assert_array_equal(ask(opened, TABLE, True, False).score, scores(module))
-    with pytest.raises(ModelError, match="should hold a PyTorch module, but holds a OrderedDict"):
+    with raises(ModelError, "OrderedDict"):
         load_model(tmp_path / "weights.pt", trust_pickle=True)
 
 
@@ -173,7 +173,7 @@ def test_a_program_exported_with_several_inputs_is_refused():
             return one + other
 
     program = torch.export.export(Two(), (torch.zeros(2, 1), torch.zeros(2, 1)))
-    with pytest.raises(ModelError, match="should take one tensor, but this one takes 2"):
+    with raises(ModelError, 2, ("one", "other")):
         adapt(program)
 
 
@@ -226,11 +226,11 @@ class Reading(torch.nn.Module):
         return x.sum(1) + torch.from_file(self.target, True, 1)
 
 
-@pytest.mark.parametrize("kind", [Saving, Reading])
-def test_a_torchscript_file_that_reads_or_writes_files_is_not_opened_without_the_flag(tmp_path, kind):
+@pytest.mark.parametrize(("kind", "call"), [(Saving, "save"), (Reading, "from_file")])
+def test_a_torchscript_file_that_reads_or_writes_files_is_not_opened_without_the_flag(tmp_path, kind, call):
     evil = tmp_path / "evil"
     path = scripted(kind(str(evil)), tmp_path)
-    with pytest.raises(UsageError, match=r"reads or writes files, so it was not opened.*--trust-pickle"):
+    with raises(UsageError, call, name="trust_pickle"):
         load_model(path)
     ask(load_model(path, trust_pickle=True), TABLE, True, False)
     assert evil.exists()  # as it would have done without the flag

@@ -67,7 +67,7 @@ def test_a_malicious_pickle_is_not_run_without_the_flag(name, tmp_path, evil):
 def test_the_malicious_pickle_would_have_run_with_the_flag(tmp_path, evil):
     path = tmp_path / "model.pkl"
     path.write_bytes(pickle.dumps(Malicious(evil)))
-    with pytest.raises(UsageError, match="holds no model"):
+    with raises(UsageError, "NoneType", cause=UsageError):
         load_model(path, trust_pickle=True)
     assert evil.exists()
 
@@ -150,7 +150,7 @@ def test_a_program_with_the_name_of_a_file_of_data_is_not_run(tmp_path, evil, na
 def test_an_mlflow_folder_without_a_flavour_that_is_understood_is_told(tmp_path):
     pytest.importorskip("yaml")
     (tmp_path / "MLmodel").write_text("flavors: {spark: {model_data: sparkml}}")
-    with pytest.raises(ModelError, match=r"should have a flavour that is understood .* but has spark"):
+    with raises(ModelError, "spark", "onnx"):
         load_model(tmp_path)
 
 
@@ -204,11 +204,11 @@ def test_a_text_in_a_model_file_is_not_opened_as_a_model(tmp_path, evil, strange
     (folder / "MLmodel").write_text("flavors: {sklearn: {pickled_model: model.skops}}")
     _skops_of(text, folder / "model.skops")
     for path in (_skops_of(text, tmp_path / "model.skops"), folder):
-        with pytest.raises(UsageError, match="holds no model"):
+        with raises(UsageError, "str", cause=UsageError):
             ask(load_model(path), Table.of(X), False, True)
     for content in (text, Path(text)):
         joblib.dump(content, tmp_path / "model.joblib")
-        with pytest.raises(UsageError, match="holds no model"):
+        with raises(UsageError, type(content).__name__, str(content), cause=UsageError):
             ask(load_model(tmp_path / "model.joblib", trust_pickle=True), Table.of(X), False, True)
     (tmp_path / "holder.py").write_text(f"model = {text!r}\n")
     with pytest.raises(UsageError):
@@ -220,5 +220,5 @@ def test_a_text_in_a_model_file_is_not_opened_as_a_model(tmp_path, evil, strange
 def test_a_bare_function_in_a_skops_file_is_refused(tmp_path):
     skops = pytest.importorskip("skops.io")
     skops.dump(np.sqrt, tmp_path / "model.skops")
-    with pytest.raises(UsageError, match="method predict"):
+    with raises(UsageError, "ufunc", cause=UsageError):
         load_model(tmp_path / "model.skops")

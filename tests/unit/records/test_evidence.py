@@ -107,7 +107,7 @@ def test_a_property_that_could_not_be_checked_is_exported_as_such(store: Store, 
 
 
 def test_a_run_that_is_not_complete_goes_on_with_its_own_records(store: Store) -> None:
-    with pytest.raises(RecordError, match=f"--resume --records {store.folder}$"):
+    with raises(RecordError, "--resume", "--records", str(store.folder), name="two"):
         evidence_of(store)
 
 

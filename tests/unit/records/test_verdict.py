@@ -10,6 +10,7 @@ import pytest
 from isonomia.errors import DataError, UsageError
 from isonomia.records import Expression, LeafRecord, Verdict
 from isonomia.records.display.text import failure_text
+from raising import raises
 
 
 def _verdict(**changes: object) -> Verdict:
@@ -38,7 +39,7 @@ def test_holds_has_three_values(answer: str, holds: bool | None) -> None:
 
 
 def test_a_verdict_is_neither_true_nor_false() -> None:
-    with pytest.raises(UsageError, match=r"verdict\.holds"):
+    with raises(UsageError, "verdict.holds"):
         bool(_verdict())
 
 

@@ -256,7 +256,7 @@ def test_ids_have_one_normal_form(same: tuple[Any, ...], text: str | None) -> No
 
 
 def test_an_id_that_was_rounded_is_refused() -> None:
-    with pytest.raises(DataError, match="exact"):
+    with raises(DataError, "1e+22"):
         normal_id(1e22)
 
 

@@ -160,7 +160,7 @@ def test_a_file_whose_types_do_not_fit_a_property_is_named(tmp_path: Path) -> No
 def test_a_store_that_cannot_be_written_says_what_helps(tmp_path: Path) -> None:
     (tmp_path / "watch.sqlite").write_bytes(b"no database" * 100)
     (tmp_path / "days").mkdir()
-    with pytest.raises(RecordError, match="--store FILE"):
+    with raises(RecordError, "--store", cause=sqlite3.DatabaseError):
         _monitor(tmp_path)
 
 

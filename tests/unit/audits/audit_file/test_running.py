@@ -436,7 +436,7 @@ def test_a_misspelt_column_in_a_table_of_its_own_is_pointed_at(folder: Path) -> 
 
 def test_principal_fairness_that_is_said_to_be_false_is_refused_and_not_checked(folder: Path) -> None:
     body = POPULATIONS["census"] + '[[property]]\nprincipal = false\nwith = {attribute = "sex", outcome = "passed"}\n'
-    with pytest.raises(SpecError, match=r"(?s)expected principal = true, but got false.*\n  principal = false"):
+    with raises(SpecError, "true", "false", at="principal"):
         _planned(folder, body)
 
 

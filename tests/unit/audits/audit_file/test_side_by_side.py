@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -301,7 +302,7 @@ def test_a_store_that_cannot_be_written_ends_the_whole_run(folder: Path) -> None
     other.keep("exact", dict)  # as if another process went on with the same run
     early = store.journal
     store.journal = lambda run, number: _Forgetful(early(run, number))  # type: ignore[method-assign, assignment, return-value]
-    with pytest.raises(RecordError, match="another process has written"):
+    with raises(RecordError, "exact", cause=sqlite3.IntegrityError):
         run_checks(store, started, planned, lambda _: Silent(), lambda *_: None, 2)
     other.close()
     assert store.run().ended is None

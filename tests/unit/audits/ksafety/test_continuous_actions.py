@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 import isonomia as iso
 from isonomia.errors import ModelError
 from isonomia.populations.domains import Ending, StateChange
+from raising import raises
 
 RELAX = """import walker;
 input s1;
@@ -123,5 +123,5 @@ def test_what_the_policy_does_first_can_be_compared() -> None:
 
 
 def test_an_action_that_is_no_number_is_refused() -> None:
-    with pytest.raises(ModelError, match="finite"):
+    with raises(ModelError, ("nan", "nan"), 200):
         check(lambda observed: np.full((len(observed), 2), np.nan))

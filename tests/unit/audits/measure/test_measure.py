@@ -197,7 +197,7 @@ def test_means_of_numbers_have_intervals_once_their_range_is_known() -> None:
     without = iso.measure(frame, by="g", decision="d", outcome="y")
     assert without.everybody["mean_error"].low is None
     assert "ranges=" in " ".join(without.remarks)
-    with pytest.raises(DataError, match="between 0 and 10"):
+    with raises(DataError, 0, 10, 16.6788):
         iso.measure(frame, by="g", decision="d", ranges={"d": (0, 10)})
 
 
@@ -321,7 +321,7 @@ def test_groups_are_found_by_name() -> None:
     assert table["a", "b"] == table["a,b"] == table[("a", "b")]
     with raises(UsageError, "3", 1, 2):
         table.row("a", 3)
-    with pytest.raises(UsageError, match="nothing was measured by 'b'"):
+    with raises(UsageError, "b", ("a", "a,b")):
         table["b"]
     with raises(UsageError, "selection_rate"):
         table.everybody["selectionrate"]

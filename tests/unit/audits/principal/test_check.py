@@ -80,7 +80,7 @@ def test_the_models_predictions_are_used_where_there_is_a_model() -> None:
     verdict = iso.check(fairness(definition=2), unfair, iso.Sample(people), seed=0)
     assert verdict.answer == "violated"
     assert verdict.model["name"].startswith("test_the_models")
-    with pytest.raises(ModelError, match="gave 1"):
+    with raises(ModelError, 8, 1):
         iso.check(fairness(), lambda _: [1], iso.Sample(people), seed=0)
     with raises(DataError, 0, 1, 2, "prediction"):
         iso.check(fairness(), lambda batch: [2] * len(batch["sex"]), iso.Sample(people), seed=0)
@@ -212,7 +212,7 @@ def test_bad_columns_are_refused_before_anything_is_asked() -> None:
     people = rows(FAIR, 50) | {"prediction": np.asarray([np.nan] * 5 + [1.0] * 45)}
     with raises(DataError, 5, 50, "prediction"):
         iso.check(fairness(), population=iso.Sample(people))
-    with pytest.raises(DataError, match=r"at least 2 values of sex, but there are \['F'\]"):
+    with raises(DataError, 2, "sex", "['F']"):
         iso.check(fairness(), population=iso.Sample(rows(FAIR, 50) | {"sex": ["F"] * 50}))
     with raises(SpecError, "sex", "prediction", name="town"):
         iso.check(fairness(given=["town"]), population=iso.Sample(rows(FAIR, 50)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from simulated_worlds import FAIR, drawing
 
 import isonomia as iso
@@ -35,7 +34,7 @@ def test_predictions_have_the_outcomes_values_where_they_have_no_others() -> Non
 
 
 def test_an_attribute_with_one_value_is_refused() -> None:
-    with pytest.raises(DataError, match=r"at least 2 values of sex, but there are \['F'\]"):
+    with raises(DataError, 2, "sex", "['F']"):
         ask(rows=ROWS | {"sex": ["F", "F"]})
 
 
@@ -61,5 +60,5 @@ def test_an_assumption_speaks_of_the_values_as_they_are_called() -> None:
 def test_streams_may_be_by_attribute_and_given_only() -> None:
     prop = iso.PrincipalFairness(attribute="sex", outcome="passed")
     ask_about(prop, iso.Generator({"sex == 'F'": drawing(FAIR, 0.0), "sex == 'M'": drawing(FAIR, 1.0)}), None)
-    with pytest.raises(SpecError, match="streams by sex only, but one has the condition passed == 1"):
+    with raises(SpecError, "sex", "passed"):
         ask_about(prop, iso.Generator({"passed == 1": drawing(FAIR), "passed == 0": drawing(FAIR)}), None)

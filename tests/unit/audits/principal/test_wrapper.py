@@ -208,7 +208,7 @@ def test_scikit_learns_own_checks_of_the_conventions_pass(check: str) -> None:
 
 def test_an_unfitted_wrapper_says_so() -> None:
     frame, _ = people(10, seed=13)
-    with pytest.raises(NotFittedError, match="call fit before predict"):
+    with raises(NotFittedError, "PrincipalRepair"):
         PrincipalRepair(Said(), attribute="sex").predict(frame)
 
 
@@ -223,7 +223,7 @@ def wrapped(**options: Any) -> PrincipalRepair:
 
 def test_an_attribute_with_one_value_is_refused() -> None:
     frame, outcome = people(100, seed=14)
-    with pytest.raises(DataError, match=r"at least 2 values of sex, but there are \['F'\]"):
+    with raises(DataError, 2, "sex", "['F']"):
         wrapped().fit(frame.assign(sex="F"), outcome)
 
 
@@ -245,7 +245,7 @@ def test_what_was_not_there_in_fit_is_refused() -> None:
     fitted = wrapped(given=["town"]).fit(frame, outcome)
     with raises(DataError, "F", "M", "X"):
         fitted.predict(frame.assign(sex="X"))
-    with pytest.raises(DataError, match=r"subgroup that was there in fit .* but got \(7,\)"):
+    with raises(DataError, ((0,), (1,)), "(7,)"):
         fitted.predict(frame.assign(town=7))
 
 
@@ -291,7 +291,7 @@ def test_assumptions_that_the_outcomes_refute_are_told_with_the_subgroup() -> No
     repair = PrincipalRepair(
         Said(), attribute="sex", given=["town"], cv="prefit", assumptions=["outcome never changes"]
     )
-    with pytest.raises(DataError, match=r"in town=1, the outcomes contradict the assumptions: they are off by 1\.8"):
+    with raises(DataError, "town=1", 1.83, 0.256, cause=DataError):
         repair.fit(frame, outcome)
 
 

@@ -19,7 +19,7 @@ from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import CounterexampleRecheck, Rerun, opened_models, rebuilt, recheck, rerun
 from isonomia.engine.parameters import Silent
-from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
+from isonomia.errors import DataError, NotAllowedError, SpecError, UsageError
 from isonomia.models.loader import load_model
 from isonomia.records.evidence import EvidenceFile, evidence_of
 from isonomia.records.store import Store
@@ -121,7 +121,7 @@ def test_the_texts_of_the_record_are_used_and_not_those_on_disk(run: Run, tmp_pa
 
 
 def test_data_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(IsonomiaError, match=r"people\.csv"):
+    with raises(SpecError, "people.csv", at="sample", cause=DataError):
         _rerun(run, run.evidence, tmp_path, Permissions(), default="model")
 
 

@@ -59,5 +59,5 @@ def test_a_table_must_have_channels_cells_and_worlds():
 
 
 def test_constraints_must_have_a_column_a_world():
-    with pytest.raises(UsageError, match="3 columns"):
+    with raises(UsageError, "equal", 3, (1, 4)):
         IdentifiedSet.of(TWO_CELLS, equal=(np.zeros((1, 4)), np.zeros(1)))

@@ -113,16 +113,16 @@ def test_the_last_value_of_everything_exists_and_the_next_does_not() -> None:
     ):
         with pytest.raises(UsageError, match=words):
             effect_row(shape, wrong)
-    with pytest.raises(UsageError, match="attribute between 0 and 2, but got 3"):
+    with raises(UsageError, "attribute", 0, 2, 3):
         outcome_under(shape, 1, 3)
 
 
 def test_what_does_not_exist_is_refused() -> None:
-    with pytest.raises(UsageError, match="outcome between 0 and 1, but got 2"):
+    with raises(UsageError, "outcome", 0, 1, 2):
         unaffected(BINARY, 2)
-    with pytest.raises(UsageError, match="attribute between 0 and 1, but got -1"):
+    with raises(UsageError, "attribute", 0, 1, -1):
         effect_row(BINARY, PrincipalEffect(unaffected(BINARY), attribute=-1))
-    with pytest.raises(UsageError, match="patterns of 2 outcomes"):
+    with raises(UsageError, 2, 0, (1, 1, 1)):
         stratum_row(BINARY, Stratum(frozenset({(1, 1, 1)})))
     with raises(UsageError, 1, 2, 3, 4, 5):
         definition_effects(BINARY, 5)  # type: ignore[arg-type]

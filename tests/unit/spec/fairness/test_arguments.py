@@ -6,6 +6,7 @@ import pytest
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec import col, fairness, other, prediction, score
 from isonomia.spec.operators import pair_function
+from raising import raises
 
 PAIR = ("sex", "F", "M")
 dp, individual = fairness.demographic_parity, fairness.individual
@@ -97,7 +98,7 @@ def test_a_difference_of_rates_is_any_number_from_0_to_1(difference):
 
 
 def test_a_condition_that_cannot_be_read_is_pointed_at():
-    with pytest.raises(SpecError, match="column 5"):
+    with raises(SpecError, "=", "==", at="="):
         dp(*PAIR, ratio=0.8, given="age = 3")
 
 
@@ -138,5 +139,5 @@ def test_every_kind_of_term_is_taken_to_the_other_version():
 
 def test_a_distance_between_two_people_has_no_other_version():
     term = pair_function(abs, ["age"], name="apart") > 1
-    with pytest.raises(UsageError, match="apart"):
+    with raises(UsageError, "apart(person, other)"):
         fairness.counterfactual(*PAIR, share=0.9, decision=term)
