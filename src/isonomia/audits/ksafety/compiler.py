@@ -127,7 +127,8 @@ def compile_spec(
     the user's own: a ``predict`` among them is not the model's. A variable after the block that draws, and a query of
     the model outside the block, are refused.
     """
-    _refuse_asking(spec, asking)
+    outside_block = (*spec.before, *spec.after, *spec.ensures)
+    _refuse_calls(outside_block, asking, "`{}` asks the model, which only the block can do: set an output there")
     asking |= MODEL_CALLS - own
     block = read_block(spec.block)
     code = block if isinstance(block, CodeBlock) else None
@@ -148,7 +149,7 @@ def compile_spec(
         if phase == "circular":
             raise SpecError("random choices are made before the model is asked: draw this before the block", step.place)
     ensures = tuple(replace(item, condition=_renamed(item.condition, finals)) for item in spec.ensures)
-    _refuse_draws(ensures, random)
+    _refuse_calls(ensures, random, "what is ensured cannot draw: set a variable before the block")
     preparation, finish = _split(phased, random)
     system = () if isinstance(block, CodeBlock) else _system_calls(block.steps, asking)
     program = CompiledSpec(spec, (*spec.before, *preparation), code, finish, ensures, finals, asking, system)
@@ -176,20 +177,12 @@ def _system_calls(steps: Sequence[Var], asking: frozenset[str]) -> tuple[Functio
     return queries or tuple(call for call in calls if call.function not in BUILT_IN or call.function in MODEL_CALLS)
 
 
-def _refuse_asking(spec: Spec, asking: frozenset[str]) -> None:
-    steps = (*spec.before, *spec.after, *spec.ensures)
+def _refuse_calls(steps: Iterable[Var | Requires | Ensures], functions: frozenset[str], why: str) -> None:
+    """Refuse steps that call one of some functions; ``{}`` in the reason stands for its name."""
     for node in (step.value if isinstance(step, Var) else step.condition for step in steps):
         for call in calls_in(node):
-            if call.function in asking:
-                message = f"`{call.function}` asks the model, which only the block can do: set an output there"
-                raise SpecError(message, call.place)
-
-
-def _refuse_draws(ensures: tuple[Ensures, ...], random: frozenset[str]) -> None:
-    for item in ensures:
-        for call in calls_in(item.condition):
-            if call.function in random:
-                raise SpecError("what is ensured cannot draw: set a variable before the block", call.place)
+            if call.function in functions:
+                raise SpecError(why.format(call.function), call.place)
 
 
 def _versions(steps: Iterable[Var]) -> tuple[list[Var], dict[str, str]]:

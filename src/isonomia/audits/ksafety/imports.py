@@ -51,8 +51,8 @@ class ImportedDomain:
 
     Attributes
     ----------
-    name, label
-        Its name, and what messages call it.
+    label
+        What messages call it.
     inputs
         A domain, a population, a table, an array or a list, as it was given; ``None`` if it offers no inputs.
     labels
@@ -65,7 +65,6 @@ class ImportedDomain:
         Where files that it names are looked for.
     """
 
-    name: str
     label: str
     inputs: Any = None
     labels: Any = None
@@ -173,11 +172,11 @@ def _entered(name: str, entry: Any, folder: str | None) -> ImportedDomain:
     if isinstance(entry, ModuleType):
         return _imported(entry, name)
     if not isinstance(entry, Mapping) or not {"domain", "inputs", "functions"} & set(entry):
-        return ImportedDomain(name, label, entry, folder=folder)
+        return ImportedDomain(label, entry, folder=folder)
     unknown = [str(word) for word in entry if word not in WORDS]
     if unknown:
         raise UsageError(f"expected {label} to say some of {', '.join(WORDS)}, but it has {', '.join(unknown)}")
-    return _offer(name, label, entry, dict(entry.get("functions") or {}), folder)
+    return _offer(label, entry, dict(entry.get("functions") or {}), folder)
 
 
 def _imported(module: ModuleType, name: str) -> ImportedDomain:
@@ -193,19 +192,17 @@ def _imported(module: ModuleType, name: str) -> ImportedDomain:
         if word in contents and (word in WORDS[:3] or isinstance(contents[word], Mapping))
     }
     folder = str(file.rpartition("/")[0]) if file else None
-    return _offer(name, label, stated, {**functions, **stated.get("functions", {})}, folder)
+    return _offer(label, stated, {**functions, **stated.get("functions", {})}, folder)
 
 
 def _is_function(value: Any) -> bool:
     return isinstance(value, Function) or (callable(value) and not isinstance(value, type))
 
 
-def _offer(
-    name: str, label: str, entry: Mapping[str, Any], functions: Mapping[str, Any], folder: str | None
-) -> ImportedDomain:
+def _offer(label: str, entry: Mapping[str, Any], functions: Mapping[str, Any], folder: str | None) -> ImportedDomain:
     inputs = entry.get("inputs") if entry.get("domain") is None else entry["domain"]
     groups, orders = (entry.get(word) or {} for word in ("groups", "orders"))
-    return ImportedDomain(name, label, inputs, entry.get("labels"), groups, orders, functions, folder)
+    return ImportedDomain(label, inputs, entry.get("labels"), groups, orders, functions, folder)
 
 
 def _module_named(name: str, folder: str | None, place: Place | None, needed: bool) -> ModuleType | None:

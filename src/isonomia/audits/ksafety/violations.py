@@ -369,27 +369,22 @@ def show(
     program: CompiledSpec, judgement: Judgement, choices: list[Any], rows: dict[str, int], index: int = 0
 ) -> dict[str, Any]:
     """One case of a batch, as plain values that JSON can hold."""
-    batch, domain = judgement.batch, judgement.domain
-    first = program.spec.inputs[0]
-    records: dict[str, Value] = {}
-    scalars: dict[str, Any] = {}
-    finals = set(program.finals.values())
-    for name, value in batch.values.items():
-        if not is_column(value):
-            records |= {} if name in finals else {name: value}
-        elif name in {step.name for step in program.spec.variables}:
-            scalars[name] = plain_value(value.data[index])
+    batch, domain, spec = judgement.batch, judgement.domain, program.spec
+    first, variables = batch.values[spec.inputs[0]], {step.name for step in spec.variables}
     return {
-        "inputs": {name: domain.show(records[name].data, index) for name in program.spec.inputs},
+        "inputs": {name: domain.show(batch.values[name].data, index) for name in spec.inputs},
         "rows": rows,
         "choices": choices,
-        "variables": scalars,
+        "variables": {
+            name: plain_value(value.data[index])
+            for name, value in batch.values.items()
+            if name in variables and is_column(value)
+        },
         "outputs": {name: output_value(domain, batch.values[final], index) for name, final in program.finals.items()},
         "differs": {
             name: changes
-            for name, record in records.items()
-            if name != first
-            and ((changes := difference(domain, records[first], record, index)) or name in program.compared)
+            for name in _made_records(program, batch)
+            if (changes := difference(domain, first, batch.values[name], index)) or name in program.compared
         },
         "violates": [
             expression_text(item.condition)
