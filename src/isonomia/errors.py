@@ -107,7 +107,7 @@ class ModelError(IsonomiaError):
 
 
 class UnreliableModelError(ModelError):
-    """The model fails whatever it is asked about: it cannot be reached, or it changes its answers.
+    """The model fails for every row: it cannot be reached, or it changes its answers.
 
     Asking about fewer or other people would not help, so no audit searches for the people who caused it.
     """

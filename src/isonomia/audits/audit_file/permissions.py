@@ -163,36 +163,29 @@ def _executor_needs(table: FileTable, key: str) -> Iterator[Need]:
         yield _need("code", table, key, f"sends the model and the rows to {_host(table.get(key))}")
 
 
-def _module_needs(table: FileTable, key: str) -> Iterator[Need]:
-    yield _need("code", table, key, f"runs code: {_module_words(table.get(key))}")
+def _code_need(words: Callable[[FileTable, str], str]) -> Callable[[FileTable, str], Iterator[Need]]:
+    """The needs of a key that always requires permission to run code; ``words`` say for what."""
+    return lambda table, key: iter((_need("code", table, key, words(table, key)),))
 
 
-def _database_needs(table: FileTable, key: str) -> Iterator[Need]:
-    yield _need("code", table, key, "connects to a database, and reads a table of it")
+def _webhook_words(table: FileTable, key: str) -> str:
+    return (
+        f"sends alarms to {_host(table.get(key)) if key == 'webhook' else 'the address in that environment variable'}"
+    )
 
 
-def _command_needs(table: FileTable, key: str) -> Iterator[Need]:
-    words = " ".join(map(str, table.get(key)))
-    yield _need("code", table, key, f"runs {shortened(words, 200)} when there is an alarm")
-
-
-def _webhook_needs(table: FileTable, key: str) -> Iterator[Need]:
-    address = _host(table.get(key)) if key == "webhook" else "the address in that environment variable"
-    yield _need("code", table, key, f"sends alarms to {address}")
-
-
-def _token_needs(table: FileTable, key: str) -> Iterator[Need]:
-    yield _need("code", table, key, _token_words(table.content, str(table.get("webhook", "the webhook"))))
+def _command_words(table: FileTable, key: str) -> str:
+    return f"runs {shortened(' '.join(map(str, table.get(key))), 200)} when there is an alarm"
 
 
 def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> Need:
-    place = entry.file.toml.place(*entry.path, key)
+    position = entry.file.toml.place(*entry.path, key)
     shown = entry.get(key) if value is None else value
     try:
         source = f"{key} = {toml_value(shown)}"
     except UsageError:  # a date, say
         source = f"{key} = {shown!r}"
-    return Need(permission, 1 if place is None else place.line, source, what)
+    return Need(permission, 1 if position is None else position.line, source, what)
 
 
 def _path_needs(entry: FileTable, key: str, path: Any, verb: str = "reads") -> Iterator[Need]:
@@ -353,15 +346,15 @@ NEEDS: Mapping[KeyKind, Callable[[FileTable, str], Iterator[Need]]] = {
     "claim": _block_needs,
     "options": _domain_needs,
     "model": _model_needs,
-    "module": _module_needs,
+    "module": _code_need(lambda table, key: f"runs code: {_module_words(table.get(key))}"),
     "data": lambda table, key: _path_needs(table, key, table.get(key)),
     "named text": _nothing,  # all named texts are gone through together
     "written": _nothing,  # what is written depends on the command
     "executor": _executor_needs,
-    "database": _database_needs,
-    "command": _command_needs,
-    "webhook": _webhook_needs,
-    "token": _token_needs,
+    "database": _code_need(lambda *_: "connects to a database, and reads a table of it"),
+    "command": _code_need(_command_words),
+    "webhook": _code_need(_webhook_words),
+    "token": _code_need(lambda table, _: _token_words(table.content, str(table.get("webhook", "the webhook")))),
 }
 """What each kind of key needs. A key of a kind that is not here cannot be read."""
 

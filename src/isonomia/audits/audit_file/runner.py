@@ -157,18 +157,18 @@ def lanes(planned: Sequence[PlannedCheck], numbers: Sequence[int]) -> list[list[
 
     The numbers in a lane ascend, and the lanes are in the order of their first numbers.
     """
-    found: list[tuple[set[Hashable], list[int]]] = []
+    joined: list[tuple[set[Hashable], list[int]]] = []
     for number in numbers:
         common, members = set(_shares(planned[number])), [number]
         apart = []
-        for tokens, others in found:
+        for tokens, others in joined:
             if tokens & common:
                 common |= tokens
                 members += others
             else:
                 apart.append((tokens, others))
-        found = [*apart, (common, sorted(members))]
-    return sorted(members for _, members in found)
+        joined = [*apart, (common, sorted(members))]
+    return sorted(members for _, members in joined)
 
 
 def _shares(each: PlannedCheck) -> list[Hashable]:
@@ -483,13 +483,13 @@ def run_checks(
 
     runner = CheckRunner(store, started.run, planned, observe, known_first)
     left = [number for number, outcome in enumerate(outcomes) if outcome is None]
-    found = lanes(planned, left)
-    threads = min(_cores() if jobs is None else jobs, len(found))
+    separate = lanes(planned, left)
+    threads = min(_cores() if jobs is None else jobs, len(separate))
     with store.kept_open():
         if threads <= 1:
             run_in_order(left, runner, done)
         else:
-            run_in_lanes(found, threads, runner, done, runner.stop, stopping)
+            run_in_lanes(separate, threads, runner, done, runner.stop, stopping)
         if not cut_off(outcomes):
             store.end(started.run)
     return outcomes

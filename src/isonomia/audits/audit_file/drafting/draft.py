@@ -107,7 +107,7 @@ def written_audit(basis: Basis, claims: Sequence[Suggestion], files: Files, *, c
         roles=[(name, _role(basis, name)) for name in names[:_MAX_LISTED]],
         more=len(names[_MAX_LISTED:]),
         title=printable(f"Audit of {about}"),
-        found="" if answers is None else describe(answers.model),
+        description="" if answers is None else describe(answers.model),
         speed=float(f"{speed:.1g}"),
         budget=next((size for size in (1_000_000, 100_000, 10_000) if size <= speed * _SECONDS), 1_000),
     )
