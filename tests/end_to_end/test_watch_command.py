@@ -257,7 +257,7 @@ def test_evidence_is_written_replayed_read_again_and_found_out_when_it_was_chang
     assert replayed.returncode == 1, replayed.stdout
     assert "4,000 samples judged, from folder decisions" in replayed.stdout
     assert f"open: ALARM after {alarm['sample']:,} samples" in replayed.stdout
-    assert "The replay succeeded: the evidence is in order, and says: 1 alarm open." in replayed.stdout
+    assert "The replay succeeded: the evidence is in order, and says 1 alarm open." in replayed.stdout
     assert "The exit code, 1, is that of the watch, not of the replay." in replayed.stdout
     full = run_command(folder, "replay", "watch.json", "--full")
     assert full.returncode == 1
@@ -274,7 +274,7 @@ def test_evidence_is_written_replayed_read_again_and_found_out_when_it_was_chang
     after = run_command(folder, "replay", "after.json")
     assert after.returncode == 0
     assert "acknowledged: ALARM after" in after.stdout
-    assert "says: no alarm is open." in after.stdout
+    assert "says no alarm is open." in after.stdout
     assert "no answer got worse" in run_command(folder, "compare", "watch.json", "after.json").stdout
     _write_day(folder / "decisions", 3, _rows(500, 0.4, 99))
     other = run_command(folder, "replay", "after.json", "--full")
@@ -303,8 +303,8 @@ def test_evidence_that_was_being_written_when_it_was_killed_stays_as_it_was(fold
 
 def test_options_of_evidence_that_do_not_go_together_are_refused(folder: Path) -> None:
     for given, told in (
-        (("--evidence", "e.json", "--replay"), "without --replay"),
-        (("--key", "key"), "together with --evidence"),
+        (("--evidence", "e.json", "--replay"), "--evidence does not go with --replay"),
+        (("--key", "key"), "--key requires --evidence"),
         (("--evidence", "nowhere/e.json"), "can be written for the evidence"),
     ):
         done = run_command(folder, "watch", "watch.toml", *given)
