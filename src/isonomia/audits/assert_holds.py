@@ -110,16 +110,16 @@ def assert_holds(
     ...     assert_holds("P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8", population=staff)
     """
     __tracebackhide__ = True
-    said = current_test().settings
-    otherwise = checked_undecided(said.get("undecided", "fail") if undecided is None else undecided)
+    settings = current_test().settings
+    otherwise = checked_undecided(settings.get("undecided", "fail") if undecided is None else undecided)
     folder = current_test().records if records is None else None if records is False else Path(records)
     check = new_check(
         property,
         model,
         population,
-        delta=next(value for value in (delta, said.get("delta"), DELTA) if value is not None),
-        budget=said.get("budget") if budget is None else budget,
-        seed=said.get("seed") if seed is None else seed,
+        delta=next(value for value in (delta, settings.get("delta"), DELTA) if value is not None),
+        budget=settings.get("budget") if budget is None else budget,
+        seed=settings.get("seed") if seed is None else seed,
         method=method,
         ranges=ranges,
         control=control,
@@ -128,7 +128,7 @@ def assert_holds(
         workers=workers,
         executor=executor,
         random_model=random_model,
-        looks=said.get("looks", "any") if looks is None else looks,
+        looks=settings.get("looks", "any") if looks is None else looks,
         stop=stop,
         width=width,
     )

@@ -72,8 +72,8 @@ def checked_population(value: Any) -> Population:
             name="population",
         )
     if is_population(value) or is_domain(value):
-        found: Population = value
-        return found
+        population: Population = value
+        return population
     if callable(value):
         raise UsageError("expected a population, but got a function: wrap it, Generator(draw)")
     if isinstance(value, str | PathLike) or any(
@@ -239,7 +239,7 @@ def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
         return (prop.outcome,)
     if not isinstance(prop, Property):
         return ()
-    found = dict.fromkeys(prop.outcomes)
+    outcomes = dict.fromkeys(prop.outcomes)
     for node in nodes(prop.formula):
         match node:
             case (
@@ -248,10 +248,10 @@ def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
                 | RowArithmetic("-", Output(), Column(name=name))
                 | RowArithmetic("-", Column(name=name), Output())
             ):
-                found[name] = None
+                outcomes[name] = None
             case _:
                 pass
-    return tuple(found)
+    return tuple(outcomes)
 
 
 def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withheld: Sequence[str]) -> None:

@@ -282,8 +282,8 @@ class SharedPeople:
         """The people numbered from ``start`` up to ``start + n``, or what is left of them."""
         with self._lock:
             parts = [self._block(number).slice(first, last) for number, first, last in _parts(start, n)]
-            found = [part for part in parts if part.rows]
-            return joined(found) if found else parts[0]
+            nonempty = [part for part in parts if part.rows]
+            return joined(nonempty) if nonempty else parts[0]
 
     def answers(self, session: ModelSession, start: int, n: int) -> Answer:
         """What the model says about these people; it is asked only about those it has not answered yet."""
@@ -292,15 +292,15 @@ class SharedPeople:
         return joined_answers([part for part in parts if part is not None], session.name)
 
     def _block(self, number: int) -> Table:
-        found = self._blocks.get(number)
-        if found is None:
+        block = self._blocks.get(number)
+        if block is None:
             start, stop = _edges(number)
             rng = batch_rng(self.seed, number, 0)
-            found = self._blocks[number] = self.source.batch(start, stop - start, rng)
+            block = self._blocks[number] = self.source.batch(start, stop - start, rng)
             while len(self._blocks) > KEPT:
                 self._blocks.popitem(last=False)
         self._blocks.move_to_end(number)
-        return found
+        return block
 
     def _answered(self, session: ModelSession, number: int, first: int, last: int) -> Answer | None:
         block, (rows, known) = self._block(number), self._answers.get(number, (0, None))

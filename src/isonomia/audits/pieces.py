@@ -147,9 +147,9 @@ def by_workers(
         return None
     model = None if session is None else session.apart()
     watched = session is not None and session.steady is not None
-    told = _Told(counter, model, watched, LongTable(table.reader))
+    context = _Told(counter, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
-    return _pieces(pool, Shared(told, name), table.pieces(LEAST), counter, journal, session)
+    return _pieces(pool, Shared(context, name), table.pieces(LEAST), counter, journal, session)
 
 
 def fingerprint_by_workers(pool: Pool, population: Any) -> None:
@@ -182,23 +182,23 @@ def _pieces(
 
     Where some pieces are in the journal, some of their rows are asked about again before new ones are begun.
     """
-    told: _Told[Counts] = shared.value
-    watched = session if told.watched else None
+    context: _Told[Counts] = shared.value
+    watched = session if context.watched else None
     keys = {piece: f"answer of rows {piece[0]} to {piece[1]}" for piece in edges}
-    kept = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
-    left = [piece for piece in edges if piece not in kept]
+    recalled = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
+    left = [piece for piece in edges if piece not in recalled]
     if watched is not None and left:
-        for (start, _), entry in kept.items():
-            for row, answer in _noted_answers(entry, -(-MAX_AGAIN // len(kept))):
-                first, asked = start + row, watched.recorded(_OneAnswer(answer))
-                told.counter.count(asked, Census(told.table), first, first + 1)
+        for (start, _), entry in recalled.items():
+            for row, answer in _noted_answers(entry, -(-MAX_AGAIN // len(recalled))):
+                first, answered = start + row, watched.recorded(_OneAnswer(answer))
+                context.counter.count(answered, Census(context.table), first, first + 1)
         watched.settle()
     tasks = pool.begin(_count_piece, shared, left, [stop - start for start, stop in left])
     fresh, handed = tasks.results(), list[Handed]()
     try:
         for piece in edges:
-            if piece in kept:
-                counts = counter.unpack(kept[piece])
+            if piece in recalled:
+                counts = counter.unpack(recalled[piece])
             else:
                 counts, queries, noted = next(fresh)
                 count(*queries)
@@ -222,12 +222,12 @@ def _packed_piece(counter: Counter[Any, Counts], counts: Counts, handed: Handed 
 def _noted_answers(entry: Entry, most: int) -> Iterator[tuple[int, Entry]]:
     """The answers about at most so many rows of a piece that was kept, each with the number of its row."""
     noted = entry.get("noted", {"rows": []})
-    for place in spread_evenly(len(noted["rows"]), most):
+    for index in spread_evenly(len(noted["rows"]), most):
         answer = unpacked(noted)
         prediction, score = (
-            None if values is None else values[place : place + 1] for values in (answer.prediction, answer.score)
+            None if values is None else values[index : index + 1] for values in (answer.prediction, answer.score)
         )
-        yield noted["rows"][place], packed(replace(answer, prediction=prediction, score=score))
+        yield noted["rows"][index], packed(replace(answer, prediction=prediction, score=score))
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ def _drawn(check: Check[Any], sampling: Sampling[W], observer: Observer) -> Outc
             available=sampling.available,
             counted=sampling.counted,
             journal=check.journal,
-            steady=check.steady,
+            steady=None if check.model is None else check.model.steady,
             ahead=work.ahead,
             rows=sampling.rows,
         )

@@ -19,7 +19,6 @@ from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Pool
 from isonomia.models.session import ModelSession
-from isonomia.models.steady import Steadiness
 from isonomia.records.display.view import View
 from isonomia.records.journal import Entry, Journal, NullJournal
 from isonomia.records.verdict import Verdict
@@ -95,11 +94,6 @@ class Check(Generic[P]):
     def with_journal(self, journal: Journal) -> Check[P]:
         """The same check with a journal, in which it keeps what it measures and finds what it measured before."""
         return replace(self, journal=journal)
-
-    @property
-    def steady(self) -> Steadiness | None:
-        """The watch for changed answers of the model; ``None`` where it is not watched, or there is no model."""
-        return None if self.model is None else self.model.steady
 
     @property
     def required_model(self) -> ModelSession:

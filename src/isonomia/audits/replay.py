@@ -540,7 +540,7 @@ def opened_models(
     permissions, trusted
         Whether pickles may be opened, and which types of a skops file may be made.
     """
-    entries, found = file.entries("model", "models"), {}
+    entries, opened = file.entries("model", "models"), {}
     for name, source in sources.items():
         if name not in entries:
             raise UsageError(f"expected --model for a model of the audit, but it has none called {name!r}")
@@ -548,8 +548,8 @@ def opened_models(
         if trusted:
             options["trusted"] = trusted
         features = entries[name].get("features")
-        found[name] = load_model(source, features=features, **options, trust_pickle=permissions.trust_pickle)
-    return found
+        opened[name] = load_model(source, features=features, **options, trust_pickle=permissions.trust_pickle)
+    return opened
 
 
 def _model_options(entry: FileTable, source: str, permissions: Permissions) -> dict[str, Any]:

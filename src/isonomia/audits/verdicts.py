@@ -61,8 +61,8 @@ def introduce(population: Population | Any, model: ModelSession | None, journal:
 
 def values_in(population: Population, column: str, journal: Journal) -> tuple[Value, ...]:
     """The values that occur in a column."""
-    found = once(journal, f"{VALUES}{column}", lambda: {"values": list(population.values(column))})
-    return tuple(found["values"])
+    entry = once(journal, f"{VALUES}{column}", lambda: {"values": list(population.values(column))})
+    return tuple(entry["values"])
 
 
 def recorded_population(entries: Mapping[str, Entry]) -> RecordedPopulation:

@@ -279,7 +279,7 @@ def run(
     readings = _Readings(work, journal, steady, watch, meter, foresight, first)
     rate = _RowRate(meter, rows, (1.0 - reserve) * meter.queries, journal)
     batches = _batches(work, state, schedule, budget, available, journal, watch, rate, foresight)
-    most = min(budget.samples, available)
+    max_samples = min(budget.samples, available)
     try:
         with meter.at_most(rate.limit - meter.rows):
             return run_steps(
@@ -289,7 +289,7 @@ def run(
                 readings.of,
                 observer,
                 elapsed=watch.elapsed,
-                most=most,
+                most=max_samples,
                 counted=counted,
                 unused=(lambda: 0) if foresight is None else (lambda: foresight.not_needed),
             )

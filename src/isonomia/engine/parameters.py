@@ -160,21 +160,21 @@ class Budget:
 
     @classmethod
     def _from_text(cls, text: str) -> Budget:
-        found: dict[str, float] = {}
+        limits: dict[str, float] = {}
         rest = text.strip()
-        while rest or not found:
+        while rest or not limits:
             part = _PART.match(rest)
             amount, unit = (0.0, "") if part is None else (_amount(part.group(1)), part.group(2) or "samples")
             what = "seconds" if unit in UNITS else "queries" if unit.startswith("quer") else "samples"
-            if part is None or what in found or not amount >= (0 if what == "seconds" else 1) or amount == 0:
+            if part is None or what in limits or not amount >= (0 if what == "seconds" else 1) or amount == 0:
                 raise UsageError(
                     "expected budget as a number of samples (100000, 1e6), of rows sent to the model (500 queries), a "
                     f"time (30s, 5min, 1h) or several of them (1e6, 500 queries, 5min), but got {text!r}",
                     name="budget",
                 )
-            found[what] = amount * UNITS.get(unit, 1.0)
+            limits[what] = amount * UNITS.get(unit, 1.0)
             rest = rest[part.end() :]
-        return cls(**found)
+        return cls(**limits)
 
 
 def _amount(text: str) -> float:

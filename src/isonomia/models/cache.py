@@ -108,8 +108,8 @@ class AnswerCache:
         mentioned: bool = True,
     ) -> AnswerCache:
         """The cache of a model, in a file or in a folder."""
-        place = Path(fspath(path))
-        store = AnswerStore(place / _FILE if place.is_dir() else place)
+        location = Path(fspath(path))
+        store = AnswerStore(location / _FILE if location.is_dir() else location)
         return cls(store, _storage_key(model, key), key, spot, mentioned)
 
     def for_check(self, model: Model, *, at_random: bool = False) -> AnswerCache:

@@ -151,9 +151,9 @@ class Workers:
                 self.pool.begin(answer_elsewhere, self._model(), [(question, avoided)], [question[0].rows])
                 for _ in range(2)
             ]
-            found: list[Answer] = [answer for tasks in begun for answer in tasks.results() if answer is not None]
-            if found:
-                return found[0]
+            answers: list[Answer] = [answer for tasks in begun for answer in tasks.results() if answer is not None]
+            if answers:
+                return answers[0]
         self._in_vain.append(avoided)
         answer: Answer
         ((_, answer),) = self.pool.begin(answer_part, self._model(), [question], [question[0].rows]).results()
@@ -191,8 +191,8 @@ def joined_answers(answers: Sequence[Answer], name: str) -> Answer:
 
 
 def _concatenated(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    found = [part for part in parts if part is not None]
-    if found and is_tensor(found[0]):
-        whole: NDArray[Any] = namespace(found[0]).concat(found)
+    arrays = [part for part in parts if part is not None]
+    if arrays and is_tensor(arrays[0]):
+        whole: NDArray[Any] = namespace(arrays[0]).concat(arrays)
         return whole
-    return np.concatenate(found) if found else None
+    return np.concatenate(arrays) if arrays else None

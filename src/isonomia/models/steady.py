@@ -145,16 +145,16 @@ class Steadiness:
         for part in handed:
             for question in part.expected:
                 _add_rows(self._expected, question, MAX_AGAIN)
-        asked, noted = sum(part.asked for part in handed), [question for part in handed for question in part.noted]
-        if not asked:
+        rows, noted = sum(part.asked for part in handed), [question for part in handed for question in part.noted]
+        if not rows:
             return
         self.settle(model, workers)
         together = _joined(noted)
         if together is None:
-            self.asked += asked
+            self.asked += rows
             return
         here = workers is None or workers.pool.executing.here
-        self._heard(model, workers, replace(together, workers=None) if here else together, asked)
+        self._heard(model, workers, replace(together, workers=None) if here else together, rows)
 
     def _heard(self, model: Model, workers: Workers | None, question: _Question, rows: int) -> None:
         self.asked += rows
@@ -179,8 +179,8 @@ class Steadiness:
         """
         if vectors and answer.prediction is not None:
             answer = replace(answer, prediction=np.asarray(answer.prediction.tolist()))
-        asked = _Question(table, answer.score is not None, answer.prediction is not None, answer, vectors=vectors)
-        _add_rows(self._expected, asked, self.hands_over or MAX_AGAIN)
+        question = _Question(table, answer.score is not None, answer.prediction is not None, answer, vectors=vectors)
+        _add_rows(self._expected, question, self.hands_over or MAX_AGAIN)
 
     def settle(self, model: Model, workers: Workers | None) -> None:
         """Ask about the rows whose answers are expected; in a worker, that is left to the caller's watch.
@@ -271,15 +271,17 @@ def _joined(questions: Sequence[_Question]) -> _Question | None:
     alike = [part for part in parts if part is not None and part.form == questions[-1].form]
     if not alike or len({part.answer.classes for part in alike}) > 1:
         return None
-    answers: list[Any] = []
-    for what in ("prediction", "score"):
-        values = [getattr(part.answer, what) for part in alike]
-        answers.append(None if any(value is None for value in values) else np.concatenate(values))
+    predictions = [part.answer.prediction for part in alike if part.answer.prediction is not None]
+    scores = [part.answer.score for part in alike if part.answer.score is not None]
     workers = [part.workers for part in alike if part.workers is not None]
     return replace(
         alike[-1],
         table=joined([part.table for part in alike]),
-        answer=Answer(answers[0], answers[1], alike[0].answer.classes),
+        answer=Answer(
+            np.concatenate(predictions) if len(predictions) == len(alike) else None,
+            np.concatenate(scores) if len(scores) == len(alike) else None,
+            alike[0].answer.classes,
+        ),
         workers=np.concatenate(workers) if len(workers) == len(alike) else None,
     )
 
@@ -287,8 +289,7 @@ def _joined(questions: Sequence[_Question]) -> _Question | None:
 def _some_rows(asked: _Question, rows: NDArray[np.intp]) -> _Question | None:
     """The same question about some of its rows; ``None`` if there is not one answer per row."""
     parts: dict[str, NDArray[Any]] = {}
-    for what in ("prediction", "score"):
-        values = getattr(asked.answer, what)
+    for what, values in (("prediction", asked.answer.prediction), ("score", asked.answer.score)):
         if values is not None:
             array = array_from(values, on_device=True)
             if array.ndim == 0 or len(array) != asked.table.rows:

@@ -221,14 +221,14 @@ def prove_tables(
     began = monotonic()
     try:
         ways = follow(check, question.wanted, {None: (*roles, *question.given)}, effort)
-        found = _subgroups(check, question, ways)
-        refuse_many(len(found), question.given)
+        cells_by_key = _subgroups(check, question, ways)
+        refuse_many(len(cells_by_key), question.given)
 
         def measure(masses: Masses) -> ProvedTables:
             tables = {}
-            for key, cells in found.items():
+            for key, cells in cells_by_key.items():
                 tables[key] = _table(question, cells, masses)
-                done = len(tables) / len(found)
+                done = len(tables) / len(cells_by_key)
                 observer.advance(Progress(0, inf, done, monotonic() - began, following))
             occurring = {key: table for key, table in tables.items() if any(map(_occurs, chain(*table)))}
             return ProvedTables(occurring, ways=len(ways.paths))
@@ -246,7 +246,7 @@ def _subgroups(check: Check[PrincipalFairness], question: PrincipalQuestion, way
     prediction: Row = Output("prediction") if question.asks_model else Column(prop.prediction)
     rows = [Column(prop.attribute), prediction, Column(prop.outcome), *(Column(name) for name in question.given)]
     given = [Coding(name, tuple(check.population.values(name))) for name in question.given]
-    found: dict[Key, Cells] = {}
+    cells_by_key: dict[Key, Cells] = {}
     count = 0
     for way in ways.paths:
         for path in [way] if ways.among is None else met(ways.among, way, ways):
@@ -259,14 +259,14 @@ def _subgroups(check: Check[PrincipalFairness], question: PrincipalQuestion, way
                 ]
             for (attribute, predicted, outcome, *others), cell in states:
                 key = tuple(_known(coding, value) for coding, value in zip(given, others, strict=True))
-                place = (
+                numbers = (
                     _number(question.attribute, attribute),
                     _number(question.prediction, predicted) * outcomes + _number(question.outcome, outcome),
                 )
-                found.setdefault(key, {}).setdefault(place, []).append(cell)
+                cells_by_key.setdefault(key, {}).setdefault(numbers, []).append(cell)
                 count += 1
                 ways.finder.check(count)
-    return found
+    return cells_by_key
 
 
 def _number(coding: Coding, value: Any) -> int:
@@ -316,13 +316,13 @@ def _shares(row: Sequence[Known]) -> list[tuple[float, float]]:
         whole = sum(exact, Fraction(0))
         return [(float(value / whole), float(value / whole)) if whole else (0.0, 1.0) for value in exact]
     lows, highs = [Fraction(low) for _, low, _ in row], [Fraction(high) for _, _, high in row]
-    found = []
+    shares = []
     for low, high in zip(lows, highs, strict=True):
         least, most = low + sum(highs) - high, high + sum(lows) - low
-        found.append(
+        shares.append(
             (
                 max(nextafter(float(low / least), -inf), 0.0) if least else 0.0,
                 min(nextafter(float(high / most), inf), 1.0) if most else 1.0,
             )
         )
-    return found
+    return shares

@@ -170,8 +170,8 @@ def _work(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Princ
         assumptions=question.constraints,
     )
     streams = len(check.population.streams)
-    found = once(check.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(check, question)]})
-    listed = tuple(tuple(key) for key in found["keys"])
+    entry = once(check.journal, "subgroups", lambda: {"keys": [list(key) for key in _listed(check, question)]})
+    listed = tuple(tuple(key) for key in entry["keys"])
     closed = check.population.kind in {"sample", "census"} or not question.given
     return PrincipalSampling(
         question, _source(check, question), streams, check.model, worlds, listed, closed, check.seed
@@ -197,16 +197,16 @@ def _listed(check: Check[PrincipalFairness], question: PrincipalQuestion) -> tup
     source = check.population.open(root(0), Wanted(given))
     streams = range(len(check.population.streams))
     pilots = [source.batch(0, PILOTS, np.random.default_rng([0, stream]), stream) for stream in streams]
-    found = tuple(dict.fromkeys(key for pilot in pilots for key in subgroups_in(pilot, given)))
-    refuse_many(len(found), given)
-    return found
+    keys = tuple(dict.fromkeys(key for pilot in pilots for key in subgroups_in(pilot, given)))
+    refuse_many(len(keys), given)
+    return keys
 
 
 def _listed_in(people: LongTable, given: tuple[str, ...]) -> tuple[Key, ...]:
     """The subgroups of a table in files, by a pass over the columns that define them, in the order of their values."""
-    found = {key for part in people.batches(given) for key in subgroups_in(part, given)}
-    refuse_many(len(found), given)
-    return tuple(sorted(found, key=lambda key: [(isinstance(value, str), value) for value in key]))
+    keys = {key for part in people.batches(given) for key in subgroups_in(part, given)}
+    refuse_many(len(keys), given)
+    return tuple(sorted(keys, key=lambda key: [(isinstance(value, str), value) for value in key]))
 
 
 def _verdict(

@@ -87,10 +87,10 @@ def answer_of(question: PrincipalQuestion, observed: Observed) -> TableAnswer:
     """
     reaches = []
     for effect in question.effects:
-        found = _reach(question, observed, effect)
-        if isinstance(found, Farkas):
-            return TableAnswer(None, (), found)
-        reaches.append(found)
+        reach = _reach(question, observed, effect)
+        if isinstance(reach, Farkas):
+            return TableAnswer(None, (), reach)
+        reaches.append(reach)
     fair = _fair(question, observed)
     if isinstance(fair, Contradiction):
         return TableAnswer(False, tuple(reaches), fair.proof)
@@ -287,8 +287,8 @@ class Finding:
 
     def size(self, question: PrincipalQuestion) -> Ends:
         """The interval of the largest effect's size, on the side of the margin that the subgroup's answer implies."""
-        found = self.sizes(question)
-        low, high = max(low for _, low, _ in found), max(high for _, _, high in found)
+        sizes = self.sizes(question)
+        low, high = max(low for _, low, _ in sizes), max(high for _, _, high in sizes)
         item = Expression("", "<=", question.prop.within, None, low, high).agreeing(self.holds)
         return max(item.low, 0.0), item.high
 
@@ -313,18 +313,18 @@ class Finding:
 
     def _effect(self, question: PrincipalQuestion, number: int) -> dict[str, Any]:
         effect = question.effects[number]
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "name": effect_name(question, effect, normalised=False),
             "words": effect_words(question, effect),
             "interval": _listed(self.intervals[number]),
             "interval_within_stratum": _listed(self.inside[number]),
         }
         reach = self.table.reaches[number] if self.table is not None and self.table.reaches else None
-        found["plug_in"] = None if reach is None else _listed(reach.unnormalised)
-        found["plug_in_within_stratum"] = None if reach is None else _listed(reach.normalised)
+        entry["plug_in"] = None if reach is None else _listed(reach.unnormalised)
+        entry["plug_in_within_stratum"] = None if reach is None else _listed(reach.normalised)
         known = self.intervals[number]
-        found["direction"] = None if known is None else direction(question, effect, known)
-        return found
+        entry["direction"] = None if known is None else direction(question, effect, known)
+        return entry
 
 
 def from_table(
@@ -359,11 +359,11 @@ def find(
     at most ``delta``.
     """
     findings = []
-    for key, seen, answer, bet in zip(keys, counts, holds, bets, strict=True):
-        everybody = bool((seen.sum(axis=1) > 0).all())
-        table = answer_of(question, Observed.from_counts(seen.reshape(question.shape.table))) if everybody else None
-        intervals, inside = (_confidence(question, seen, delta, normalised) for normalised in (False, True))
-        findings.append(Finding(key, seen, answer, table, intervals, inside, bet))
+    for key, cells, answer, bet in zip(keys, counts, holds, bets, strict=True):
+        everybody = bool((cells.sum(axis=1) > 0).all())
+        table = answer_of(question, Observed.from_counts(cells.reshape(question.shape.table))) if everybody else None
+        intervals, inside = (_confidence(question, cells, delta, normalised) for normalised in (False, True))
+        findings.append(Finding(key, cells, answer, table, intervals, inside, bet))
     return findings
 
 
@@ -383,23 +383,23 @@ def largest_effect(
     Its ends come from the intervals of the effects, and from the bets: these decide whether it is above the margin, and
     may do so for all effects together before the interval of any single one does.
     """
-    found = [item for finding in findings for item in finding.sizes(question)]
-    if not found:
+    sizes = [item for finding in findings for item in finding.sizes(question)]
+    if not sizes:
         return ()
-    names = [name for name, _, _ in found]
+    names = [name for name, _, _ in sizes]
     text = names[0] if len(names) == 1 else f"max({', '.join(names if len(names) <= SHOWN else [*names[:2], '...'])})"
-    low, high = (max(ends) for ends in zip(*[(low, high) for _, low, high in found], strict=True))
+    low, high = (max(ends) for ends in zip(*[(low, high) for _, low, high in sizes], strict=True))
     item = Expression(text, "<=" if question.prop.within else "==", question.prop.within, None, low, high)
     return (item.agreeing(answer),)
 
 
 def _confidence(question: PrincipalQuestion, counts: Floats, delta: float, normalised: bool) -> tuple[Ends | None, ...]:
     region = CellRegion(counts, delta)
-    found = []
+    intervals = []
     for effect in question.effects:
         ends = effect_interval(region, question.shape, effect, normalised=normalised, assumptions=question.constraints)
-        found.append(None if isinstance(ends, Refuted) else ends)
-    return tuple(found)
+        intervals.append(None if isinstance(ends, Refuted) else ends)
+    return tuple(intervals)
 
 
 def _expression(question: PrincipalQuestion, effect: PrincipalEffect, key: Key, ends: Ends) -> Expression:

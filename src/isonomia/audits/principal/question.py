@@ -34,13 +34,13 @@ class Coding:
         """Turn values into their numbers."""
         values = plain(column, self.name)
         refuse_missing(self.name, values)
-        found, places = np.unique(values, return_inverse=True)
+        different, places = np.unique(values, return_inverse=True)
         numbers = {value: number for number, value in enumerate(self.values)}
-        for value in found:
+        for value in different:
             if plain_value(value) not in numbers:
                 listed = ", ".join(map(repr, self.values))
                 raise DataError(f"expected {self.name} to be one of {listed}, but got {plain_value(value)!r}")
-        return np.asarray([numbers[plain_value(value)] for value in found], dtype=np.intp)[places]
+        return np.asarray([numbers[plain_value(value)] for value in different], dtype=np.intp)[places]
 
 
 def refuse_missing(name: str, column: NDArray[Any]) -> None:
@@ -69,9 +69,9 @@ def coding_of(
     least
         How many values there must be.
     """
-    found = distinct([plain(column, name) for column in columns], name)
-    values = found if order is None else tuple(order)
-    strange = [value for value in found if value not in values]
+    occurring = distinct([plain(column, name) for column in columns], name)
+    values = occurring if order is None else tuple(order)
+    strange = [value for value in occurring if value not in values]
     if strange:
         raise DataError(f"expected every value of {name} in the order {list(values)!r}, but {strange[0]!r} occurs too")
     if len(values) < least:

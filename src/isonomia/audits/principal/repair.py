@@ -164,12 +164,12 @@ class PrincipalRepair:
         a, s, t = attribute.codes(table.column(name)), coding.codes(decided), coding.codes(outcomes)
         shape = TableShape(len(attribute.values), len(coding.values), len(coding.values))
         assumed = [row for words in self.assumptions for row in assume(shape, words, labels_for(words, coding, coding))]
-        found = {
+        repairs = {
             key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key, assumed)
             for key, rows in _rows_of(table, self.given)
         }
-        self.repairs_ = {key: best for key, (best, _) in found.items()}
-        self.moved_outcomes_ = {key: moved for key, (_, moved) in found.items()}
+        self.repairs_ = {key: best for key, (best, _) in repairs.items()}
+        self.moved_outcomes_ = {key: moved for key, (_, moved) in repairs.items()}
         self.classes_ = np.asarray(coding.values)
         self.attribute_values_ = np.asarray(attribute.values)
         self.n_features_in_ = len(table.names)
@@ -332,15 +332,15 @@ def repaired(
     repair could make these counts agree.
     """
     table, moved = Observed.from_counts(counts), 0.0
-    found = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumptions)
-    if isinstance(found, Contradiction) and not assumptions:
+    best = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumptions)
+    if isinstance(best, Contradiction) and not assumptions:
         raise NumericalError("expected a repair, since equal decisions for all are one, but the solver found none")
-    if isinstance(found, Contradiction):
+    if isinstance(best, Contradiction):
         table, moved = _agreeing(counts, table, assumptions)
-        found = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumptions)
-    if isinstance(found, Contradiction):
+        best = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumptions)
+    if isinstance(best, Contradiction):
         raise DataError("no change of decisions makes them fair under the assumptions: drop one, or never_lower")
-    return found, moved
+    return best, moved
 
 
 def _agreeing(
@@ -349,11 +349,11 @@ def _agreeing(
     agreed = adjust_outcomes(table, assumptions)
     if isinstance(agreed, Contradiction):
         raise DataError("the assumptions contradict each other, so that nothing can be repaired under them: drop one")
-    most = outcome_deviation(counts.sum((1, 2)).tolist(), table.shape.outcomes, REFUTED)
-    if agreed.distance > most:
+    limit = outcome_deviation(counts.sum((1, 2)).tolist(), table.shape.outcomes, REFUTED)
+    if agreed.distance > limit:
         raise DataError(
             f"the outcomes contradict the assumptions: they are off by {agreed.distance:.3g} in sum, and by chance it "
-            f"would hardly be more than {most:.3g}. Drop an assumption, or add to `given` what explains the outcomes"
+            f"would hardly be more than {limit:.3g}. Drop an assumption, or add to `given` what explains the outcomes"
         )
     return agreed.table, agreed.distance
 
@@ -389,13 +389,13 @@ def remedies(
     adapted = None if model is None else adapt(model)
     question = ask_about(prop, people, adapted)
     counts = count(question, people.table, None if adapted is None else open_session(adapted, watched=False))
-    found: dict[str, Repair | None] = {}
-    for key, seen in counts.items():
-        table = seen.reshape(question.shape.table).astype(np.int64)
-        whole, sample = bool((seen.sum(axis=1) > 0).all()), isinstance(people, Sample)
+    repairs: dict[str, Repair | None] = {}
+    for key, cells in counts.items():
+        table = cells.reshape(question.shape.table).astype(np.int64)
+        whole, sample = bool((cells.sum(axis=1) > 0).all()), isinstance(people, Sample)
         best = _best(table, question, objective, never_lower, of_a_sample=sample) if whole else None
-        found[subgroup(question, key)] = best
-    return found
+        repairs[subgroup(question, key)] = best
+    return repairs
 
 
 def _best(
@@ -414,8 +414,8 @@ def _best(
         except DataError:
             return None
     table = Observed.from_counts(counts)
-    found = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumed)
-    return found if isinstance(found, Repair) else None
+    best = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumed)
+    return best if isinstance(best, Repair) else None
 
 
 def decisions_by(estimator: Any, X: Any, y: Any, cv: Any) -> tuple[Any, Any]:

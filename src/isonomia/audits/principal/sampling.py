@@ -124,8 +124,8 @@ class PrincipalSampling:
         people, counts = 0, Counts()
         for table in tables:
             people += table.rows
-            for key, seen in count(self.question, table, session).items():
-                counts[key] = counts[key] + seen if key in counts else seen
+            for key, cells in count(self.question, table, session).items():
+                counts[key] = counts[key] + cells if key in counts else cells
         return SubgroupCounts(people, counts)
 
     def together(self, plans: Sequence[Plan]) -> Batches[SubgroupCounts]:

@@ -49,8 +49,8 @@ def assumptions(
         *(() if proved else (f"there are no other values: {coded(question)}",)),
     ]
     if question.given and check.population.kind != "census" and not proved:
-        seen = first_few([subgroup(question, finding.key) for finding in findings], MOST_TOLD)
-        words.append(f"nobody belongs to another combination of {' and '.join(question.given)} than {seen}")
+        listed = first_few([subgroup(question, finding.key) for finding in findings], MOST_TOLD)
+        words.append(f"nobody belongs to another combination of {' and '.join(question.given)} than {listed}")
     if check.model is not None:
         words.append("the model answers for each person by itself")
     return (*words, *(f"as you said: {ASSUMPTIONS.get(said, said)}" for said in question.prop.assumptions))
@@ -176,11 +176,11 @@ def _plug_in(question: PrincipalQuestion, findings: Sequence[Finding]) -> str:
     why = "taken for the truth, the shares contradict the assumptions, if only by chance"
     if not question.given:
         return f"{head} none: {why}" if lost else f"{head}: {'violated' if bad else 'not violated'}"
-    told = "; ".join(subgroup(question, finding.key) for finding in bad[:MOST_TOLD])
-    said = f"violated in {len(bad)} of {len(findings)} subgroups ({told})" if bad else "violated in no subgroup"
+    names = "; ".join(subgroup(question, finding.key) for finding in bad[:MOST_TOLD])
+    summary = f"violated in {len(bad)} of {len(findings)} subgroups ({names})" if bad else "violated in no subgroup"
     if len(lost) == len(findings):
         return f"{head} none: in every subgroup, {why}"
-    return f"{head}: {said}" + (f"; none in {len(lost)} of them: {why}" if lost else "")
+    return f"{head}: {summary}" + (f"; none in {len(lost)} of them: {why}" if lost else "")
 
 
 _MEANINGS = {
@@ -199,10 +199,10 @@ def _finding(verdict: Verdict, compact: bool) -> str:
     item = verdict.expressions[0] if verdict.expressions else None
     if unequal and len(verdict.expressions) == sum(len(group["effects"]) for group in groups) > 1:
         item = verdict.expressions[sum(len(group["effects"]) for group in groups[: unequal[0]])]
-    told = [f"{len(unequal):,} of {len(groups):,} subgroups unequal"] if unequal and len(groups) > 1 else []
+    parts = [f"{len(unequal):,} of {len(groups):,} subgroups unequal"] if unequal and len(groups) > 1 else []
     if item is not None:
-        told.append(quantity_finding(item, compact))
-    return "; ".join(told) or verdict.stopped
+        parts.append(quantity_finding(item, compact))
+    return "; ".join(parts) or verdict.stopped
 
 
 def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ from isonomia.errors import DataError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
-from isonomia.evidence.normal_form import compared
+from isonomia.evidence.normal_form import Polynomial, compared
 from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
@@ -214,14 +214,14 @@ def _planned(check: Check[Property], question: Question, work: AnyWork, outcome:
 def _answer(work: AnyWork, question: Question, outcome: Outcome[Any]) -> tuple[bool | None, str]:
     """The answer from the draws, and the method: exact where everybody was drawn."""
     tallies = work.leaf_tallies(outcome.state)
-    exhausted, seen = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
-    zero = bool(work.zero_denominators(outcome.state))
-    if zero and exhausted and work.sizes is not None and len(seen) == len(tallies):
-        raise zero_denominator(work.named_denominator(outcome.state), outcome.samples)
+    exhausted, nonempty = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
+    zero = work.zero_denominators(outcome.state)
+    if zero and exhausted and work.sizes is not None and len(nonempty) == len(tallies):
+        raise zero_denominator(_named(zero[0]), outcome.samples)
     answer = work.answer(outcome.state)
     if answer is not None or not exhausted or work.sizes is None:
         return answer, work.evidence.method
-    return exact_truth(question.formula, {leaf: _share(tally) for leaf, tally in seen.items()}), "exact"
+    return exact_truth(question.formula, {leaf: _share(tally) for leaf, tally in nonempty.items()}), "exact"
 
 
 def _share(tally: LeafTally) -> Fraction:
@@ -258,11 +258,11 @@ def _refuse_never_predicted(
     if not named or not samples or (check.model is not None and check.model.classes):
         return
     try:
-        seen = once(check.journal, "predictions", lambda: {"values": _some_predictions(check, samples)})["values"]
+        entry = once(check.journal, "predictions", lambda: {"values": _some_predictions(check, samples)})
     except MissingEntryError:
         return  # a record from before predictions were kept
     for values in named:
-        refuse_never_given(values, seen, "the model" if check.model is None else check.model.name)
+        refuse_never_given(values, entry["values"], "the model" if check.model is None else check.model.name)
 
 
 def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
@@ -369,12 +369,17 @@ def never_happened(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tup
     )
 
 
+def _named(denominator: Polynomial) -> str:
+    """The leaves of a denominator, as text."""
+    return " and ".join(map(to_text, dict.fromkeys(leaf for monomial in denominator for leaf in monomial)))
+
+
 def _never_seen(work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
-    if not work.zero_denominators(outcome.state):
+    zero = work.zero_denominators(outcome.state)
+    if not zero:
         return ()
-    named = work.named_denominator(outcome.state)
     return (
-        f"{named} was 0 in every draw, so the ratio may have no value. Multiplied out, a >= 0.8 * b, the claim always "
+        f"{_named(zero[0])} was 0 in every draw, so the ratio may have no value. Multiplied out, a >= 0.8 * b, the claim always "
         "has one",
     )
 

@@ -236,37 +236,32 @@ class ClusterSampling:
 
     def leaf_tallies(self, state: ClusterSamplingState) -> dict[Leaf, LeafTally]:
         """The rows of each leaf, and their mean."""
-        means, found = self.evidence.means(state.evidence.history), {}
+        means, tallies = self.evidence.means(state.evidence.history), {}
         for leaf, n in zip(self.question.leaves, state.rows, strict=True):
             low, high = self.question.ranges[leaf]
             share = (means[leaf] - low) / (high - low) if leaf in means else 0.0
-            found[leaf] = LeafTally((low, high), (n * (1.0 - share), n * share))
-        return found
+            tallies[leaf] = LeafTally((low, high), (n * (1.0 - share), n * share))
+        return tallies
 
     def by_group(
         self, state: ClusterSamplingState, whole: bool | None, known: ClusterKnowledge
     ) -> list[tuple[bool | None, Expression]]:
         """Whether each comparison of each group holds, each at its part of the risk, and what is known of it."""
         comparisons = [comparison for claim in self.question.claims for comparison in claim.comparisons]
-        found: list[tuple[bool | None, Expression]] = []
+        answers: list[tuple[bool | None, Expression]] = []
         for comparison in comparisons:
             own = replace(self.evidence, formula=comparison, delta=self.check.delta / len(comparisons))
             means = {leaf: tally.mean for leaf, tally in known.tallies.items()}
             zero = any(value_at(each, means) == 0 for each in denominators_of(comparison, self.question.ranges))
             answer = None if zero else True if whole else own.run(state.evidence.history)
             narrow = replace(known, evidence=own)
-            found += [(answer, narrow.expression(*item).agreeing(answer)) for item in compared(comparison)]
-        return found
+            answers += [(answer, narrow.expression(*item).agreeing(answer)) for item in compared(comparison)]
+        return answers
 
     def zero_denominators(self, state: ClusterSamplingState) -> tuple[Polynomial, ...]:
         """The denominators that no draw so far has shown to differ from zero."""
         means = {leaf: tally.mean for leaf, tally in self.leaf_tallies(state).items()}
         return tuple(polynomial for polynomial in self._denominators if value_at(polynomial, means) == 0)
-
-    def named_denominator(self, state: ClusterSamplingState) -> str:
-        """The leaves of the first denominator that may be zero, as text."""
-        leaves = dict.fromkeys(leaf for monomial in self.zero_denominators(state)[0] for leaf in monomial)
-        return " and ".join(map(to_text, leaves))
 
 
 @dataclass(frozen=True, slots=True)

@@ -378,7 +378,7 @@ Apart: TypeAlias = tuple[tuple[int, tuple[Row | None, ...]], ...]
 
 def groups_apart(bets: BetEvidence) -> Apart:
     """The groups that a comparison assumes to be disjoint, stream by stream, to be checked on every batch."""
-    found: dict[tuple[int, frozenset[Row | None]], tuple[Row | None, ...]] = {}
+    disjoint: dict[tuple[int, frozenset[Row | None]], tuple[Row | None, ...]] = {}
     for table in (*bets.against, *bets.in_favour):
         for stream in {channel.stream for channel in table.channels}:
             for fold in {channel.fold for channel in table.channels}:
@@ -386,8 +386,8 @@ def groups_apart(bets: BetEvidence) -> Apart:
                     channel.given for channel in table.channels if (channel.stream, channel.fold) == (stream, fold)
                 )
                 if len(groups) > 1:
-                    found.setdefault((stream, frozenset(groups)), tuple(groups))
-    return tuple((stream, groups) for (stream, _), groups in found.items())
+                    disjoint.setdefault((stream, frozenset(groups)), tuple(groups))
+    return tuple((stream, groups) for (stream, _), groups in disjoint.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,8 +473,8 @@ def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
 
 
 def _of_both(condition: Row | None, leaf: Leaf) -> bool:
-    said = set(conjuncts(leaf.given))
-    return all(_of_the_other(part) in said for part in conjuncts(condition))
+    conditions = set(conjuncts(leaf.given))
+    return all(_of_the_other(part) in conditions for part in conjuncts(condition))
 
 
 def _of_the_other(row: Row) -> Row | None:

@@ -68,13 +68,13 @@ def groups_of(formula: Formula, values: Callable[[Column], tuple[Value, ...]]) -
     if any(comparisons is None for _, comparisons in parts):
         return ()
     spoken = [(bound, tuple(c for c in listed or () if not _says_nothing(c))) for bound, listed in parts]
-    kept = [(bound, listed) for bound, listed in spoken if listed]
-    if not kept or (len(kept) == 1 and not kept[0][0]):
+    groups = [(bound, listed) for bound, listed in spoken if listed]
+    if not groups or (len(groups) == 1 and not groups[0][0]):
         return ()
     claims: dict[str, tuple[Comparison, ...]] = {}
-    for label, (_, listed) in zip(_labels(kept), kept, strict=True):
+    for label, (_, listed) in zip(_labels(groups), groups, strict=True):
         claims[label] = (*claims.get(label, ()), *listed)
-    if not any(bound for bound, _ in kept) and ("" in claims or len(claims) < len(kept)):
+    if not any(bound for bound, _ in groups) and ("" in claims or len(claims) < len(groups)):
         return ()  # an ordinary conjunction, whose parts do not differ in whom they are about
     return tuple(GroupClaim(label, listed) for label, listed in claims.items())
 
@@ -149,10 +149,10 @@ def _by_condition(parts: Sequence[tuple[Comparison, ...]]) -> list[str]:
     """The conditions of each part's rates, except those that all parts have in common; empty where none is left."""
     listed = [dict.fromkeys(leaf.given for comparison in part for leaf in leaves_of(comparison)) for part in parts]
     shared = reduce(set.intersection, (set(conditions) for conditions in listed))
-    said = reduce(set.intersection, (set(conjuncts(given)) for conditions in listed for given in conditions))
+    in_all = reduce(set.intersection, (set(conjuncts(given)) for conditions in listed for given in conditions))
     labels = []
     for conditions in listed:
-        own = [[each for each in conjuncts(given) if each not in said] for given in conditions if given not in shared]
+        own = [[each for each in conjuncts(given) if each not in in_all] for given in conditions if given not in shared]
         common = [each for each in own[0] if all(each in other for other in own)] if own else []
         labels.append(_all_of(common) if common else " against ".join(map(_all_of, own)))
     return labels
@@ -221,14 +221,14 @@ class Side:
 
 def _alone(test: PolytopeTest, history: Sequence[Tallies], enough: float) -> Floats:
     """The log wealth of a sliced e-process after every batch; it stops betting at ``enough``."""
-    found, state = np.zeros(len(history)), test.begin()
+    wealth, state = np.zeros(len(history)), test.begin()
     for k, tallies in enumerate(history):
         state = test.step(state, tallies)
-        found[k] = state.log_wealth.min(initial=np.inf)  # dropped slices had all the wealth that can matter
-        if found[k] >= enough:
-            found[k:] = found[k]
+        wealth[k] = state.log_wealth.min(initial=np.inf)  # dropped slices had all the wealth that can matter
+        if wealth[k] >= enough:
+            wealth[k:] = wealth[k]
             break
-    return found
+    return wealth
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +300,11 @@ def family_for(
     # Slices are dropped once they have all the wealth that can matter, which depends on the number of tests.
     least, few = delta / len(comparisons), len(comparisons) <= MAX_SLICED
     for positive in (False, True):
-        found = [
+        attempts = [
             e_processes_for(each, ranges, streams, least, sizes, positive=positive, slices=few) for each in comparisons
         ]
-        tests = [test for test in found if test is not None]
-        if len(tests) < len(found):
+        tests = [test for test in attempts if test is not None]
+        if len(tests) < len(attempts):
             return None
         sides.append(_side(list(slices_shared_out(tests)), delta, locks=not positive))
     return FamilyTests(delta, sides[0], sides[1], control)
@@ -349,8 +349,8 @@ def region_answers(
     for claim in claims:
         for comparison in claim.comparisons:
             own = region_for(comparison, leaves_of(comparison), ranges, streams, evidence.delta)
-            asked = replace(evidence, formula=comparison, against=own.against, in_favour=own.in_favour)
-            answer = True if whole else asked.step(RegionState(state.tallies, None), nothing).answer
+            narrowed = replace(evidence, formula=comparison, against=own.against, in_favour=own.in_favour)
+            answer = True if whole else narrowed.step(RegionState(state.tallies, None), nothing).answer
             answers.append(None if answer is False and whole is not False else answer)
     return answers
 
@@ -366,8 +366,8 @@ def verifair_answers(
     Every answer is right whenever all lemmas about leaves are, so their one risk covers all of them.
     """
     lemmas = evidence.lemmas(state)
-    found = [judge_formula(comparison, lemmas)[0] for claim in claims for comparison in claim.comparisons]
-    return [True if whole else None if answer is False and whole is not False else answer for answer in found]
+    answers = [judge_formula(comparison, lemmas)[0] for claim in claims for comparison in claim.comparisons]
+    return [True if whole else None if answer is False and whole is not False else answer for answer in answers]
 
 
 # ------------------------------------------------------------------------------------------------------------ records

@@ -62,8 +62,10 @@ def inversions_for(
     leaves = leaves_of(formula)
     wanted = dict.fromkeys(_plain(quantity) for quantity, _, _ in compared(formula))
     wanted |= dict.fromkeys(leaves if len(leaves) < MANY else ())
-    found = {quantity: inversion_for(quantity, ranges, streams, sizes) for quantity in wanted if leaves_of(quantity)}
-    return {quantity: inversion for quantity, inversion in found.items() if inversion is not None}
+    inversions = {
+        quantity: inversion_for(quantity, ranges, streams, sizes) for quantity in wanted if leaves_of(quantity)
+    }
+    return {quantity: inversion for quantity, inversion in inversions.items() if inversion is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,10 @@ class Knowledge:
             both = replace(self, delta=self.delta / 2.0) if inside in self.inversions else self
             (least, most), (low, high) = both._interval(inside), self._interval(inside)
             return max(0.0, least, -most), max(-low, high)
-        found = self._mirrored(quantity) or self._inverted(quantity)
-        if found is not None:
-            self.found[quantity, self.delta] = found
-            return found
+        interval = self._mirrored(quantity) or self._inverted(quantity)
+        if interval is not None:
+            self.found[quantity, self.delta] = interval
+            return interval
         leaves = leaves_of(quantity)
         if self.sizes is None:
             tallies = {leaf: self.tallies[leaf] for leaf in leaves}

@@ -107,9 +107,9 @@ def next_table(
     shares = {leaf: tally.n / samples for leaf, tally in tallies.items()}
     if len(list(compared(question.formula))) > MOST_QUANTITIES:
         return ()
-    most = MOST_TIMES * samples
-    people = people_at_once(question.formula, question.ranges, check.delta, means, shares, most, _rounded)
-    if not people <= most:
+    max_people = MOST_TIMES * samples
+    people = people_at_once(question.formula, question.ranges, check.delta, means, shares, max_people, _rounded)
+    if not people <= max_people:
         return ()
     return (
         f"if the rates are as estimated here, another table of about {people:,.0f} {question.counted}, with "

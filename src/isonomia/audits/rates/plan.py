@@ -102,12 +102,22 @@ def plan_rates(
     if evidence is None:
         raise UsageError(f"expected a property that is linear in the rates, but got {prop}: its cost is not known")
     table = _shares(evidence.channels, shares)
-    found: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
+    result: Forecast = forecast(evidence, means, table, rng=np.random.default_rng(seed))
     caveat = _caveat(evidence.channels)
-    least = float("nan") if caveat else found.limit
+    least = float("nan") if caveat else result.limit
     shares_of = {leaf: table[channel] for channel in evidence.channels for leaf in channel.leaves}
     once = people_at_once(formula, ranges, delta, means, shares_of)
-    return RatesPlan(str(prop), delta, ANSWERS[found.answer], found.mean, found.early, found.late, least, once, caveat)
+    return RatesPlan(
+        str(prop),
+        delta,
+        ANSWERS[result.answer],
+        result.mean,
+        result.early,
+        result.late,
+        least,
+        once,
+        caveat,
+    )
 
 
 def _caveat(channels: tuple[Channel, ...]) -> str:

@@ -65,8 +65,8 @@ class Proof:
         exact = {leaf: value for leaf, (value, _, _) in known.items() if value is not None}
         if len(exact) == len(known):
             return exact_truth(formula, exact)
-        found = judge(formula, self.box)
-        return True if found.true.all() else False if found.false.all() else None
+        judged = judge(formula, self.box)
+        return True if judged.true.all() else False if judged.false.all() else None
 
     @property
     def narrow(self) -> bool:
@@ -96,8 +96,8 @@ class Proof:
         text, box = to_text(quantity), self.box
         if any(leaf not in box for leaf in leaves_of(quantity)):
             return Expression(text, relation, threshold, None, -inf, inf)
-        found = enclose(quantity, box)
-        return Expression(text, relation, threshold, *_ends(None, float(found.low[0]), float(found.high[0])))
+        interval = enclose(quantity, box)
+        return Expression(text, relation, threshold, *_ends(None, float(interval.low[0]), float(interval.high[0])))
 
     def pack(self) -> Entry:
         """As a journal keeps it: fractions as text, floats without loss."""
@@ -115,8 +115,8 @@ class Proof:
                 "another property"
             )
         values = {
-            leaf: None if kept is None else unpacked_number(kept)
-            for leaf, kept in zip(leaves, entry["leaves"], strict=True)
+            leaf: None if number is None else unpacked_number(number)
+            for leaf, number in zip(leaves, entry["leaves"], strict=True)
         }
         return cls(values, ways=int(entry["ways"]))
 
@@ -152,14 +152,14 @@ def _cells_of(leaf: Leaf, ways: Ways) -> dict[Fraction, list[DrawCell]]:
 
     The condition comes first, and interventions after it: only people who meet it are followed under them.
     """
-    found: dict[Fraction, list[DrawCell]] = {}
+    cells: dict[Fraction, list[DrawCell]] = {}
     count = 0
     for way in ways.paths:
         for value, cell in _leaf_values(leaf, way, ways):
-            found.setdefault(value, []).append(cell)
+            cells.setdefault(value, []).append(cell)
             count += 1
             ways.finder.check(count)
-    return found
+    return cells
 
 
 def _leaf_values(leaf: Leaf, way: ProgramPath, ways: Ways) -> Iterator[tuple[Fraction, DrawCell]]:

@@ -287,11 +287,11 @@ class _Values:
 
     def __call__(self, column: Column) -> tuple[Value, ...]:
         if column.name not in self.known:
-            found = self.known[column.name] = values_in(self.population, column.name, self.journal)
-            if len(found) > MOST_GROUPS:
+            values = self.known[column.name] = values_in(self.population, column.name, self.journal)
+            if len(values) > MOST_GROUPS:
                 raise SpecError(
                     f"expected a column with at most {MOST_GROUPS} values to run over, but {column.name!r} has "
-                    f"{len(found):,}: group them first, or list those that matter, for g in {{'a', 'b'}}",
+                    f"{len(values):,}: group them first, or list those that matter, for g in {{'a', 'b'}}",
                     column.place,
                 )
         return self.known[column.name]

@@ -50,7 +50,6 @@ from isonomia.populations.protocol import People, Population, Source, facts_of, 
 from isonomia.records.journal import Entry, once
 from isonomia.records.verdict import Expression
 from isonomia.spec.property import Property
-from isonomia.spec.text import to_text
 from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity
 
 AnyWork: TypeAlias = "RatesSampling[Any] | ClusterSampling"
@@ -177,8 +176,8 @@ def _source(check: Check[Property], question: Question, *, replaced: bool) -> So
 
 def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
     def measured() -> Entry:
-        found = group_sizes(check, question)
-        return {"sizes": None if found is None else [found[leaf] for leaf in question.leaves]}
+        by_leaf = group_sizes(check, question)
+        return {"sizes": None if by_leaf is None else [by_leaf[leaf] for leaf in question.leaves]}
 
     sizes = once(check.journal, "group sizes", measured)["sizes"]
     return None if sizes is None else dict(zip(question.leaves, map(float, sizes), strict=True))
@@ -370,11 +369,11 @@ class RatesSampling(Generic[S]):
         tallies = {channel: np.zeros(channel.grid.size) for channel in self._channels}
         asked: dict[int, int] = {}
         folds: dict[tuple[int, int], np.random.Generator] = {}
-        for stream, found in drawn:
+        for stream, people in drawn:
             before = asked.setdefault(stream, 0)
-            for channel, counts in self._count(found, (plan.index, stream, before), folds, session).items():
+            for channel, counts in self._count(people, (plan.index, stream, before), folds, session).items():
                 tallies[channel] += counts
-            asked[stream] += found[None].rows
+            asked[stream] += people[None].rows
         return BatchCounts(sum(asked.values()), tallies)
 
     def together(self, plans: Sequence[Plan]) -> Batches[BatchCounts]:
@@ -522,14 +521,17 @@ class RatesSampling(Generic[S]):
         planned: object = self.evidence
         if not isinstance(planned, LookEvidence) or state.findings is None:
             return []
-        found = planned.by_comparison(state, comparisons, whole)
+        results = planned.by_comparison(state, comparisons, whole)
         order = tuple(next(compared(each)) for each in comparisons)
         drawn = {channel: np.sum(batches, axis=0) for channel, batches in state.tallies.items()}
         tallies = {channel.leaves[0]: _leaf_tally(channel, counts) for channel, counts in drawn.items()}
         known = LookKnowledge(
-            tallies, self.question.ranges, replace(state.findings, compared=tuple(ends for _, ends in found)), order
+            tallies,
+            self.question.ranges,
+            replace(state.findings, compared=tuple(ends for _, ends in results)),
+            order,
         )
-        answers, items = [answer for answer, _ in found], [known.expression(*item) for item in order]
+        answers, items = [answer for answer, _ in results], [known.expression(*item) for item in order]
         return self._with_defined_answers(comparisons, answers, items, tallies)
 
     def _with_defined_answers(
@@ -553,11 +555,6 @@ class RatesSampling(Generic[S]):
         """The denominators that no draw so far has shown to differ from zero."""
         means = {leaf: tally.mean for leaf, tally in self.leaf_tallies(state).items()}
         return tuple(polynomial for polynomial in self._denominators if value_at(polynomial, means) == 0)
-
-    def named_denominator(self, state: SamplingState[S]) -> str:
-        """The leaves of the first denominator that may be zero, as text."""
-        leaves = dict.fromkeys(leaf for monomial in self.zero_denominators(state)[0] for leaf in monomial)
-        return " and ".join(map(to_text, leaves))
 
     def _count(
         self,

@@ -9,7 +9,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -126,8 +126,7 @@ class Search:
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping for each subgroup, as data-frame libraries take them."""
-        names = FoundSubgroup.__dataclass_fields__
-        return [{name: getattr(item, name) for name in names} for item in self.found]
+        return [asdict(item) for item in self.found]
 
     def __str__(self) -> str:
         return _as_text(self)
@@ -220,20 +219,20 @@ def search(
     people = _finite(population)
     names = _checked(people, attributes, depth, fdr, at_least)
     claim = _Claim.of(checked_property(property))
-    asked = None if model is None else open_session(adapt(model, features), watched=False)
-    with Budget.of(budget).for_all(asked, people.rows.rows, "a search of groups") as meter:
-        table = _read(people, claim, names, asked)
-    found = [
+    session = None if model is None else open_session(adapt(model, features), watched=False)
+    with Budget.of(budget).for_all(session, people.rows.rows, "a search of groups") as meter:
+        table = _read(people, claim, names, session)
+    parts = [
         part for size in range(1, depth + 1) for chosen in combinations(names, size) for part in table.parts(chosen)
     ]
-    kept = _distinct(found, at_least, claim.outside)
-    if not kept:
+    subgroups = _distinct(parts, at_least, claim.outside)
+    if not subgroups:
         raise UsageError(
             f"expected subgroups of at least {at_least:,} people, but there is none: name other attributes, or take a "
             "smaller at_least"
         )
-    named = _named(kept, claim, fdr, table.people, exact=isinstance(people, Census))
-    return replace(named, queries=None if asked is None else meter.rows)
+    named = _named(subgroups, claim, fdr, table.people, exact=isinstance(people, Census))
+    return replace(named, queries=None if session is None else meter.rows)
 
 
 # ---------------------------------------------------------------------------------------------------------- arguments
@@ -439,10 +438,10 @@ def _refuse_unknown(columns: Sequence[str], people: Sample | Census) -> None:
 def _coded(column: NDArray[Any]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     """A column as whole numbers and what they stand for; -1 where the value is missing."""
     missing = np.asarray([value is None or value != value for value in column.tolist()], dtype=bool)
-    found, inverse = np.unique(column[~missing], return_inverse=True)
+    different, inverse = np.unique(column[~missing], return_inverse=True)
     codes = np.full(len(column), -1, dtype=np.intp)
     codes[~missing] = inverse.reshape(-1)
-    return codes, tuple(value_text(value) for value in found.tolist())
+    return codes, tuple(value_text(value) for value in different.tolist())
 
 
 # ------------------------------------------------------------------------------------------------------------- naming
@@ -467,7 +466,7 @@ class _Counted:
 
 def _distinct(parts: Sequence[_Part], at_least: int, outside: Leaf | None) -> list[_Counted]:
     """The subgroups that are large enough, and are not the same people as one with fewer attributes."""
-    kept = []
+    subgroups = []
     for part in parts:
         n, events = part.whole
         large = (part.n >= at_least) & (part.n < part.largest)
@@ -475,8 +474,8 @@ def _distinct(parts: Sequence[_Part], at_least: int, outside: Leaf | None) -> li
             large &= n - part.n >= at_least
         for code in np.flatnonzero(large):
             inside, happened = int(part.n[code]), int(part.events[code])
-            kept.append(_Counted(part, int(code), (inside, n - inside), (happened, events - happened)))
-    return kept
+            subgroups.append(_Counted(part, int(code), (inside, n - inside), (happened, events - happened)))
+    return subgroups
 
 
 def _named(kept: Sequence[_Counted], claim: _Claim, fdr: float, people: int, *, exact: bool) -> Search:
@@ -491,8 +490,8 @@ def _named(kept: Sequence[_Counted], claim: _Claim, fdr: float, people: int, *, 
     order = [int(index) for index in np.lexsort((-n[:, 0], p_values)) if named[index]]
     # The risk at which the last one was named, for the intervals.
     risk = fdr * max(len(order), 1) / (len(kept) * float(np.sum(1.0 / np.arange(1, len(kept) + 1))))
-    found = tuple(_subgroup(kept[k], claim, float(p_values[k]), None if exact else risk) for k in order)
-    return Search(claim.text, found, fdr, len(kept), people)
+    violating = tuple(_subgroup(kept[k], claim, float(p_values[k]), None if exact else risk) for k in order)
+    return Search(claim.text, violating, fdr, len(kept), people)
 
 
 def _p_values(n: Floats, events: Floats, claim: _Claim) -> Floats:
