@@ -18,7 +18,7 @@ from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing
 from isonomia.audits.rates.looks import next_table
 from isonomia.audits.rates.programs import Proof, prove
-from isonomia.audits.rates.question import Question, ask_about, countable, refuse_never_given, rows_each
+from isonomia.audits.rates.question import Question, ask_about, check_predicted_values, countable, rows_each
 from isonomia.audits.rates.sampling import AnyWork, prepare
 from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.loop import Outcome
@@ -262,7 +262,7 @@ def _refuse_never_predicted(
     except MissingEntryError:
         return  # a record from before predictions were kept
     for values in named:
-        refuse_never_given(values, entry["values"], "the model" if check.model is None else check.model.name)
+        check_predicted_values(values, entry["values"], "the model" if check.model is None else check.model.name)
 
 
 def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
@@ -379,8 +379,8 @@ def _never_seen(work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
     if not zero:
         return ()
     return (
-        f"{_named(zero[0])} was 0 in every draw, so the ratio may have no value. Multiplied out, a >= 0.8 * b, the claim always "
-        "has one",
+        f"{_named(zero[0])} was 0 in every draw, so the ratio may have no value. Multiplied out, a >= 0.8 * b, the "
+        "claim always has one",
     )
 
 

@@ -64,7 +64,7 @@ def refuse_classes(prop: Property, model: Model) -> None:
         refuse_class(node, model)
 
 
-def refuse_never_given(values: Sequence[Literal | Variable], seen: Sequence[Value], name: str) -> None:
+def check_predicted_values(values: Sequence[Literal | Variable], seen: Sequence[Value], name: str) -> None:
     """Refuse values of which none can be a prediction, going by predictions that were seen.
 
     A model may have a class that it never predicts in a sample, so a value is refused only where it is of another sort
