@@ -17,7 +17,7 @@ from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replay import CounterexampleRecheck, Rerun, opened_models, rebuilt, recheck, rerun
+from isonomia.audits.replay import Rerun, opened_models, rebuilt, recheck, rerun
 from isonomia.engine.parameters import Silent
 from isonomia.errors import DataError, NotAllowedError, SpecError, UsageError
 from isonomia.models.loader import load_model
@@ -29,31 +29,6 @@ if TYPE_CHECKING:
     from tests.unit.audits.replaying.conftest import Run
 
 ALLOWED = Permissions(allow_code=True)
-
-
-def _asked(run: Run, function: str, permissions: Permissions = Permissions()) -> dict[str, CounterexampleRecheck]:  # noqa: B008
-    model = load_model(f"{run.module}:{function}")
-    stated = rebuilt(run.evidence).stated
-    pairs = zip(stated, run.evidence.checks, strict=True)
-    return {each.name: recheck(each, check, model, permissions) for each, check in pairs}
-
-
-def test_the_counterexamples_of_the_model_occur_again(run: Run) -> None:
-    found = _asked(run, "model")
-    assert all(each.same for each in found.values())
-    for name in ("a relation", "shares"):
-        assert found[name].again == found[name].asked == found[name].counterexamples > 0
-        assert found[name].problem is None
-    for name in ("a rate", "a census", "strata"):
-        assert found[name].counterexamples == 0
-
-
-def test_of_another_model_it_is_said_so_and_its_own_answers_count(run: Run) -> None:
-    found = _asked(run, "changed")
-    assert not any(each.same for each in found.values())
-    for name in ("a relation", "shares"):
-        assert found[name].again == 0
-        assert found[name].asked > 0
 
 
 def test_a_person_who_reaches_nothing_cannot_be_asked_about(run: Run) -> None:
@@ -68,24 +43,6 @@ def test_a_person_who_reaches_nothing_cannot_be_asked_about(run: Run) -> None:
     assert "1 say that a person reaches nothing" in str(found.problem)
 
 
-STRANGE: list[Any] = [
-    {},
-    {"inputs": 3, "choices": []},
-    {"inputs": {"x1": {}}, "choices": []},
-    {"point": {"points": "x"}},
-]
-
-
-@pytest.mark.parametrize("strange", STRANGE, ids=repr)
-def test_strange_counterexamples_are_a_problem_and_no_crash(run: Run, strange: Any) -> None:
-    model = load_model(f"{run.module}:model")
-    for number in (3, 4):
-        check = run.evidence.checks[number]
-        changed = replace(check, verdict={**(check.verdict or {}), "counterexamples": [strange]})
-        found = recheck(rebuilt(run.evidence).stated[number], changed, model, Permissions())
-        assert found.again == 0
-
-
 def test_inputs_of_a_domain_cannot_be_rebuilt(run: Run) -> None:
     check = run.evidence.checks[3]
     entries = {**check.entries, "population": {**check.entries["population"], "kind": "domain"}}
@@ -97,11 +54,6 @@ def test_inputs_of_a_domain_cannot_be_rebuilt(run: Run) -> None:
 def _rerun(run: Run, evidence: EvidenceFile, folder: Path, permissions: Permissions, **models: str) -> list[Rerun]:
     opened = {name: load_model(f"{run.module}:{function}") for name, function in models.items()}
     return list(rerun(evidence, folder, permissions, opened, lambda _: Silent()))
-
-
-def test_everything_done_anew_is_the_same_in_every_number(run: Run) -> None:
-    found = _rerun(run, run.evidence, run.folder, ALLOWED)
-    assert [(each.name, each.same) for each in found] == [(check.name, True) for check in run.evidence.checks]
 
 
 def test_other_data_and_another_model_are_noticed(run: Run, tmp_path: Path) -> None:
