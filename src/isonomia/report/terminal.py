@@ -7,6 +7,7 @@ audit has one line per property, then one sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from isonomia.records.display.text import counterexample_lines
 from isonomia.records.display.view import (
     ASSUMPTIONS,
     SIGNS,
@@ -46,7 +48,7 @@ from isonomia.records.display.view import (
 )
 from isonomia.records.verdict import ANSWERS, Expression, LeafRecord, Verdict
 from isonomia.report.entries import FAILED, ORDER, UNFINISHED, AuditReport, Entry, Failure, summary_sentence
-from isonomia.wording import brief, capitalised, change, excerpt, number, on_one_line, visible
+from isonomia.wording import brief, capitalised, number, on_one_line, visible
 
 OPEN = "not finished"
 """What is said of a property whose check did not finish."""
@@ -210,10 +212,6 @@ def _group_name(group: Mapping[str, Any]) -> str:
 MAX_LINES, MAX_GRIDS = 5, 3
 """How many counterexamples are shown, if one line each or several; the stored verdict has more."""
 
-MAX_OUTPUT = 200
-"""Characters of an output."""
-
-
 UNICODE, ASCII = ("┄", "━", "●", "┃"), (".", "=", "o", "|")
 """The characters that a gauge is drawn with: the axis, the interval on it, the estimate and the threshold."""
 
@@ -258,7 +256,7 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     parts += [Text(), Text(f"{capitalised(answer_line(verdict))}. {guarantee(verdict)}"), Text()]
     parts += [_drawn(block, verdict, fancy, console.width) for block in view_of(verdict).blocks(verdict)]
     parts += [Text(level(verdict), style="dim")] if level(verdict) else []
-    parts += _counterexamples(verdict)
+    parts += _counterexamples(verdict, console.width - 8)
     parts.append(_notes(verdict))
     title, colour = title_of(verdict.answer, verdict.name, console), COLOURS[verdict.answer]
     console.print(Panel(Group(*parts), title=title, title_align="left", border_style=colour, padding=(0, 1)))
@@ -329,14 +327,14 @@ def _table(block: TableBlock) -> Padding:
     return Padding(table, (1, 0, 0, 0))
 
 
-def _counterexamples(verdict: Verdict) -> list[RenderableType]:
+def _counterexamples(verdict: Verdict, width: int) -> list[RenderableType]:
     """The first counterexamples: one line each where that says it all, otherwise record by record."""
     view = view_of(verdict)
     shown = [view.counterexample(verdict, item) for item in verdict.counterexamples[:MAX_LINES]]
     in_lines = all(case.line is not None for case in shown)
     shown = shown if in_lines else shown[:MAX_GRIDS]
     parts: list[RenderableType] = [Text()] if shown and in_lines else []
-    parts += [_line(case) if in_lines else _grid(number, case) for number, case in enumerate(shown, start=1)]
+    parts += [_line(case) if in_lines else _grid(number, case, width) for number, case in enumerate(shown, start=1)]
     more = len(verdict.counterexamples) - len(shown)
     if more > 0:
         parts.append(Text(f"... and {more} more counterexamples, which the stored verdict has", style="dim"))
@@ -348,34 +346,11 @@ def _line(case: CounterexampleView) -> Text:
     return Text(f"{where}: ", style="bold").append(happens, style="default")
 
 
-def _grid(number: int, case: CounterexampleView) -> Padding:
-    """What was changed, and what the model answered for each record."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(f"{number}.", Text(case.heading or case.title, style="bold"))
-    for record in case.records:
-        if record.changes is not None:
-            changes = ", ".join(_change(case, feature, *pair) for feature, pair in record.changes.items())
-            grid.add_row(record.name, Text(changes or "the same record"))
-    if case.choices:
-        grid.add_row("choices", Text(", ".join(map(brief, case.choices))))
-    if case.outputs:
-        grid.add_row("outputs", Text(", ".join(f"{name} = {_output(value)}" for name, value in case.outputs)))
-    if case.notes:
-        grid.add_row("", Text("\n".join(map(visible, case.notes))))
-    if case.violates:
-        grid.add_row("violates", Text("; ".join(case.violates)))
-    return Padding(grid, (1, 0, 0, 0))
-
-
-def _output(value: Any) -> str:
-    return visible(excerpt(brief(value), MAX_OUTPUT))
-
-
-def _change(case: CounterexampleView, feature: str, before: Any, after: Any) -> str:
-    """A change of a value, or of an array, for which the domain says in words what changed."""
-    return f"{feature}: {after}" if case.is_described(before) else f"{feature} {change(before, after)}"
+def _grid(number: int, case: CounterexampleView, width: int) -> Padding:
+    """The records that differ, side by side, and what the model answered for them."""
+    lines = [Text(f"{number}. {case.heading or case.title}", style="bold")]
+    lines += [Text(f"   {line}") for line in counterexample_lines(replace(case, sentence=""), width)]
+    return Padding(Group(*lines), (1, 0, 0, 0))
 
 
 def _notes(verdict: Verdict) -> Padding:

@@ -94,7 +94,7 @@ def test_its_view_is_all_that_the_renderers_need() -> None:
     assert "1 of 30 days is off" in shown["failure"]
     assert "before (day 6)" in shown["failure"]
     assert "not true: rate stays" in shown["failure"]
-    assert "rate 0.3 -> 0.7" in shown["terminal"]
+    assert "rate 0.3 0.7" in " ".join(shown["terminal"].split())
     assert shown["terminal"].index("Every day") < shown["terminal"].index("the rate stays")
     assert '<p class="kind">drift over time</p>' in shown["page"]
     assert "The model drifts." in shown["page"]
