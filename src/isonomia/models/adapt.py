@@ -72,8 +72,7 @@ def adapt_object(model: object, features: Sequence[str] | None = None) -> Model:
     chosen = checked_features(features)
     if inspect.isclass(model):
         raise UsageError(
-            f"model should be a fitted model, but is the class {model.__qualname__}. "
-            f"Make an object of it first: model={model.__qualname__}(...)."
+            f"model should be a fitted model, but is a class. Make an object of it: model={model.__qualname__}(...)."
         )
     if offers(model, "answer", "fingerprint", "name", "score_range"):
         return _already(model, chosen)
@@ -284,8 +283,7 @@ class EstimatorModel:
                 raw = method(given)
                 if isinstance(raw, list) and raw and np.ndim(raw[0]) == 2:
                     raise ModelError(
-                        f"{self.name} predicts {len(raw)} outputs at once, and one was expected. "
-                        "Wrap it in a function that returns the one to audit."
+                        f"{self.name} predicts {len(raw)} outputs, but one was expected: wrap it in a function."
                     )
                 return np.asarray(raw, dtype=np.float64)
         return None

@@ -151,8 +151,7 @@ def _loaded_libraries(_modules: int) -> Any:
 def _prediction(model: Model, table: Table, raw: NDArray[Any] | None) -> NDArray[Any]:
     if raw is None:
         raise ModelError(
-            f"{model.name} should give a prediction for each row, but gives scores only. "
-            "Audit its score, or wrap it in a function that turns the scores into predictions."
+            f"{model.name} gives no prediction, only scores: audit its score, or wrap it in a function that predicts."
         )
     prediction = array_from(raw, on_device=table.kind == TENSORS)
     if prediction.ndim != 1:
@@ -221,20 +220,14 @@ def _classes(model: Model, score: NDArray[np.float64], classes: tuple[Value, ...
     if not classes and width == 2:
         return (0, 1)
     if len(classes) != width:
-        raise ModelError(
-            f"{model.name} gave scores in {width} columns, but names {len(classes)} classes: {classes!r}. "
-            "There should be one class for each column, as classes_ of an estimator names them."
-        )
+        raise ModelError(f"{model.name} gave scores in {width} columns, but names {len(classes)} classes: {classes!r}.")
     return classes
 
 
 def check_length(model: Model, table: Table, what: str, length: int) -> None:
     """Refuse another number of predictions or scores than there are rows."""
     if length != table.rows:
-        raise ModelError(
-            f"{model.name} should give {table.rows:,} {what}, one for each row, but gave {length:,}. "
-            "A model must answer for every row of its batch, in order."
-        )
+        raise ModelError(f"{model.name} should give {table.rows:,} {what}, one for each row, but gave {length:,}.")
 
 
 def _not_finite(values: Any) -> Any:

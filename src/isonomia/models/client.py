@@ -37,7 +37,7 @@ _LONGEST = 2**26  # bytes of an answer; an endless one would fill the memory bef
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What came back, with any token removed."""
+    """A reply, with any token removed."""
 
     status: int
     text: str
@@ -265,18 +265,18 @@ def _why(error: Exception, timeout: float) -> str:
 
 
 def _advice(reply: _Reply, url: str, token: Token | None) -> str:
-    said = f": {brief(reply.text, _START)}" if reply.text.strip() else "."
+    text = f": {brief(reply.text, _START)}" if reply.text.strip() else "."
     match reply.status:
         case 401 | 403:
             how = f"the token in {token.variable} was not accepted" if token else "name a token: token_env='VARIABLE'"
-            return f"{said} ({how})"
+            return f"{text} ({how})"
         case 413:
-            return f"{said} (send fewer rows at a time: batch_size=...)"
+            return f"{text} (send fewer rows at a time: batch_size=...)"
         case 301 | 302 | 303 | 307 | 308:
             there = _joined_address(url, reply.location)
             return f", a redirect to {there}, which is not followed. Give that address if you trust it."
         case _:
-            return said
+            return text
 
 
 def _joined_address(url: str, location: str) -> str:

@@ -99,8 +99,7 @@ class OutputDecoder:
         if numbers.ndim == 2:
             raise ModelError(
                 f"{name} gave {numbers.shape[1]} numbers a row, but its output is said to be {output}, one a row. "
-                "Where they belong to classes, say output='probabilities' or output='logits'; else wrap the model in a "
-                "function that returns the one to audit."
+                "Say output='probabilities' or output='logits', or wrap the model in a function that returns one."
             )
         if output == "values":
             values = numbers.astype(np.float64)

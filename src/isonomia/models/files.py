@@ -149,8 +149,8 @@ def check_archive(path: Path) -> None:
             unpacked += sum(_unpacked_inside(archive, member, path) for member in members)
     if unpacked > max(_HARMLESS, _RATIO * size):
         raise ModelError(
-            f"{path} has {size:,} bytes and would unpack to {unpacked:,}, more than {_RATIO} times as many, which no "
-            "model does: it was not opened. If it is one, save it again without compression."
+            f"{path} has {size:,} bytes and would unpack to {unpacked:,}, more than {_RATIO} times as many: it was not "
+            "opened. If it is a model, save it again without compression."
         )
     for member in members:
         if member.filename.endswith("schema.json") and member.file_size > _HARMLESS:

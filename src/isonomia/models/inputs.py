@@ -269,8 +269,7 @@ def _whole(name: str, column: str, values: NDArray[Any], target: np.dtype[Any]) 
 def _text(name: str, column: str, values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind in "biufMm":
         raise ModelError(
-            f"{name} takes text in column {column!r}, but the column is {values.dtype}. "
-            "Turn its values into the texts that the model was fitted with.",
+            f"{name} takes text in column {column!r}, but the column is {values.dtype}: convert it to text.",
             name=column,
         )
     refuse(name, column, values, np.array([not isinstance(value, str) for value in values]), "text and not missing")

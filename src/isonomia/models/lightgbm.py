@@ -185,8 +185,8 @@ def _check_arrays(what: str, tree: dict[str, str], width: int) -> None:
         raise ModelError(f"{what} has categories beyond its list")
     if tree.get("is_linear", "0") != "0":
         each, named = numbers("num_features"), len(numbers("leaf_features"))
-        found = len(each), len(tree["leaf_const"].split()), int(each.sum()), len(tree["leaf_coeff"].split())
-        if np.any(each < 0) or found != (leaves, leaves, named, named):
+        lengths = len(each), len(tree["leaf_const"].split()), int(each.sum()), len(tree["leaf_coeff"].split())
+        if np.any(each < 0) or lengths != (leaves, leaves, named, named):
             raise ModelError(f"{what} has linear leaves that do not fit its {leaves} leaves")
     if np.any((numbers("leaf_features") < 0) | (numbers("leaf_features") >= width)):
         raise ModelError(f"{what} reads a column that does not exist: there are {width:,}")
@@ -227,7 +227,7 @@ def _categories(booster: Any) -> tuple[tuple[int, tuple[Value, ...]], ...]:
     indices = sorted(own.index(column) if column in own else int(column) for column in columns if str(column))
     if len(indices) != len(lists):
         raise UsageError(
-            f"the LightGBM model has {len(lists)} lists of categories, but {len(indices)} columns of categories, so "
-            "there is no telling which belongs to which. Wrap it in a function that codes them."
+            f"the LightGBM model has {len(lists)} lists of categories, but {len(indices)} columns of categories: "
+            "wrap it in a function that codes them."
         )
     return tuple((index, tuple(values)) for index, values in zip(indices, lists, strict=True))

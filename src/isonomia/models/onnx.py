@@ -203,7 +203,7 @@ def onnx_model(model: Any, **options: Any) -> OnnxModel:
 def refuse_session(session: Any, **_: Any) -> OnnxModel:
     """Refuse a session of onnxruntime, which does not reveal the model inside it."""
     raise UsageError(
-        f"model is a {type(session).__name__} of onnxruntime, which cannot be told from others by what it has learnt. "
+        f"model is a {type(session).__name__} of onnxruntime, which does not reveal the model inside it. "
         "Pass the path of the .onnx file instead, or the onnx.ModelProto.",
         name="model",
     )
@@ -288,7 +288,7 @@ def _weights(origin: Path | bytes, location: str) -> Path:
     if isinstance(origin, bytes):
         raise ModelError(
             f"the ONNX model keeps weights in {location!r}, but as bytes it has no folder in which they could be "
-            "found, so it was not opened. Give the path of the file, or load the weights into the model.",
+            "found: it was not opened. Give the path of the file.",
             name=location,
         )
     folder = origin.absolute().parent
@@ -299,7 +299,7 @@ def _weights(origin: Path | bytes, location: str) -> Path:
         )
     if not file.is_file():
         # It may be an attack: the runtime takes certain names for an address in memory, and would read it.
-        raise ModelError(f"{origin} keeps weights in {location!r}, but there is no such file beside it.", name=location)
+        raise ModelError(f"{origin} keeps weights in {location!r}, but that file does not exist.", name=location)
     return file
 
 
@@ -395,8 +395,8 @@ def _whole_batch(name: str, inputs: Sequence[Input], batch: Any) -> dict[str, ND
     """Give a batch that has no columns, such as images, to the one input of a model."""
     if len(inputs) != 1 or not isinstance(batch, np.ndarray):
         raise ModelError(
-            f"{name} has {len(inputs)} inputs, and the population gives a {type(batch).__name__} of records. "
-            "A model of records should have one input, and the records should be an array."
+            f"{name} should have one input and take an array of records, but it has {len(inputs)}, and the population "
+            f"gives a {type(batch).__name__}."
         )
     entry = inputs[0]
     given = batch.reshape(len(batch), -1) if len(entry.shape) == 2 else batch
@@ -507,8 +507,8 @@ def _check_labels(name: str, label: NDArray[Any], classes: tuple[Value, ...]) ->
     unknown = set(label.tolist()) - set(classes)
     if unknown:
         raise ModelError(
-            f"{name} predicted {unknown.pop()!r}, which is none of its classes {list(classes)!r}. "
-            "Name the right ones in order: classes=[...]."
+            f"{name} predicted {unknown.pop()!r}, not one of its classes {list(classes)!r}: name them in order, "
+            "classes=[...]."
         )
 
 

@@ -337,10 +337,7 @@ def labels(raw: Any, rows: int, classes: Sequence[Value], where: str) -> list[An
         if value is not None and not isinstance(value, str | bool | int | float):
             raise ModelError(f"expected a label or a number at {where}, but row {row} got {brief(value)}")
         if declared and value is not None and value not in declared:
-            raise ModelError(
-                f"expected one of the classes {list(classes)!r} at {where}, but row {row} got {value!r}. "
-                "Declare the labels as the model gives them."
-            )
+            raise ModelError(f"expected one of the classes {list(classes)!r} at {where}, but row {row} got {value!r}.")
     return [declared.get(value, value) for value in values] if declared else values
 
 

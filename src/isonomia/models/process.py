@@ -201,10 +201,7 @@ class Conversation:
             extra = running.lines.get_nowait()
             if extra is None:
                 return  # it has ended; reading says so
-            raise ModelError(
-                f"{who} should write one line for each row, but wrote one more: {extra[:80]!r}. Everything after it "
-                "would be off by one."
-            )
+            raise ModelError(f"{who} should write one line for each row, but wrote one more: {extra[:80]!r}")
 
     def _end(self) -> None:
         running, self._running = self._running, None
@@ -249,8 +246,7 @@ def _exchanged(running: _Running, given: bytes, count: int, until: float, who: s
         except queue.Empty:
             raise ModelError(
                 f"{who} wrote {len(answers):,} of {count:,} answers within {timeout:g} s (timeout=...), and was ended. "
-                "With keep_alive it must answer each line at once: does it flush what it writes? "
-                f"{running.error_tail()}"
+                f"With keep_alive it must flush each line: does it? {running.error_tail()}"
             ) from None
         if line is None:
             raise _crashed(running, who, len(answers), count)

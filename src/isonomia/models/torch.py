@@ -228,8 +228,7 @@ def _tensor(returned: Any, name: str, rows: int) -> Any:
         returned = returned[0]
     if not is_tensor_like(returned):
         raise ModelError(
-            f"{name} should return one tensor, but returned a {type(returned).__name__}. "
-            "Wrap it in a module that returns the part to audit."
+            f"{name} should return one tensor, but returned a {type(returned).__name__}: wrap it in such a module."
         )
     if returned.ndim == 0 or len(returned) != rows:
         raise ModelError(f"{name} was given {rows:,} rows, but returned a tensor of shape {tuple(returned.shape)}.")

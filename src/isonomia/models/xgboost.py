@@ -209,8 +209,8 @@ def _check_content(content: bytes) -> None:
     learner = model["learner"]
     sizes, booster = learner["learner_model_param"], learner["gradient_booster"]
     width = check_size("num_feature", sizes["num_feature"], MOST_FEATURES)
-    most = max(2, len(content) // _BYTES_EACH)
-    groups = max(1, *(check_size(name, sizes.get(name, 0), most) for name in ("num_class", "num_target")))
+    max_size = max(2, len(content) // _BYTES_EACH)
+    groups = max(1, *(check_size(name, sizes.get(name, 0), max_size) for name in ("num_class", "num_target")))
     if booster["name"] == "gblinear":
         _fits("weights", len(booster["model"]["weights"]), (width + 1) * groups)
         return

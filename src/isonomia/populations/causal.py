@@ -105,7 +105,7 @@ class Causal:
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
-        """The condition of each group that is drawn directly; one stream of everybody if there is none."""
+        """The condition of each group that is drawn directly; one stream of all people if there is none."""
         if self.among is not None:
             return (None,)
         return tuple(None if direction is None else direction.condition for direction in self.directions)
@@ -158,7 +158,7 @@ class Causal:
         return self._changed(self.world, together, (direction_for(self.world, together),))
 
     def do(self, **settings: Value) -> Causal:
-        """The population if some variables were set for everybody: ``world.do(sex="M")``."""
+        """The population if some variables were set for all people: ``world.do(sex="M")``."""
         if self.among is not None:
             raise UsageError(
                 "expected do(...) before given(...): the condition is about people as they are after it", name="do"
@@ -173,7 +173,7 @@ class Causal:
         people
             A table with a column for each variable.
         settings
-            The variables that are set, each to one value for everybody, ``sex="M"``, or to one for each person in the
+            The variables that are set, each to one value for all people, ``sex="M"``, or to one for each person in the
             order of the table, ``school=[12, 16, 16]``.
 
         Returns
@@ -211,7 +211,7 @@ class Causal:
         """
         if self.among is not None:
             raise UsageError(
-                f"expected a model of everybody, but this one is about people with {to_text(self.among)}: choose the "
+                f"expected a model of all people, but this one is about people with {to_text(self.among)}: choose the "
                 "rows, and use the model before given(...)",
                 name="given",
             )

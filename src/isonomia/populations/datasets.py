@@ -10,24 +10,20 @@ batch to have the same column types, it must be known before the first one which
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as parquet
 from pyarrow import types
 
 from isonomia.errors import DataError, nearest
+from isonomia.populations.frames import PandasForm, as_kind, is_large, ordinary_names
 from isonomia.populations.streaming import AT_ONCE, LongTable, of_size
-from isonomia.spec.columns import EXACT
 
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 
@@ -43,8 +39,8 @@ def read_parquet(file: Path) -> pa.Table:
         rows, size = opened.metadata.num_rows, file.stat().st_size
         if 8 * rows * opened.metadata.num_columns > max(_HARMLESS, _RATIO * size):
             raise DataError(
-                f"{file} has {size:,} bytes and {rows:,} rows, which no table of different people does. If it is one, "
-                "write it in several files and name their folder: then it is read as it goes."
+                f"{file} has {size:,} bytes and {rows:,} rows, as no real table does. If it is one, write "
+                "it in several files and name their folder."
             )
         return opened.read()
 
@@ -323,97 +319,7 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-# ---------------------------------------------------------------------------- tables of the model's library
-
-
-def preferred_kind() -> str:
-    """The library whose tables the model is given for a file: pandas if installed, else polars, else pyarrow."""
-    return next((kind for kind in ("pandas", "polars") if find_spec(kind) is not None), "pyarrow")
-
-
-def as_kind(table: pa.Table, kind: str, form: PandasForm | None = None) -> Any:
-    """A table of the library ``kind``; without a form, ``table`` must have all rows."""
-    if kind == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
-    if kind == "pandas":
-        return (form or _form_of_all(table)).frame(table)
-    return table
-
-
-_ROW_LABELS = re.compile(r"__index_level_\d+__")  # what pandas calls an unnamed index when it writes a file
-
-
-def ordinary_names(schema: Any) -> tuple[str, ...]:
-    """The columns of a schema, without the unnamed index that pandas adds to a file."""
-    return tuple(name for name in schema.names if not _ROW_LABELS.fullmatch(name))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PandasForm:
-    """What must be known about all rows to make a pandas frame of some of them."""
-
-    gaps: frozenset[str] = frozenset()  # columns with a missing value somewhere
-    large: frozenset[str] = frozenset()  # columns of whole numbers that a float would round: they become Int64
-    categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # in the order of their codes
-
-    def frame(self, table: Any) -> Any:
-        """Make a pandas frame of some rows."""
-        for name in (self.gaps - self.large).intersection(table.column_names):
-            if types.is_integer(table.schema.field(name).type) and not _restored(table.schema, name):
-                table = _with_column(table, name, table[name].cast(pa.float64(), safe=False))
-        frame = table.replace_schema_metadata(_without_labels(table.schema.metadata)).to_pandas()
-        for name in self.gaps.intersection(table.column_names):
-            if types.is_boolean(table.schema.field(name).type) and frame[name].dtype == bool:
-                frame[name] = frame[name].astype(object)
-        for name in self.large.intersection(table.column_names):
-            frame[name] = table[name].to_pandas(types_mapper=_nullable)
-        for name, categories in self.categories.items():
-            if name in table.column_names:
-                frame[name] = frame[name].cat.set_categories(list(categories))
-        return frame
-
-
-def _form_of_all(table: pa.Table) -> PandasForm:
-    large = frozenset(name for name in table.column_names if table[name].null_count and is_large(table[name]))
-    return PandasForm(large, large)
-
-
-def is_large(column: Any) -> bool:
-    """Whether a column of pyarrow has whole numbers that a float would round."""
-    if not types.is_integer(column.type) or column.type.bit_width < 64:
-        return False
-    ends = pc.min_max(column).as_py()
-    return any(end is not None and abs(end) > EXACT for end in ends.values())
-
-
-def _nullable(kind: Any) -> Any:
-    import pandas as pd
-
-    return pd.UInt64Dtype() if kind == pa.uint64() else pd.Int64Dtype()
-
-
-def _with_column(table: Any, name: str, column: Any) -> Any:
-    return table.set_column(table.column_names.index(name), name, column)
-
-
-def _pandas_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """What pandas wrote to a file about its own types."""
-    written: dict[str, Any] = json.loads((metadata or {}).get(b"pandas", b"{}"))
-    return written
-
-
-def _restored(schema: Any, name: str) -> bool:
-    """Whether pandas will restore one of its own types that can hold missing values, such as Int64."""
-    columns = _pandas_metadata(schema.metadata).get("columns", [])
-    return any(item.get("name") == name and str(item.get("numpy_type", ""))[:1] in "IU" for item in columns)
-
-
-def _without_labels(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
-    """Keep what pandas wrote about types, but treat index columns as ordinary ones."""
-    written = _pandas_metadata(metadata)
-    return {b"pandas": json.dumps({**written, "index_columns": []}).encode()} if written else None
+# ---------------------------------------------------------------------------- what pandas must know beforehand
 
 
 def _pandas_form(dataset: Any, names: Sequence[str]) -> PandasForm:

@@ -99,7 +99,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], what: str) -> Table:
     """A table of plain values, of the kind that a file gives; ``what`` is its name in errors."""
     import pyarrow as pa
 
-    from isonomia.populations.datasets import as_kind, preferred_kind
+    from isonomia.populations.frames import as_kind, preferred_kind
 
     arrays = {}
     for name, values in columns.items():
@@ -179,7 +179,7 @@ def _check_unpacked(file: Path) -> None:
 
 def _named_table(file: Path, table: Any, remarks: tuple[str, ...]) -> Table:
     """Hold what was read as a table of the preferred library."""
-    from isonomia.populations.datasets import as_kind, ordinary_names, preferred_kind
+    from isonomia.populations.frames import as_kind, ordinary_names, preferred_kind
 
     try:
         check_columns(table.schema.names, table.num_rows)
@@ -208,7 +208,8 @@ def long_files(path: str) -> LongTable:
 
 def _read_as_it_goes(files: Sequence[Path], base: Path) -> LongTable:
     """Make one table of some files of one format; ``base`` is the folder below which ``key=value`` counts."""
-    from isonomia.populations.datasets import preferred_kind, typed_files
+    from isonomia.populations.datasets import typed_files
+    from isonomia.populations.frames import preferred_kind
     from isonomia.populations.text_files import text_files
 
     ending = _ending(files[0])

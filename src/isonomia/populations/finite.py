@@ -95,7 +95,7 @@ class Sample(_TablePopulation):
         covers every look at a table to which rows are appended; of clusters, whole ones with ``max_cluster`` declared.
     values
         The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
-        over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
+        over them, and a group without rows leaves a property undecided instead of being a mistake.
     cluster
         The column that says which rows belong together: several visits of a customer, repeats of a prompt, pupils of a
         school. Clusters are then the independent draws, and anything may happen inside one.
@@ -132,7 +132,7 @@ class Sample(_TablePopulation):
     declared: dict[str, tuple[Value, ...]]
     clustering: Clustering | None
     _signs: list[tuple[str, ...]] = field(repr=False)  # that rows repeat, once they were looked for
-    _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
+    _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file, which other code cannot write into
 
     def __init__(
         self,
@@ -245,9 +245,9 @@ class Sample(_TablePopulation):
     def positions(self, seed: np.random.SeedSequence) -> NDArray[np.intp] | None:
         """The row that comes first, second, and so on; ``None`` for the order of the table."""
         if self.clustering is not None:
-            place = np.empty(self.clustering.facts.count, dtype=np.intp)
-            place[self._cluster_order(seed)] = np.arange(len(place))
-            return np.argsort(place[self.clustering.codes], kind="stable")
+            rank = np.empty(self.clustering.facts.count, dtype=np.intp)
+            rank[self._cluster_order(seed)] = np.arange(len(rank))
+            return np.argsort(rank[self.clustering.codes], kind="stable")
         if self.row_order == "file":
             return None
         edges = [0, *(self.looks or ()), self.size]
@@ -279,7 +279,7 @@ class Census(_TablePopulation):
         by the run's seed, so that the audit may stop early.
     values
         The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
-        over them, and a group that nobody belongs to leaves a property undecided instead of being a mistake.
+        over them, and a group without rows leaves a property undecided instead of being a mistake.
 
     Raises
     ------
@@ -304,7 +304,7 @@ class Census(_TablePopulation):
     rows: Rows
     exact: bool
     declared: dict[str, tuple[Value, ...]]
-    _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file that nobody else can write into
+    _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file, which other code cannot write into
 
     def __init__(
         self,
@@ -343,7 +343,7 @@ class Census(_TablePopulation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clustering:
-    """Which rows belong together: the number of each row's cluster, counted by first appearance, and what is known."""
+    """Which rows belong together: the number of each row's cluster, counted by first appearance, and its facts."""
 
     codes: NDArray[np.intp]
     facts: Clusters
@@ -368,25 +368,25 @@ def _clustering(rows: Rows, cluster: str | None, weigh: str, max_cluster: int | 
     empty = missing(column)
     if empty.any():
         raise DataError(
-            f"expected a value of {cluster!r} in every row, since it says which rows belong together, but it is "
-            f"missing in row {int(np.argmax(empty))}: fill it in, or leave such rows out"
+            f"expected a value of {cluster!r}, the cluster, in every row, but it is missing in row "
+            f"{int(np.argmax(empty))}: fill it in, or leave such rows out"
         )
     _, first, codes, counts = np.unique(
         np.asarray(plain(column, cluster)), return_index=True, return_inverse=True, return_counts=True
     )
-    place = np.empty(len(first), dtype=np.intp)
-    place[np.argsort(first, kind="stable")] = np.arange(len(first))
-    seen = int(counts.max(initial=1))
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    biggest = int(counts.max(initial=1))
     declared: Any = max_cluster
     whole = isinstance(declared, Integral) and not isinstance(declared, bool)
-    if declared is not None and not (whole and seen <= declared <= LARGEST_CLUSTER):
+    if declared is not None and not (whole and biggest <= declared <= LARGEST_CLUSTER):
         raise UsageError(
-            f"expected max_cluster as a whole number of at least {seen:,}, the rows of the largest {cluster!r} in the "
-            f"table, but got {max_cluster!r}"
+            f"expected max_cluster as a whole number of at least {biggest:,}, the rows of the largest {cluster!r} in "
+            f"the table, but got {max_cluster!r}"
         )
-    largest = seen if max_cluster is None else int(max_cluster)
+    largest = biggest if max_cluster is None else int(max_cluster)
     facts = Clusters(cluster, len(first), largest, weigh, max_cluster is not None)
-    return Clustering(place[codes].astype(np.intp), facts)
+    return Clustering(rank[codes].astype(np.intp), facts)
 
 
 def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[str, tuple[Value, ...]]:

@@ -256,7 +256,7 @@ class GeneratorSource:
     draws: tuple[Draw, ...]  # one for each stream
     names: tuple[str, ...] | None  # columns that every batch must have; None while they are being found out
     array_names: tuple[str, ...] | None  # of the columns of a NumPy array; None for x0, x1, ...
-    seen: dict[Any, Any] | None = None  # what pilot draws have shown; None for these themselves
+    pilots: dict[Any, Any] | None = None  # what pilot draws have shown; None for these themselves
     device: Device | None = None  # where torch draws; None for NumPy
 
     finite = False  # whether each row counts once
@@ -289,9 +289,9 @@ class GeneratorSource:
         distribution with a single person is allowed. Chance hardly ever causes a refusal: three draws of n are equal,
         and not all of one kind, with probability at most 1 / n**2, whatever the distribution.
         """
-        if self.seen is None or ("varied", stream) in self.seen:
+        if self.pilots is None or ("varied", stream) in self.pilots:
             return
-        self.seen["varied", stream] = True
+        self.pilots["varied", stream] = True
 
         def alike(n: int, seeds: Sequence[int]) -> Table | None:
             tables = [self._rows(n, np.random.default_rng(seed), stream) for seed in seeds]

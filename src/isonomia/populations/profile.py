@@ -343,27 +343,28 @@ def signs_of_repeats(table: Table) -> tuple[str, ...]:
     part = table
     if table.rows > LOOKED_AT:
         part = table.take(np.sort(np.random.default_rng(0).choice(table.rows, LOOKED_AT, replace=False)))
-    codes = {name: _codes(part.column(name)) for name in part.names}
-    for name, column in codes.items():
-        different = int(column.max(initial=-1)) + 1
-        values = part.column(name)
-        fractional = values.dtype.kind == "f" and bool(np.any(values[np.isfinite(values)] % 1.0 != 0.0))
-        if names_a_unit(name) and not fractional and FEWEST <= different <= part.rows // 2:
+    columns = {name: part.column(name) for name in part.names}
+    codes = {name: _codes(values) for name, values in columns.items()}
+    varieties = {name: int(column.max(initial=-1)) + 1 for name, column in codes.items()}
+    fractional = {
+        name
+        for name, values in columns.items()
+        if values.dtype.kind == "f" and np.any(np.isfinite(values) & (values != np.floor(values)))
+    }
+    for name, different in varieties.items():
+        if names_a_unit(name) and name not in fractional and FEWEST <= different <= part.rows // 2:
             rows = f"{part.rows:,} rows" if part is table else f"{part.rows:,} of {table.rows:,} rows, drawn at random"
             remarks.append(
                 f"rows may belong together: {name!r} has {different:,} different values in {rows}. If rows "
                 f"with the same value depend on each other, the stated risk is wrong: say so, cluster={name!r}"
             )
     together = np.zeros(part.rows, dtype=np.int64)
-    for column in sorted(codes.values(), key=lambda each: -int(each.max(initial=0))):
-        _, together = np.unique(together * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+    for name in sorted(codes, key=lambda each: -varieties[each]):
+        _, together = np.unique(together * varieties[name] + codes[name], return_inverse=True)
         if int(together.max(initial=0)) + 1 == part.rows:
             return tuple(remarks)
     times = np.bincount(together) if part.rows else np.zeros(0, dtype=np.int64)
-    fractions = any(
-        values.dtype.kind == "f" and bool(np.any(np.isfinite(values) & (values != np.floor(values))))
-        for values in (part.column(name) for name in part.names)
-    ) or any(int(column.max(initial=0)) + 1 > NEARLY_UNIQUE * part.rows for column in codes.values())
+    fractions = bool(fractional) or max(varieties.values()) > NEARLY_UNIQUE * part.rows
     copies = part is table and len(times) >= FEWEST and int(np.gcd.reduce(times)) > 1
     distinct = np.unique(together, return_index=True)[1]  # copies must not make copies likely
     by_chance = float(np.prod([_coincidence(each[distinct]) for each in codes.values()]))

@@ -58,7 +58,7 @@ class Program:
     Notes
     -----
     The file is never executed as Python. What a property does not need is not drawn. A group that the program shows to
-    be rare is drawn directly, where that is exact; the verdict's remarks say so. On a device, everybody is drawn.
+    be rare is drawn directly, where that is exact; the verdict's remarks say so. On a device, all people are drawn.
     """
 
     text: str
@@ -111,7 +111,7 @@ class Program:
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
-        """The condition of each group that is drawn directly; one stream of everybody if there is none."""
+        """The condition of each group that is drawn directly; one stream of all people if there is none."""
         return tuple(None if direction is None else direction.condition for direction in self.directions)
 
     @property

@@ -1,4 +1,4 @@
-"""People of whom only the ranges of their features are known: every combination is possible and equally likely."""
+"""People drawn from the ranges of their features alone: every combination is possible and equally likely."""
 
 from __future__ import annotations
 

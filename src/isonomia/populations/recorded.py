@@ -89,9 +89,9 @@ class RecordedPopulation:
         return self
 
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:
-        """Refuse: nobody can be drawn."""
+        """Refuse: a record cannot be drawn from."""
         del start, n, rng, stream
-        raise UsageError("only the record of this population is here: nobody can be drawn from it")
+        raise UsageError("only the record of this population is here: it cannot be drawn from")
 
     def fingerprint(self) -> str:
         """The fingerprint that the population had; empty where it had none."""

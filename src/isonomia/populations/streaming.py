@@ -133,8 +133,8 @@ class LongTable:
             yield table
         if end != max(self.rows, start):
             raise DataError(
-                f"expected {self.rows:,} rows, as were counted at first, but got {end:,}: the table changed while "
-                "it was read, or its query gives something else each time. Read it from a file that stays as it is."
+                f"expected {self.rows:,} rows, as counted at first, but got {end:,}: the table or the result of "
+                "its query changed. Read it from a file that does not change."
             )
 
     @property
@@ -279,10 +279,9 @@ def refuse_more_than(free: float, rows: int, size: float) -> None:
     """Refuse a table of ``size`` bytes that does not fit into the free memory; the message names alternatives."""
     if _COPIES * size > free:
         raise DataError(
-            f"expected a table that fits into memory, since its rows are needed in random order or again and again, "
-            f"but {rows:,} rows take about {size / 1e9:,.1f} GB, twice while they are read, and {free / 1e9:,.1f} GB "
-            "are free. Read batch by batch are an exact Census and Sample(..., order='file'), for properties about "
-            "rates and for principal fairness; for everything else hand over a random part of the rows."
+            f"expected a table that fits into memory, but {rows:,} rows take about {size / 1e9:,.1f} GB, twice while "
+            f"they are read, and {free / 1e9:,.1f} GB are free: for rates and principal fairness, use an exact Census "
+            "or Sample(..., order='file'), which are read batch by batch; otherwise pass a random part of the rows"
         )
 
 

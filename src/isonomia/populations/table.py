@@ -170,8 +170,7 @@ class Table:
 def _array_store(array: NDArray[Any], names: Sequence[str] | None) -> TableStore:
     if array.ndim != 2:
         raise DataError(
-            f"a NumPy array should have two dimensions to be a table, rows and columns, "
-            f"but its shape is {array.shape}. Reshape it, or give a mapping from name to values."
+            f"a NumPy array should have two dimensions, rows and columns, but its shape is {array.shape}. Reshape it."
         )
     given = tuple(names) if names is not None else tuple(f"x{i}" for i in range(array.shape[1]))
     if len(given) != array.shape[1]:
@@ -362,8 +361,7 @@ def column_from(values: object, name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1:
         raise DataError(
-            f"{name} should have one dimension, but has {array.ndim} (shape {array.shape}). "
-            "Give one value for each row."
+            f"{name} should have one value for each row, but has {array.ndim} dimensions (shape {array.shape})."
         )
     return normalise(np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array)
 

@@ -35,7 +35,8 @@ import pyarrow.json as arrow_json
 from pyarrow import types
 
 from isonomia.errors import DataError
-from isonomia.populations.datasets import PandasForm, as_kind, is_large, refuse_other_columns, stamp_of, unreadable
+from isonomia.populations.datasets import refuse_other_columns, stamp_of, unreadable
+from isonomia.populations.frames import PandasForm, as_kind, is_large
 from isonomia.populations.streaming import LongTable, of_size
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT

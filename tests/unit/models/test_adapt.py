@@ -42,7 +42,7 @@ def test_features_are_handed_on():
     [
         (3, r"method predict, or be callable on a batch of rows, but is 3 \(int\)"),
         (None, r"but is None \(NoneType\)"),
-        (DummyClassifier, r"is the class DummyClassifier. Make an object of it first: model=DummyClassifier\(...\)"),
+        (DummyClassifier, r"is a class. Make an object of it: model=DummyClassifier\(...\)"),
         (make_model, r"make_model\(\) is not: .*If it makes the model, call it yourself: model=make_model\(\)"),
         (two, r"two\(batch, other\) is not: missing a required argument: 'other'"),
     ],

@@ -67,7 +67,7 @@ def test_a_model_that_raises_is_named_with_its_error():
     [
         ([1, 0], "should give 3 predictions, one for each row, but gave 2"),
         (np.zeros((3, 4), dtype=int), r"one prediction for each of 3 rows, but gave an array of shape \(3, 4\)"),
-        (np.zeros((3, 4)), "gives scores only"),
+        (np.zeros((3, 4)), "gives no prediction, only scores"),
         (1, "but gave a single 1"),
         (None, "but gave a single None"),
         ("yes", "but gave a single 'yes'"),

@@ -52,7 +52,7 @@ def test_a_model_is_found_in_the_current_folder(path):
         ("credit_audit_models:scorer.predct", r"'Scorer' has no 'predct'. Did you mean 'predict'\?"),
         ("credit_audit_models:number", "credit_audit_models:number: .*but is 3"),
         ("credit_audit_models:make", r"model=make\(\)"),
-        ("credit_audit_models:Scorer", "is the class Scorer"),
+        ("credit_audit_models:Scorer", "is a class"),
     ],
 )
 def test_a_wrong_name_is_refused_with_what_to_do(spec, message):

@@ -300,7 +300,7 @@ def test_weights_are_files_and_no_address_in_memory(tmp_path, location):
     entry.value = location
     model.graph.initializer[0].external_data.add(key="offset", value=str(2**40))
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
-    with pytest.raises(ModelError, match="but there is no such file beside it"):
+    with pytest.raises(ModelError, match="but that file does not exist"):
         load_model(tmp_path / "m.onnx")
 
 

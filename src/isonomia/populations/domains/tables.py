@@ -145,9 +145,8 @@ class TableDomain:
             feature = int(feature[1:])
         if feature < 0:
             raise DataError(
-                f"there is no feature number {feature}: columns are counted from 0. Where it stands for several "
-                "columns that are one feature, give them a name, groups={'job': ['job_1', 'job_2']}, and say "
-                "getFeat(x1, 'job'); or give a getFeat of your own, functions={'getFeat': ...}. " + self._offered()
+                f"there is no feature number {feature}: columns are counted from 0. To name several columns that are "
+                "one feature: groups={'job': ['job_1', 'job_2']} and getFeat(x1, 'job'). " + self._offered()
             )
         if not 0 <= feature < len(self.columns):
             raise DataError(

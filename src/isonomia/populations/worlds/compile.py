@@ -136,13 +136,13 @@ def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[st
 
 
 def compile_condition(expression: Expression) -> Evaluate:
-    """Compile a condition to a function that gives a column of truth values, or one truth value for everybody."""
+    """Compile a condition to a function that gives a column of truth values, or one truth value for all."""
     evaluate = compile_expression(expression)
     return lambda frame: truth_values(evaluate(frame), expression)
 
 
 def compile_expression(expression: Expression) -> Evaluate:
-    """Compile an expression to a function that gives a column, or one value for everybody."""
+    """Compile an expression to a function that gives a column, or one value for all."""
     match expression:
         case program.Number(value) | program.Boolean(value):
             return lambda _: value
@@ -259,7 +259,7 @@ class _Split:
     otherwise: Frame
 
     def joined(self, then: Any, otherwise: Any) -> Any:
-        """One column for everybody, from what each branch gives."""
+        """One column for all people, from what each branch gives."""
         values = np.asarray(then), np.asarray(otherwise)
         column = np.empty(self.whole.rows, dtype=np.result_type(*values))
         for branch, value in zip((self.then, self.otherwise), values, strict=True):

@@ -256,7 +256,7 @@ class Mechanism:
         return {name: _read_only(np.asarray(frame.read(name)), frame.rows) for name in self.parents}
 
     def noise(self, frame: Frame) -> Array:
-        """The noise of everybody."""
+        """The noise of each person."""
         site, stored, rng = (self.target, 0), frame.run.stored, frame.run.rng
         match self._kind_of_noise:
             case Normal(mean, deviation):

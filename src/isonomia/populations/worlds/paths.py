@@ -71,9 +71,9 @@ class PathFinder:
     def check(self, count: int) -> None:
         """Refuse too many paths, and stop when the time is up."""
         if count > self.most:
-            raise NotExactError(f"there are more than {self.most:,} ways through the program")
+            raise NotExactError(f"there are more than {self.most:,} paths through the program")
         if not count % 256 and self.late():
-            raise NotExactError("following it takes more time than it may")
+            raise NotExactError("time limit reached")
 
     def limited(self, ways: Iterable[Any]) -> list[Any]:
         """A list that must not grow too long."""
@@ -284,7 +284,7 @@ def _arithmetic(sign: str, left: LinearForm, right: LinearForm) -> LinearForm:
             raise NotExactError("a product of two draws is not linear")
         case _:
             if right.slopes:
-                raise NotExactError("a division by what chance makes is not linear")
+                raise NotExactError("a division by a random quantity is not linear")
             if not right.constant:
                 raise NotExactError("a division by 0")
             return left.times(1 / right.constant)

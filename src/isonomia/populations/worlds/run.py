@@ -31,7 +31,7 @@ REDRAWN = 100
 class Run:
     """The randomness of one run.
 
-    Noise goes to ``stored``, or comes from there; ``None`` if nobody is run again. The variables in ``directed`` are
+    Noise goes to ``stored``, or comes from there; ``None`` if no one is run again. The variables in ``directed`` are
     drawn only within their intervals, and ``weights`` is each person's probability that undirected draws would have
     fallen into them.
     """
@@ -43,25 +43,25 @@ class Run:
     weights: Floats | None = None
 
     def gaussian(self, site: Site, mean: Any, deviation: Any, frame: Frame) -> Floats:
-        """A normal draw for everybody in the frame."""
+        """A normal draw for each person in the frame."""
         if site[0] in self.directed:
             return self._directed_gaussian(site, mean, deviation, frame)
         if self.stored is None:
             draws = self.rng.standard_normal(frame.rows)
         else:
-            draws = self._observable(site, frame.of_everybody(self.stored.normal(site)), frame).copy()
+            draws = self._observable(site, frame.of_all(self.stored.normal(site)), frame).copy()
         draws *= deviation
         draws += mean
         return draws
 
     def step(self, site: Site, table: StepTable, frame: Frame) -> Floats:
-        """A draw with a density that is constant on cells, for everybody in the frame."""
+        """A draw with a density that is constant on cells, for each person in the frame."""
         if site[0] in self.directed:
             return self._directed_step(site, table, frame)
         return table.quantile(self._shares(site, frame))
 
     def share(self, site: Site, frame: Frame) -> Floats:
-        """Noise between 0 and 1 for everybody in the frame; if directed, the noise itself lies in the intervals."""
+        """Noise between 0 and 1 for each person in the frame; if directed, the noise itself lies in the intervals."""
         if site[0] in self.directed:
             return self._directed_step(site, UNIFORM, frame)
         return self._shares(site, frame)
@@ -69,7 +69,7 @@ class Run:
     def _shares(self, site: Site, frame: Frame) -> Floats:
         if self.stored is None:
             return self.rng.random(frame.rows)
-        return self._observable(site, frame.of_everybody(self.stored.share(site)), frame)
+        return self._observable(site, frame.of_all(self.stored.share(site)), frame)
 
     def _observable(self, site: Site, noise: Floats, frame: Frame) -> Floats:
         """Refuse noise that the values of abducted people do not determine: their counterfactuals are not known."""
@@ -130,7 +130,7 @@ class Frame:
     """The variables of the people who took one path through the program.
 
     ``values`` has what was set or read here, each a column or one value for all. ``chosen`` has their indices among the
-    parent's people, and ``origin`` among everybody; ``None`` if they are everybody.
+    parent's people, and ``origin`` among all people; ``None`` if they are all people.
     """
 
     rows: int
@@ -157,8 +157,8 @@ class Frame:
         origin = chosen if self.origin is None else self.origin[chosen]
         return Frame(len(chosen), self.run, {}, self, chosen, origin)
 
-    def of_everybody(self, column: Floats) -> Floats:
-        """The part of a column of everybody that belongs to the people of this frame."""
+    def of_all(self, column: Floats) -> Floats:
+        """The part of a column of all people that belongs to the people of this frame."""
         return column if self.origin is None else column[self.origin]
 
 
@@ -200,7 +200,7 @@ class StoredNoise:
         return self.others[site]
 
     def store(self, site: Site, normals: Floats, shares: Floats, origin: Indices | None) -> None:
-        """Store the noise of some people at a site; ``origin=None`` for everybody.
+        """Store the noise of some people at a site; ``origin=None`` for all.
 
         Both forms are stored, because the draw of a site may have the other form on another path.
         """

@@ -1,8 +1,8 @@
 """A world opened for one run, and how it draws rare groups directly.
 
 Few people meet a condition such as ``sex < 1 and age > 90``. If ``sex`` is one draw with constant parameters, it is
-drawn from its part below 1 instead, and nobody is rejected. If ``age`` is drawn in several branches, each of them draws
-from above 90, and a person is kept in proportion to how probable that was on the path taken: with probability
+drawn from its part below 1 instead, and no draw is rejected. If ``age`` is drawn in several branches, each of them
+draws from above 90, and a person is kept in proportion to how probable that was on the path taken: with probability
 ``weight / max_weight``. Both give exact draws of the group (:func:`isonomia.populations.generator.accepted_rows`).
 """
 
@@ -46,7 +46,7 @@ OneVariable = tuple[str, Intervals]
 class WorldSource:
     """A world opened for one run.
 
-    Each stream has the direction of its group, or ``None`` for everybody. Draws outside ``among`` are rejected.
+    Each stream has the direction of its group, or ``None`` for all people. Draws outside ``among`` are rejected.
     """
 
     world: World
@@ -92,7 +92,7 @@ class WorldSource:
     ) -> Draws:
         """Propose people until ``n`` were accepted."""
         among = spec.columns_of(self.among) if self.among is not None else ()
-        # Directed variables must be drawn, or nobody would have a weight.
+        # Directed variables must be drawn, or no one would have a weight.
         needed = tuple(dict.fromkeys((*names, *among, *(direction.directed if direction else ()))))
         parts: list[Draws] = []
         accepted, proposed, size = 0, 0, max(2 * n, 64)
@@ -145,7 +145,7 @@ class Direction:
     """How a group is drawn: ``condition`` is the part of its condition that draws from these intervals meet.
 
     No person's weight is larger than ``max_weight``: the largest probability, over all paths through the program, that
-    undirected draws would have met the condition. ``exact`` means that everybody has that weight: nobody is rejected.
+    undirected draws would have met the condition. ``exact`` means that all have that weight: no draw is rejected.
     """
 
     condition: Row
@@ -155,7 +155,7 @@ class Direction:
 
 
 def streams_for(world: World, conditions: Sequence[Row | None]) -> tuple[Direction | None, ...]:
-    """The streams for groups with these conditions: one of everybody, or one for each group that can be drawn directly.
+    """The streams for groups with these conditions: one of all, or one for each group that can be drawn directly.
 
     Groups stay in the common stream unless one of them is rare; then every group that can be drawn directly is, and
     the common stream remains for the others.
@@ -275,7 +275,7 @@ def _among(name: str, values: set[Value], world: World) -> OneVariable | None:
 
 
 def _of_truth(name: str, world: World) -> OneVariable | None:
-    """The condition that a truth value was set to, if it was set once and for everybody."""
+    """The condition that a truth value was set to, if it was set once and for all people."""
     if max_assignments(world.statements, name) != 1:
         return None
     for item in world.statements:

@@ -1,6 +1,6 @@
 """Programs run by torch: a whole batch of people at once, on a device.
 
-Both branches of an ``if`` are computed for everybody, and each person gets the value of the branch that they take.
+Both branches of an ``if`` are computed for all people, and each person gets the value of the branch that they take.
 There is one tensor of noise for each site, which the branches share, since a person takes only one of them. An error,
 such as a division by zero, counts only on the branch that a person takes.
 
@@ -33,7 +33,7 @@ from isonomia.spec.fairsquare.tree import Expression, Site, Statement
 from isonomia.spec.tree import AsIf, Do, Literal, Setting, Version
 
 Tensor: TypeAlias = Any
-"""A torch tensor, or one number or truth value for everybody."""
+"""A torch tensor, or one number or truth value for all."""
 
 LARGEST = {"float32": 1e37, "float64": 1e307}
 """Numbers that stay below this have not overflowed."""
@@ -196,7 +196,7 @@ class _Noise:
         return self.torch.tensor(values, **self.place)
 
     def filled(self, value: Tensor) -> Tensor:
-        """One value for everybody as a column."""
+        """One value for all as a column."""
         if not isinstance(value, bool | int | float):
             return value
         dtype = self.torch.bool if isinstance(value, bool) else self.place["dtype"]
@@ -208,7 +208,7 @@ class _Noise:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A tensor or one value for everybody, and a bound on its absolute value."""
+    """A tensor or one value for all, and a bound on its absolute value."""
 
     data: Tensor
     bound: float
@@ -226,7 +226,7 @@ class _TensorRun:
     troubles: list[tuple[Tensor, str, Expression]] = field(default_factory=list)
 
     def execute(self, statements: Sequence[Statement], values: dict[str, _Value], taken: _Conditions) -> None:
-        """Run statements for everybody, changing ``values``; ``taken`` says who takes this path."""
+        """Run statements for all people, changing ``values``; ``taken`` says who takes this path."""
         for statement in statements:
             match statement:
                 case program.Assign(target, value):
