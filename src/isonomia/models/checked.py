@@ -225,7 +225,7 @@ def _classes(model: Model, score: NDArray[np.float64], classes: tuple[Value, ...
 
 
 def check_length(model: Model, table: Table, what: str, length: int) -> None:
-    """Refuse another number of predictions or scores than there are rows."""
+    """Refuse more or fewer predictions or scores than rows."""
     if length != table.rows:
         raise ModelError(f"{model.name} should give {table.rows:,} {what}, one for each row, but gave {length:,}.")
 

@@ -176,7 +176,7 @@ class ExecutableModel:
         except UnicodeDecodeError as error:
             around = content[max(0, error.start - 10) : error.end + 10]
             raise ModelError(
-                f"{self.name} should write text in UTF-8, but byte {error.start + 1:,} of an answer is none: {around!r}"
+                f"{self.name} should write UTF-8, but byte {error.start + 1:,} of an answer is invalid: {around!r}"
             ) from error
 
     def _files(self) -> list[Path]:

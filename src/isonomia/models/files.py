@@ -28,7 +28,7 @@ class Opened:
     origin: Path | bytes  # the path, or the bytes themselves
     digest: str  # the SHA-256 of its content when it was opened, as 64 hexadecimal digits
     arguments: tuple[Any, ...] = ()  # what else the opener was given
-    beside: tuple[tuple[Path, str], ...] = ()  # files that belong to it, such as weights, each with its digest
+    companions: tuple[tuple[Path, str], ...] = ()  # files that belong to it, such as weights, each with its digest
 
     @property
     def name(self) -> str:
@@ -37,16 +37,16 @@ class Opened:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle where it came from and its digest, so that it can be opened again."""
-        return _open_again, (self.opener, self.origin, self.digest, self.arguments, self.beside)
+        return _open_again, (self.opener, self.origin, self.digest, self.arguments, self.companions)
 
 
 def open_from(
-    opener: Callable[..., Any], origin: Path | bytes, *arguments: Any, beside: tuple[Path, ...] = ()
+    opener: Callable[..., Any], origin: Path | bytes, *arguments: Any, companions: tuple[Path, ...] = ()
 ) -> Opened:
     """Open a file, a folder or bytes, and remember how; the opener and its arguments must be picklable."""
     source = origin.absolute() if isinstance(origin, Path) else origin
     digest = digest_of(source)
-    digests = tuple((file, digest_of(file)) for file in beside if file.is_file())  # the opener reports missing ones
+    digests = tuple((file, digest_of(file)) for file in companions if file.is_file())  # the opener reports missing ones
     return Opened(opener(source, *arguments), opener, source, digest, arguments, digests)
 
 
@@ -55,15 +55,15 @@ def _open_again(
     origin: Path | bytes,
     digest: str,
     arguments: tuple[Any, ...],
-    beside: tuple[tuple[Path, str], ...],
+    companions: tuple[tuple[Path, str], ...],
 ) -> Opened:
     # Checked before anything is opened: what has changed is no longer what the user trusted.
     changed = digest_of(origin) != digest or any(
-        not file.is_file() or digest_of(file) != known for file, known in beside
+        not file.is_file() or digest_of(file) != known for file, known in companions
     )
     if changed:
         raise ModelError(f"the model at {origin!s} is not the one that was opened before: its content has changed.")
-    return Opened(opener(origin, *arguments), opener, origin, digest, arguments, beside)
+    return Opened(opener(origin, *arguments), opener, origin, digest, arguments, companions)
 
 
 def digest_of(origin: Path | bytes) -> str:

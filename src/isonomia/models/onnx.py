@@ -119,7 +119,7 @@ class OnnxModel:
     def fingerprint(self) -> str:
         """Tell this model from others by its file, by weights in other files, and by the options it was opened with."""
         options = f"({self.features!r}, {self.columns!r}, {self.outputs.identity})"
-        weights = (digest for _, digest in self.session.beside)
+        weights = (digest for _, digest in self.session.companions)
         return fingerprint_of("onnx", self.session.digest, *weights, options)
 
     def describe(self) -> str:
@@ -183,7 +183,7 @@ def open_onnx(
     class_lists, weights = _contents(path)
     check_number("threads", threads, 0, whole=True)
     check_number("batch_size", batch_size, 1, whole=True)
-    session = open_from(_session, path, device, threads, beside=weights)
+    session = open_from(_session, path, device, threads, companions=weights)
     name = session.name or "the ONNX model"
     taken = tuple(_input(node, name) for node in session.content.get_inputs())
     if (rows := _fixed_rows(taken)) is not None and rows > _BATCH:  # smaller batches are filled up to that number

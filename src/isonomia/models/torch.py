@@ -154,7 +154,7 @@ class TorchModel(DecodedModel):
         text = [name for name, column in zip(names, held, strict=True) if not is_tensor(column)]
         if text:
             raise ModelError(
-                f"{self.name} takes numbers, but column {text[0]!r} is none: name its columns, features=[...]."
+                f"{self.name} takes numbers, but column {text[0]!r} has text: name its columns, features=[...]."
             )
         wide = [column.reshape(table.rows, -1).to(**placed) for column in held]
         rows = torch.cat(wide, dim=1)

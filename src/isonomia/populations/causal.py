@@ -6,6 +6,7 @@ Real people with a causal model of them: their counterfactuals are computed from
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,17 +88,13 @@ class Causal:
         if not isinstance(values, Mapping | None):
             raise UsageError(f"expected values as {{'variable': [value, ...]}}, but got {values!r}", name="values")
         listed = {name: values_of_variable(name, given, world.names) for name, given in (values or {}).items()}
-        self._fill(world, listed, None, (None,))
+        object.__setattr__(self, "declared", listed)
+        self._fill(world, None, (None,))
 
-    def _fill(
-        self,
-        world: World,
-        declared: dict[str, tuple[Value, ...]],
-        among: Row | None,
-        directions: tuple[Direction | None, ...],
-    ) -> None:
-        for name, value in zip(Causal.__slots__, (world, declared, among, directions), strict=True):
-            object.__setattr__(self, name, value)
+    def _fill(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> None:
+        object.__setattr__(self, "world", world)
+        object.__setattr__(self, "among", among)
+        object.__setattr__(self, "directions", directions)
 
     kind = "causal"
 
@@ -105,7 +102,7 @@ class Causal:
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
-        """The condition of each group that is drawn directly; one stream of all people if there is none."""
+        """The condition of each group that is drawn directly; one stream of all people if no group is."""
         if self.among is not None:
             return (None,)
         return tuple(None if direction is None else direction.condition for direction in self.directions)
@@ -263,8 +260,8 @@ class Causal:
         return fingerprint_of(self.kind, *parts, among, repr(sorted(self.declared.items())))
 
     def _changed(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> Causal:
-        changed = object.__new__(Causal)
-        changed._fill(world, self.declared, among, directions)
+        changed = copy(self)
+        changed._fill(world, among, directions)
         return changed
 
     def _need(self, name: str) -> None:

@@ -66,7 +66,7 @@ class _TablePopulation:
         return self.rows.names
 
     def order(self, column: str) -> tuple[str, ...]:
-        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
+        """The order declared for a column of categories, such as low, mid, high; empty if it has no order."""
         return self.rows.order(column)
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -128,7 +128,7 @@ class Sample(_TablePopulation):
     rows: Rows
     row_order: str
     looks: tuple[int, ...] | None  # the numbers of rows at earlier looks, ascending; None where no record is kept
-    note: str  # about earlier looks that the risk does not cover; empty if there are none
+    note: str  # about earlier looks that the risk does not cover; empty if all are covered
     declared: dict[str, tuple[Value, ...]]
     clustering: Clustering | None
     _signs: list[tuple[str, ...]] = field(repr=False)  # that rows repeat, once they were looked for
@@ -398,7 +398,7 @@ def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[
 
 
 def _said(declared: Mapping[str, tuple[Value, ...]]) -> tuple[str, ...]:
-    """The declared values as text; empty if there are none."""
+    """The declared values as text; empty without them."""
     return (repr(sorted(declared.items())),) if declared else ()
 
 

@@ -105,7 +105,7 @@ class FrameStore:
         return column_from_series(self._frame().get_column(name))
 
     def order(self, name: str) -> tuple[str, ...]:
-        """The order declared for a column of categories; empty where there is none."""
+        """The order declared for a column of categories; empty if it has no order."""
         import narwhals as nw
 
         kind = self._frame().schema[name]

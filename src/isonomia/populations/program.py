@@ -111,7 +111,7 @@ class Program:
 
     @property
     def streams(self) -> tuple[Row | None, ...]:
-        """The condition of each group that is drawn directly; one stream of all people if there is none."""
+        """The condition of each group that is drawn directly; one stream of all people if no group is."""
         return tuple(None if direction is None else direction.condition for direction in self.directions)
 
     @property
@@ -191,7 +191,7 @@ def _read(path: str | PathLike[str]) -> str:
         raise DataError(f"expected a program at {fspath(path)}, but there is no such file", name=fspath(path)) from None
     except UnicodeDecodeError as error:
         raise DataError(
-            f"expected {fspath(path)} as UTF-8 text, but byte {error.start} is none: save the file as UTF-8",
+            f"expected {fspath(path)} as UTF-8 text, but byte {error.start} is invalid: save the file as UTF-8",
             name=fspath(path),
         ) from None
     except OSError as error:

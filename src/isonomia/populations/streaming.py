@@ -55,7 +55,7 @@ class TableReader(Protocol):
         """Gives the rows at which reading can start without what comes before; ``None`` if it can start anywhere."""
 
     def order(self, name: str) -> tuple[str, ...]:
-        """The order declared for a column of categories; empty where there is none."""
+        """The order declared for a column of categories; empty if it has no order."""
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
         """Give these columns from row ``start`` on, ``size`` rows at a time; the last batch may have fewer.
@@ -100,7 +100,7 @@ class LongTable:
         return self.reader.kind
 
     def order(self, name: str) -> tuple[str, ...]:
-        """The order declared for a column of categories; empty where there is none."""
+        """The order declared for a column of categories; empty if it has no order."""
         return self.reader.order(name) if name in self.names else ()
 
     def batches(

@@ -137,7 +137,7 @@ class Table:
         return f"{values}, ..." if len(self.names) > _SHOWN else values
 
     def order(self, name: str) -> tuple[str, ...]:
-        """The order declared for a column of categories, such as low, mid, high; empty where there is none."""
+        """The order declared for a column of categories, such as low, mid, high; empty if it has no order."""
         store = _cut(self._store)
         return store.order(name) if isinstance(store, FrameStore) and name in self.names else ()
 

@@ -267,7 +267,7 @@ class Places(Protocol):
     """How the numbers of an array are named as features."""
 
     def feature(self, feature: str | int) -> str:
-        """The name of a feature, given by name or by number; raises DataError if there is none."""
+        """The name of a feature, given by name or by number; raises DataError for an unknown one."""
 
     def read(self, values: Any, feature: str) -> Marked:
         """One number of every array, and which arrays have none at that position."""

@@ -74,7 +74,7 @@ def _function(name: str, change: Change, what: str) -> Function:
 def _note(name: str, change: Change, what: str, records: Any, *columns: Any) -> Any:
     """The records with the change recorded; and, if any, the cases for which it is not possible."""
     if not isinstance(records, ArrayRecords):
-        raise DataError(f"{name}(...) changes a {what}, but its first argument is none", name=name)
+        raise DataError(f"{name}(...) changes a {what}, but its first argument is not one", name=name)
     given, seeds = (columns[:-1], columns[-1:]) if change.random else (columns, ())
     usable = np.ones(len(records), dtype=bool)
     numbers = []

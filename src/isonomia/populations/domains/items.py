@@ -23,7 +23,7 @@ class ItemRecords:
     Attributes
     ----------
     rows
-        Which input each object is; -1 if it is none, such as one that a function made.
+        Which input each object is; -1 if it is not an input, such as the result of a function.
     items
         The objects; ``None`` if they are the inputs themselves.
     """
@@ -93,24 +93,24 @@ class Items:
         return ItemRecords(np.full(len(items), -1, dtype=np.intp), _column(items))
 
     def feature(self, feature: str | int) -> str:
-        """There is none; raises DataError."""
+        """Raises DataError: objects have no features."""
         raise self._lacking(feature)
 
     def kind(self, feature: str) -> Kind:
-        """There is none; raises DataError."""
+        """Raises DataError: objects have no features."""
         raise self._lacking(feature)
 
     def values(self, feature: str) -> tuple[Any, ...]:
-        """There are none; raises DataError."""
+        """Raises DataError: objects have no features."""
         raise self._lacking(feature)
 
     def get(self, records: ItemRecords, feature: str) -> Marked:
-        """There is none; raises DataError."""
+        """Raises DataError: objects have no features."""
         del records
         raise self._lacking(feature)
 
     def set(self, records: ItemRecords, feature: str, values: NDArray[Any]) -> Marked:
-        """There is none; raises DataError."""
+        """Raises DataError: objects have no features."""
         del records, values
         raise self._lacking(feature)
 

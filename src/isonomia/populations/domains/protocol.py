@@ -21,7 +21,7 @@ Marked: TypeAlias = tuple[Any, "NDArray[np.bool_] | None"]
 """Values, and which cases have none; ``None`` if all have one."""
 
 Ask: TypeAlias = "Callable[[Table], tuple[NDArray[Any], NDArray[Any] | None]]"
-"""Asks the model about a batch: its predictions, and for each row why there is none; ``None`` if all have one."""
+"""Asks the model about a batch: its predictions, and for each row why it is missing; ``None`` if all have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Function:
         Whether ``call`` takes one case at a time instead: slower, but easier to write.
     asks
         Whether it asks the model, as a game asks a policy at every step: then ``call`` gets an :data:`Ask` as its last
-        argument, and returns a pair like it: the results, and why there is none. Only a block may call it, and the
+        argument, and returns a pair like it: the results, and why one is missing. Only a block may call it, and the
         calls of all cases are gathered into one.
     """
 

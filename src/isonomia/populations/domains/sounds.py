@@ -152,7 +152,7 @@ class Samples:
 
 def _seconds(rate: float, records: Any) -> NDArray[np.float64]:
     if not isinstance(records, ArrayRecords):
-        raise DataError("seconds(...) takes a sound, but its argument is none")
+        raise DataError("seconds(...) takes a sound, but its argument is not one")
     return np.array([len(wave) / rate for wave in compute(records, 1024)])
 
 

@@ -87,7 +87,7 @@ class TableDomain:
     groups
         Features that are more than a column, by name.
     label_column
-        The column with the right answers, which the model is not given; ``None`` if there is none.
+        The column with the right answers, which the model is not given; ``None`` without one.
     functions
         Further functions that a specification may call.
     name

@@ -248,8 +248,7 @@ def _check_explained(target: str, value: Array, noise: Array, frame: Frame) -> N
         row = _row(first, frame.origin)
         if plain_value(value[first]) is None:
             raise DataError(
-                f"expected a value of {target!r} for everybody, but it is missing in row {row}: what would have been "
-                "is known of complete people only; leave the others out",
+                f"expected a value of {target!r} in every row, but it is missing in row {row}: leave such rows out",
                 name=target,
                 row=row,
             )

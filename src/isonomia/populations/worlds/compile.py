@@ -64,16 +64,12 @@ def compile_block(
     actions: list[Execute] = []
     for statement in reversed(statements):
         match statement:
-            case program.Assign(target, value):
+            case program.Assign(target=target) | Mechanism(target=target):
                 sets |= {target}
-                if target in live and target not in given:
-                    live = (live - {target}) | program.reads_of(value)
-                    actions.append(_assign(target, compile_expression(value)))
-            case Mechanism(target=target):
-                sets |= {target}
-                if target in live and target not in given:
-                    live = (live - {target}) | frozenset(statement.parents)
-                    actions.append(_assign(target, statement.run))
+                if target in live - given:
+                    live = (live - {target}) | reads_in(statement)
+                    own = statement.run if isinstance(statement, Mechanism) else compile_expression(statement.value)
+                    actions.append(_assign(target, own))
             case program.If(condition, then, otherwise):
                 branches = compile_block(then, live, given), compile_block(otherwise, live, given)
                 both = branches[0].sets | branches[1].sets
@@ -102,15 +98,16 @@ def needed_statements(
                 if first or second:
                     needed.append(program.If(condition, first, second, place=place))  # type: ignore[arg-type]
                     live = needs | others | program.reads_of(condition)
-            case program.Assign(target, value):
-                if target in live and target not in given:
+            case program.Assign(target=target) | Mechanism(target=target):
+                if target in live - given:
                     needed.append(statement)
-                    live = (live - {target}) | program.reads_of(value)
-            case Mechanism(target=target):
-                if target in live and target not in given:
-                    needed.append(statement)
-                    live = (live - {target}) | frozenset(statement.parents)
+                    live = (live - {target}) | reads_in(statement)
     return tuple(reversed(needed)), live
+
+
+def reads_in(statement: program.Assign | Mechanism) -> frozenset[str]:
+    """The variables that an equation reads."""
+    return frozenset(statement.parents) if isinstance(statement, Mechanism) else program.reads_of(statement.value)
 
 
 def _assign(target: str, evaluate: Evaluate) -> Execute:
@@ -234,8 +231,8 @@ def _gaussian(expression: program.Gaussian) -> Evaluate:
 
 def located(message: str, expression: Expression) -> DataError:
     """An error that shows the line itself, since several equations may each have a line 1."""
-    place = expression.place
-    return DataError(f"line {place.line}, column {place.column}: {message}\n{place.caret()}" if place else message)
+    at = expression.place
+    return DataError(f"line {at.line}, column {at.column}: {message}\n{at.caret()}" if at else message)
 
 
 def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
@@ -297,11 +294,8 @@ def truth_values(value: Any, expression: Expression) -> Any:
     if column.dtype.kind in "iuf" and np.all((column == 0) | (column == 1)):
         return column == 1
     name = f"{expression.name!r}" if isinstance(expression, program.Reference) else "a variable"
-    place = expression.place
-    where = f"line {place.line}, column {place.column}: " if place else ""
-    raise DataError(
-        f"{where}expected true or false as a condition, but {name} holds {_other(column)!r}: compare it with a value"
-    )
+    message = f"expected true or false as a condition, but {name} holds {_other(column)!r}: compare it with a value"
+    raise located(message, expression)
 
 
 def _other(column: Any) -> Any:

@@ -190,7 +190,7 @@ def stream_remarks(directions: Sequence[Direction | None]) -> tuple[str, ...]:
 
 
 def direction_for(world: World, condition: Row | None) -> Direction | None:
-    """Find the part of a condition that draws can be directed at; ``None`` if there is none.
+    """Find the part of a condition that draws can be directed at; ``None`` without such a part.
 
     Only a part that says exactly "this variable lies in these intervals" counts, for a variable that is set once, by a
     draw whose parameters are constants.
