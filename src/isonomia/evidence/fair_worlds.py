@@ -174,16 +174,11 @@ def fair_worlds(
     effects = definition_effects(shape, definition)
     assumed = assumed_set(shape, assumptions)
     if assumed.is_empty():
-        raise UsageError(
-            "expected assumptions that some world satisfies, but they contradict each other: drop one",
-            name="assumptions",
-        )
+        raise UsageError("the assumptions contradict each other: drop one", name="assumptions")
     fair = fair_set(shape, effects, margin, normalised=normalised, assumptions=assumptions)
     if fair.is_empty():
-        raise UsageError(
-            f"expected assumptions that leave definition {definition} open, but no fair world satisfies them: "
-            "the definition is violated by assumption, and no draw can add to that"
-        )
+        message = f"expected assumptions that leave definition {definition} open, but no fair world satisfies them"
+        raise UsageError(f"{message}: the definition is violated by assumption")
     unfair = None
     if margin > 0:
         unfair = unfair_sets(shape, effects, margin, normalised=normalised, assumptions=assumptions)

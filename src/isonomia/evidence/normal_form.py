@@ -159,10 +159,8 @@ def _power(base: Fraction, exponent: float, node: tree.Power) -> Fraction:
             raise SpecError(f"{value:g} ** {exponent:g} is not a real number", node.place)
         return Fraction(_tidy({(): float(result)}), (), base.divisors)
     if exponent != int(exponent):
-        raise SpecError(
-            f"expected a whole exponent for a quantity that is not constant, but got {exponent:g}",
-            node.place,
-        )
+        message = f"expected a whole exponent for a quantity that is not constant, but got {exponent:g}"
+        raise SpecError(message, node.place)
     if abs(exponent) > MAX_EXPONENT:
         raise SpecError(f"expected an exponent of at most {MAX_EXPONENT}, but got {exponent:g}", node.place)
     whole = Fraction({(): 1.0})
@@ -218,10 +216,8 @@ def _plus(left: Polynomial, right: Polynomial) -> Polynomial:
 
 def _times(left: Polynomial, right: Polynomial) -> Polynomial:
     if len(left) * len(right) > MAX_TERMS:
-        raise SpecError(
-            f"expected a property that has at most {MAX_TERMS:,} terms when it is multiplied out, but this one has "
-            "more: multiply fewer sums, or split it into several properties"
-        )
+        message = f"expected a property of at most {MAX_TERMS:,} terms when multiplied out, but this one has more"
+        raise SpecError(f"{message}: multiply fewer sums, or split it into several properties")
     terms: dict[Monomial, float] = {}
     written = {leaf: repr(leaf) for leaf in {*chain(*left), *chain(*right)}}
     for one, a in left.items():
@@ -316,11 +312,8 @@ def _chain(chain: tree.Comparison, ranges: Ranges, positive: bool) -> Normal:
 def _refuse_many_cases(comparison: tree.Comparison) -> None:
     extremes = [node for node in tree.nodes(comparison) if isinstance(node, tree.Extreme)]
     if prod(max(2, len(extreme.arguments)) for extreme in extremes) > MAX_CASES:
-        raise SpecError(
-            f"expected abs, min and max that make at most {MAX_CASES:,} cases together, but the {len(extremes)} in "
-            "this comparison make more: split it into several properties",
-            extremes[0].place,
-        )
+        message = f"the {len(extremes)} abs, min and max of this comparison make more than {MAX_CASES:,} cases together"
+        raise SpecError(f"{message}: split it into several properties", extremes[0].place)
 
 
 @dataclass(frozen=True, slots=True)

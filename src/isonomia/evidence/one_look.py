@@ -191,9 +191,8 @@ class _Table:
     def of(cls, fraction: RateFraction, successes: Sequence[float], n: Sequence[float]) -> _Table:
         rising = fraction.rising()
         if rising is None:
-            raise UsageError(
-                "expected a quantity that rises or falls with each rate, whatever the others are", name="fraction"
-            )
+            message = "expected a quantity that rises or falls with each rate, whatever the others are"
+            raise UsageError(message, name="fraction")
         top, bottom = np.asarray(fraction.top, dtype=float), np.asarray(fraction.bottom, dtype=float)
         yes, draws = np.asarray(successes, dtype=float), np.asarray(n, dtype=float)
         if yes.shape != top.shape or draws.shape != top.shape or bool(np.any((yes < 0) | (yes > draws))):

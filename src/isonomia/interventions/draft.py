@@ -90,10 +90,8 @@ def _feature_lines(feature: Feature) -> Iterator[str]:
 
 def _item_lines(section: str, item: Any) -> Iterator[str]:
     if isinstance(item, Sampler | Causes) or (isinstance(item, Predicate) and item.test is not None):
-        raise UsageError(
-            f"a {item.kind} ({item.words()}) is made of Python objects, which a TOML text cannot hold. Leave it out "
-            "and add it after reading; a predicate can be a condition in words."
-        )
+        message = f"a {item.kind} ({item.words()}) holds Python objects, which TOML cannot: leave it out and add it"
+        raise UsageError(f"{message} after reading; a predicate can be a condition in words.")
     yield f"[[{section}]]"
     yield f"kind = {toml_value(item.kind)}"
     names = ("condition",) if isinstance(item, Predicate) else _stored_fields(type(item))
@@ -192,9 +190,8 @@ def _part(key: str, value: Any) -> Any:
     if key not in _CONDITIONS:
         return _frozen(value)
     if not isinstance(value, Mapping) or set(value) != {"name", "relation", "value"}:
-        raise UsageError(
-            f"{key} should be {{ name = ..., relation = ..., value = ... }}, but it is {value!r}", name=key
-        )
+        message = f"{key} should be {{ name = ..., relation = ..., value = ... }}, but it is {value!r}"
+        raise UsageError(message, name=key)
     return Condition(**{part: _frozen(entry) for part, entry in value.items()})
 
 

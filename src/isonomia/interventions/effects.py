@@ -210,9 +210,9 @@ class Noise:
             or not np.allclose(np.diag(matrix), 1.0)
             or np.linalg.eigvalsh(matrix).min() <= 0
         ):
+            message = "expected correlation of the normal law as a symmetric, positive definite matrix with diagonal 1"
             raise UsageError(
-                "correlation of noise should be a symmetric, positive definite matrix with ones on its diagonal, one "
-                f"row for each of {', '.join(self.names)}, and the law normal; it is {self.correlation!r}",
+                f"{message}, a row for each of {', '.join(self.names)}, but got {self.correlation!r}",
                 name="correlation",
             )
 
@@ -256,19 +256,18 @@ class Sampler:
         """Add what the function draws."""
         drawn = self.draw(before, after, rng)
         if set(drawn) != set(self.names):
+            given = ", ".join(map(str, drawn)) or "nothing"
             raise UsageError(
-                f"{self.words()}: it should give a change for each of {', '.join(self.names)}, but gave "
-                f"{', '.join(map(str, drawn)) or 'nothing'}"
+                f"{self.words()}: expected a change for each of {', '.join(self.names)}, but it gave {given}"
             )
         return {feature.name: self._added(feature, after[feature.name], drawn[feature.name]) for feature in features}
 
     def _added(self, feature: Feature, value: NDArray[Any], change: Any) -> NDArray[Any]:
         numbers = np.asarray(change, dtype=np.float64)
         if numbers.shape != value.shape or not np.isfinite(numbers).all():
-            raise UsageError(
-                f"{self.words()}: the change of {feature.name!r} should be {len(value)} finite numbers, but it has "
-                f"shape {numbers.shape} and {int((~np.isfinite(numbers)).sum())} entries that are not finite"
-            )
+            given = f"shape {numbers.shape} with {int((~np.isfinite(numbers)).sum())} entries that are not finite"
+            message = f"{self.words()}: expected {len(value)} finite numbers as the change of {feature.name!r}"
+            raise UsageError(f"{message}, but it gave {given}")
         return np.asarray(value + numbers)
 
 

@@ -220,29 +220,21 @@ class Interventions:
             way = feature.unbounded() if feature.actionable or feature.name in freed else None
             if way is not None:
                 bound = "high" if way == "rise" else "low"
-                raise UsageError(
-                    f"feature {feature.name!r} ({feature.kind}) can {way} without limit. Give it a bound: "
-                    f"{bound}, {way} or {way}_share; or say that it is not actionable, or goes the other way only."
-                )
+                kind = f"feature {feature.name!r} ({feature.kind})"
+                raise UsageError(f"{kind} can {way} without limit: give {bound}, {way} or {way}_share, or a direction")
 
     def _check_names(self, item: Constraint | Effect, names: Sequence[str]) -> None:
         for name in names:
             if name not in self.names:
-                raise UsageError(
-                    f"{item.kind} ({item.words()}) speaks of {name!r}, which is not a "
-                    f"feature.{nearest(name, self.names)}",
-                    name=name,
-                )
+                message = f"{item.kind} ({item.words()}) names {name!r}, an unknown feature.{nearest(name, self.names)}"
+                raise UsageError(message, name=name)
 
     def _check_constraint(self, constraint: Constraint) -> None:
         if not constraint.takes_categories:
             labelled = [name for name in constraint.names if self[name].kind == "categorical"]
             if labelled:
-                raise UsageError(
-                    f"the {constraint.kind} constraint ({constraint.words()}) is about numbers, but {labelled[0]!r} "
-                    "has categories",
-                    name=labelled[0],
-                )
+                rule = f"the {constraint.kind} constraint ({constraint.words()})"
+                raise UsageError(f"{rule} is about numbers, but {labelled[0]!r} has categories", name=labelled[0])
         constraint.coded({name: self[name].values for name in constraint.names if self[name].kind == "categorical"})
         if isinstance(constraint, Linkage):
             self._check_freed(constraint)
@@ -251,10 +243,8 @@ class Interventions:
         for name in linkage.frees:
             others = [item for item in self.constraints if isinstance(item, Linkage) and name in item.frees]
             if self[name].actionable or len(others) > 1:
-                raise UsageError(
-                    f"the linkage ({linkage.words()}) moves {name!r} by an amount of its own, so {name!r} must not be "
-                    "actionable, nor the target of another such linkage: the two effects could not be separated"
-                )
+                message = f"the linkage ({linkage.words()}) moves {name!r} by an amount of its own, so it must not be"
+                raise UsageError(f"{message} actionable, nor the target of another such linkage")
 
 
 def _reset(feature: Feature, fields: Mapping[str, Any]) -> dict[str, Any]:

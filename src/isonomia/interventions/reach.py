@@ -217,10 +217,8 @@ class ReachableSets:
     def _countable(self, who: NDArray[np.intp]) -> NDArray[np.intp]:
         counts = self.counts()[who]
         if not np.isfinite(counts).all():
-            raise UsageError(
-                f"the points that the person in row {int(who[np.argmax(~np.isfinite(counts))])} can reach cannot be "
-                "listed, since real features can move or a block has too many; draw from them instead: sample(n, rng)"
-            )
+            row = int(who[np.argmax(~np.isfinite(counts))])
+            raise UsageError(f"the points of the person in row {row} cannot be listed; draw instead: sample(n, rng)")
         if counts.sum() > 2.0**53:
             raise UsageError(
                 f"there are {counts.sum():.3g} points, too many to go through; draw instead: sample(n, rng)"
@@ -422,10 +420,8 @@ class PolytopePart:
             if count >= wanted:
                 acted = np.concatenate(allowed)[:wanted].reshape(len(self.rows), n, -1)
                 return _ends(self.block, self.boxes.start[:, None], acted)
-        raise NumericalError(
-            f"almost no point of the linear constraints on {', '.join(f.name for f in self.block.features)} satisfies "
-            "the others. Loosen them, or write them as linear ones."
-        )
+        names = ", ".join(feature.name for feature in self.block.features)
+        raise NumericalError(f"almost no point of the linear constraints on {names} satisfies the others: loosen them")
 
 
 Part: TypeAlias = RangePart | ListPart | RejectionPart | PolytopePart
@@ -536,10 +532,10 @@ def _distinct(start: Floats) -> tuple[Floats, NDArray[np.intp]]:
 def _to_draw_from(block: FeatureBlock, keys: Floats, which: NDArray[np.intp], key: NDArray[np.intp]) -> Iterator[Part]:
     """The parts of the people whose points are not listed; ``which`` are their starts among the distinct ones."""
     if not block.one_to_one:
+        names = ", ".join(feature.name for feature in block.features)
         raise UsageError(
-            f"linkages among {', '.join(feature.name for feature in block.features)} go round in a circle, so that "
-            "different actions lead to the same point; such a block can be listed but not drawn from. Drop a linkage, "
-            "or make its features whole numbers with fewer values."
+            f"linkages among {names} go round in a circle, so different actions lead to the same point, which can be "
+            "listed but not drawn from. Drop a linkage, or use whole numbers with fewer values."
         )
     boxes = Boxes.of(block, keys[which])
     tight = _are_tight(block, boxes)

@@ -187,10 +187,7 @@ def plain(values: NDArray[Any], name: str) -> NDArray[Any]:
 def _plain_tensor(values: Any, name: str) -> NDArray[Any]:
     """A tensor with one number or one truth value per row; floats of fewer than 32 bits are widened."""
     if values.ndim != 1:
-        raise DataError(
-            f"column {name!r} has {values.ndim} dimensions (shape {tuple(values.shape)}), so a property cannot speak "
-            "of it; let the model read it, or draw a column with one number a row"
-        )
+        raise DataError(f"column {name!r} has shape {tuple(values.shape)}; expected one number or truth value per row")
     xp, kind = namespace(values), kind_of_tensor(values, name)
     small = kind == "number" and xp.isdtype(values.dtype, "real floating") and values.dtype.itemsize < 4
     column: NDArray[Any] = xp.astype(values, xp.float32) if small else values
@@ -201,11 +198,8 @@ def _refuse_large(values: NDArray[Any], name: str) -> None:
     """Refuse whole numbers that would be rounded: two different ones could then look the same."""
     for value in values:
         if isinstance(value, int) and abs(value) > EXACT:
-            raise DataError(
-                f"column {name!r} holds {value!r}, which is beyond 2**53, next to missing values or fractions: as a "
-                "floating-point number it would be rounded; convert the column to text",
-                name=name,
-            )
+            message = f"column {name!r} holds {value!r}, which would be rounded next to missing values or fractions"
+            raise DataError(f"{message} (beyond 2**53): convert the column to text", name=name)
 
 
 def _refuse_beyond_64_bits(values: NDArray[Any], name: str) -> None:
@@ -213,10 +207,8 @@ def _refuse_beyond_64_bits(values: NDArray[Any], name: str) -> None:
     for value in values:
         if type(value) is int and abs(value) >= 2**63:
             digits = len(f"{abs(value):x}") * 4
-            raise DataError(
-                f"column {name!r} holds a whole number of about {digits} bits, and 64 can be compared exactly: convert "
-                "the column to text, or measure in larger units"
-            )
+            message = f"column {name!r} holds a whole number of about {digits} bits; expected at most 64"
+            raise DataError(f"{message}: convert the column to text, or measure in larger units")
 
 
 def _comparable(column: NDArray[Any], name: str) -> NDArray[Any]:
@@ -426,9 +418,7 @@ def _literals(node: Compare, left: Value, right: Value) -> NDArray[np.bool_]:
 def _moment(value: str, place: Place | None) -> np.datetime64:
     time = moment(value)
     if time is None:
-        raise SpecError(
-            f"{value!r} is not a date or time; expected one such as '2024-03-31' or '2024-03-31T12:00'", place
-        )
+        raise SpecError(f"{value!r} is not a date or time; expected '2024-03-31' or '2024-03-31T12:00'", place)
     return time
 
 

@@ -62,9 +62,7 @@ def power(base: tree.Quantity, exponent: tree.Quantity, place: Place | None = No
         raise SpecError("an exponent must be a constant number, such as 2", where)
     known = tree.constant_value(base)
     if known is None and value != int(value):
-        raise SpecError(
-            f"the exponent {value:g} is not whole; a quantity can only be raised to a whole number such as 2", where
-        )
+        raise SpecError(f"the exponent {value:g} is not whole: expected a whole number such as 2", where)
     if known is not None and ((known < 0 and value != int(value)) or (known == 0 and value < 0)):
         raise SpecError(f"{known:g} to the power {value:g} is not a real number", place or where)
     node = tree.Power(base, value, place=place)
@@ -123,9 +121,7 @@ def mean(
 ) -> tree.Mean:
     """``E[term from low to high | given]``; a declared range must go up."""
     if low is not None and high is not None and not low < high:
-        raise SpecError(
-            f"a range goes from the smaller to the larger number; here it goes from {low:g} to {high:g}", place
-        )
+        raise SpecError(f"a range goes from low to high; here it goes from {low:g} to {high:g}", place)
     return tree.Mean(term, given, low, high, place=place)
 
 
@@ -162,9 +158,6 @@ def _check_once(items: Sequence[tree.Change], where: str, place: Place | None) -
 def source(column: tree.Column) -> tree.Column:
     """The column that a ``for`` runs over; it must be one of the people as they are."""
     if column.version is not None:
-        raise SpecError(
-            f"a `for` runs over the values of a column of the population as it is: write `{column.name}` "
-            "without `other.` or `do(...).`",
-            column.place,
-        )
+        message = f"a `for` runs over a column of the population as it is: write `{column.name}` alone"
+        raise SpecError(message, column.place)
     return column

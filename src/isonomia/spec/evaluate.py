@@ -212,16 +212,12 @@ def _as_condition(row: tree.Column | tree.Output, values: Array) -> Truth:
     if kind == "truth":
         return values
     if kind != "number":
-        raise SpecError(
-            f"`{to_text(row)}` is {kind}, so it is not a condition by itself: compare it with a value", row.place
-        )
+        raise SpecError(f"`{to_text(row)}` is {kind}, so it is not a condition by itself: compare it", row.place)
     ones = values == 1
     odd = ~(ones | (values == 0) | missing(values))
     if bool(odd.any()):
-        raise DataError(
-            f"`{to_text(row)}` stands as a condition, so its values must be 0 and 1, but one is "
-            f"{values[odd][0].item()!r}; compare it with a value instead"
-        )
+        value = values[odd][0].item()
+        raise DataError(f"`{to_text(row)}` is a condition; expected 0 or 1, but got {value!r}: compare it with a value")
     return _array(ones)
 
 
@@ -236,10 +232,7 @@ def _as_version(node: tree.Column | tree.Output | tree.PairCall, version: tree.V
         raise SpecError(_absent(node, version), node.place)
     changed = batch.versions[version]
     if changed.rows != batch.rows:
-        raise DataError(
-            f"expected `{to_text(version)}` to be about the {batch.rows:,} people of the batch, but it is about "
-            f"{changed.rows:,}"
-        )
+        raise DataError(f"expected {batch.rows:,} people for `{to_text(version)}`, but got {changed.rows:,}")
     return changed
 
 
@@ -282,9 +275,7 @@ def _index(row: tree.Output, batch: Batch, count: int) -> int:
         if count == 2:
             return 1
         first = value_text(classes[0])
-        raise SpecError(
-            f"the model scores {count} classes ({listed}): say which one, as in `score[{first}]`", row.place
-        )
+        raise SpecError(f"the model scores {count} classes ({listed}): say which, as in `score[{first}]`", row.place)
     for index, value in enumerate(classes):
         if row.label == value or str(row.label) == str(value):
             return index
@@ -304,10 +295,8 @@ def _pair_values(node: tree.PairCall, batch: Batch) -> NDArray[np.float64]:
     try:
         returned = node.function(*people)
     except Exception as error:
-        raise DataError(
-            f"the function `{node.name}` of two people raised {type(error).__name__}: {error}. It is called with two "
-            f"mappings, of the first and of the second person of {batch.rows:,} pairs, from a column's name to an array"
-        ) from error
+        message = f"the function `{node.name}` of two people raised {type(error).__name__}: {error}. It gets mappings"
+        raise DataError(f"{message} from a column's name to an array of {batch.rows:,} values") from error
     return _checked_numbers(node, returned, batch.rows)
 
 

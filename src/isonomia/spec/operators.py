@@ -34,7 +34,7 @@ from isonomia.spec.property import (
     row_of,
     value_of,
 )
-from isonomia.spec.text import is_plain_name, to_text
+from isonomia.spec.text import is_plain_name, shown, to_text
 
 prediction = Term(tree.Output("prediction"))
 """The model's prediction for a person."""
@@ -57,7 +57,7 @@ def col(name: str) -> Term:
     Property("P[hired | sex == 'F' and age < 30] >= 0.3")
     """
     if not isinstance(name, str) or not name:
-        raise UsageError(f"name must be the name of a column, but it is {name!r} of type {type(name).__name__}")
+        raise UsageError(f"name must be the name of a column, but it is {shown(name)}")
     return Term(tree.Column(name))
 
 
@@ -140,7 +140,7 @@ def each(
 def _body(claim: Callable[[Term], Property], variable: str) -> tree.Formula:
     body = claim(Term(tree.Variable(variable)))
     if not isinstance(body, Property):
-        raise UsageError(f"claim must return a property, but it returned {body!r} of type {type(body).__name__}")
+        raise UsageError(f"claim must return a property, but it returned {shown(body)}")
     return body.formula
 
 
@@ -196,9 +196,7 @@ def _extreme(function: construct.Function, values: tuple[Any, ...]) -> Measure |
 
 def _condition(name: str, value: Any) -> tree.Row:
     if not isinstance(value, Term | bool):
-        raise UsageError(
-            f"{name} must be a term such as col('age') < 25, but it is {value!r} of type {type(value).__name__}"
-        )
+        raise UsageError(f"{name} must be a term such as col('age') < 25, but it is {shown(value)}")
     return row_of(value)
 
 
@@ -216,9 +214,7 @@ def _source(values: Any) -> tree.Column | tuple[tree.Literal, ...]:
             )
         return construct.source(values.node)
     if not isinstance(values, Iterable):
-        raise UsageError(
-            f"values must be a column or a list of values, but it is {values!r} of type {type(values).__name__}"
-        )
+        raise UsageError(f"values must be a column or a list of values, but it is {shown(values)}")
     listed = tuple(tree.Literal(value_of(value)) for value in values)
     if not listed:
         raise UsageError("values is empty, so the claim would be about nothing")
@@ -252,9 +248,9 @@ class PersonVersion:
         """The value of a column for this version of the person, or what the model answers about it."""
         node = (what if isinstance(what, Term) else col(what)).node
         if not isinstance(node, tree.Column | tree.Output) or node.version is not None:
+            message = f"what must be a column, prediction or score, but it is the term `{to_text(node)}`: take the"
             raise UsageError(
-                f"what must be a column, prediction or score, but it is the term `{to_text(node)}`: take the version "
-                f"of each column by itself, as in {to_text(self.version)}.x + {to_text(self.version)}.y"
+                f"{message} version of each column, as in {to_text(self.version)}.x + {to_text(self.version)}.y"
             )
         return Term(replace(node, version=self.version))
 
@@ -335,13 +331,13 @@ def pair_function(function: tree.PairFunction, columns: Iterable[str], name: str
     Term(apart(person, other))
     """
     if not callable(function) or not isinstance(function, Hashable):
-        raise UsageError(f"function must be a function, but it is {function!r} of type {type(function).__name__}")
+        raise UsageError(f"function must be a function, but it is {shown(function)}")
     return Term(tree.PairCall(_function_name(function, name), function, _columns(columns)))
 
 
 def _columns(columns: Any) -> tuple[str, ...]:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
-        raise UsageError(f"columns must be a list of names, but it is {columns!r} of type {type(columns).__name__}")
+        raise UsageError(f"columns must be a list of names, but it is {shown(columns)}")
     listed = tuple(dict.fromkeys(columns))
     if not listed or not all(isinstance(column, str) and column for column in listed):
         raise UsageError(f"columns must be names of columns, at least one, but it is {list(listed)!r}")
@@ -353,10 +349,7 @@ def _function_name(function: Any, name: Any) -> str:
         own = getattr(function, "__name__", "")
         return own if is_plain_name(own) else "distance"
     if not isinstance(name, str) or not is_plain_name(name):
-        raise UsageError(
-            f"name must be made of letters, digits and _, and not a reserved word, but it is {name!r} of type "
-            f"{type(name).__name__}"
-        )
+        raise UsageError(f"name must be letters, digits and _, and not a reserved word, but it is {shown(name)}")
     return name
 
 
@@ -365,16 +358,11 @@ def _function_name(function: Any, name: Any) -> str:
 
 def _pairs(first: Any, named: Mapping[str, Any]) -> list[tuple[str, Any]]:
     if first is not None and not isinstance(first, Mapping):
-        raise UsageError(
-            f"expected what is set by name, as in do(sex='M') or do({{'years of age': 30}}), but got {first!r} of type "
-            f"{type(first).__name__}"
-        )
+        raise UsageError(f"expected changes as in do(sex='M') or do({{'years of age': 30}}), but got {shown(first)}")
     pairs = [*(first or {}).items(), *named.items()]
     for name, _ in pairs:
         if not isinstance(name, str) or not name:
-            raise UsageError(
-                f"what is set must be the name of a column, but it is {name!r} of type {type(name).__name__}"
-            )
+            raise UsageError(f"what is set must be the name of a column, but it is {shown(name)}")
     return pairs
 
 

@@ -99,10 +99,8 @@ def _check_comparisons(text: str) -> None:
         elif depth == 0 and sign[0] in "=!<>" and sign != "==>":
             counted += 1
     if counted > tree.MOST_COMPARISONS:
-        raise SpecError(
-            f"expected a property of at most {tree.MOST_COMPARISONS:,} comparisons, but this one has {counted:,}: "
-            "state several properties"
-        )
+        message = f"expected a property of at most {tree.MOST_COMPARISONS:,} comparisons, but this one has {counted:,}"
+        raise SpecError(f"{message}: state several properties")
 
 
 # ---------------------------------------------------------------------------- Lark's trees
@@ -215,10 +213,7 @@ def _comparison(branch: Branch, scope: _Scope) -> tree.Comparison:
     links: list[tuple[tree.Relation, tree.Quantity]] = []
     for token, quantity in zip(branch.children[1::2], rest, strict=True):
         if token in {"==", "!="}:
-            message = (
-                f"`{token}` cannot compare quantities: a quantity known from samples is never shown to be exactly "
-                "equal to another; write abs(x - y) <= tolerance, such as `abs(P[...] - 0.5) <= 0.01`"
-            )
+            message = f"`{token}` cannot compare quantities: write a tolerance, such as `abs(P[...] - 0.5) <= 0.01`"
             raise SpecError(message, scope.place(token))
         links.append((cast(tree.Relation, str(token)), quantity))
     return tree.Comparison(first, tuple(links))
@@ -229,9 +224,8 @@ def _each(branch: Branch, scope: _Scope) -> tree.Each:
     variable = str(name)
     values = _source(cast("Branch", source), scope)
     if variable in scope.bound:
-        raise SpecError(
-            f"`{variable}` is already the variable of an enclosing `for`: choose another", scope.place(name)
-        )
+        message = f"`{variable}` is already the variable of an enclosing `for`: choose another"
+        raise SpecError(message, scope.place(name))
     if is_branch(source) and source.data == "name" and str(source.children[0]) == variable:
         message = f"the variable has the name of the column it runs over: choose another, as in `for g in {variable}:`"
         raise SpecError(message, scope.place(name))

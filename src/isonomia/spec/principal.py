@@ -176,9 +176,7 @@ def _texts(name: str, items: Any, what: str) -> tuple[str, ...]:
 def _refuse_repetition(columns: tuple[str, ...]) -> None:
     for number, column in enumerate(columns):
         if column in columns[:number]:
-            raise UsageError(
-                f"expected attribute, outcome, prediction and given to be different columns, but got {column!r} twice"
-            )
+            raise UsageError(f"expected attribute, outcome, prediction and given to differ, but got {column!r} twice")
 
 
 def _margin(value: Any) -> float:

@@ -21,7 +21,7 @@ from isonomia.spec import construct, tree
 from isonomia.spec.columns import moment
 from isonomia.spec.english import explain
 from isonomia.spec.parser import parse_formula
-from isonomia.spec.text import to_text, value_text
+from isonomia.spec.text import shown, to_text, value_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +67,7 @@ class Property:
     def named(self, name: str) -> Property:
         """The same property under a name."""
         if not isinstance(name, str):
-            raise UsageError(f"name must be a str, but it is {name!r} of type {type(name).__name__}")
+            raise UsageError(f"name must be a str, but it is {shown(name)}")
         return replace(self, name=name)
 
     def implies(self, other: Property) -> Property:
@@ -120,7 +120,7 @@ def parse(text: str) -> Property:
 def _formula(other: Any) -> tree.Formula:
     if not isinstance(other, Property):
         hint = ": read it first, parse(...)" if isinstance(other, str) else ""
-        raise UsageError(f"expected a property, but got {other!r} of type {type(other).__name__}{hint}")
+        raise UsageError(f"expected a property, but got {shown(other)}{hint}")
     return other.formula
 
 
@@ -239,7 +239,7 @@ class Term:
     def isin(self, values: Iterable[tree.Value | Term]) -> Term:
         """Whether the term is one of some values."""
         if isinstance(values, str | Term) or not isinstance(values, Iterable):
-            raise UsageError(f"values must be a list of values, but it is {values!r} of type {type(values).__name__}")
+            raise UsageError(f"values must be a list of values, but it is {shown(values)}")
         members = tuple(item_of(value, "a set can only hold") for value in values)
         if not members:
             raise UsageError(f"values is empty, so nothing could be in it: `{to_text(self.node)}`.isin([])")
@@ -262,10 +262,9 @@ def value_of(value: Any) -> tree.Value:
             return str(plain)
     elif isinstance(plain, bool | int | float | str) and (isinstance(plain, str) or abs(plain) <= sys.float_info.max):
         return plain
-    raise UsageError(
-        f"expected text, a truth value, a finite number or a date without time zone, but got {value!r} of type "
-        f"{type(value).__name__}; for a missing value write .is_missing()"
-    )
+    message = "expected text, a truth value, a finite number or a date without time zone"
+    hint = "for a missing value write .is_missing()"
+    raise UsageError(f"{message}, but got {shown(value)}; {hint}")
 
 
 def row_of(value: Any) -> tree.Row:
@@ -318,9 +317,7 @@ class Measure:
         raise UsageError(f"`{to_text(self.node)}` is not known before it is checked, so it cannot stand in a condition")
 
     def __eq__(self, other: object) -> NoReturn:
-        raise UsageError(
-            "quantities known from samples are never shown to be exactly equal: write abs(x - y) <= tolerance"
-        )
+        raise UsageError("samples never show that quantities are exactly equal: write abs(x - y) <= tolerance")
 
     def __ne__(self, other: object) -> NoReturn:
         self.__eq__(other)
@@ -384,10 +381,7 @@ def quantity_of(value: Any) -> tree.Quantity:
         return value.node
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not _is_finite(plain):
-        raise UsageError(
-            f"expected P(...), E(...), an expression over them or a finite number, but got {value!r} of type "
-            f"{type(value).__name__}"
-        )
+        raise UsageError(f"expected P(...), E(...), an expression over them or a finite number, but got {shown(value)}")
     return tree.Constant(float(plain))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.spec.parser import parse_condition
-from isonomia.spec.text import name_text, number_text, to_text
+from isonomia.spec.text import name_text, number_text, shown, to_text
 from isonomia.spec.tree import Compare, Literal, Member, Output, Row, RowJunction, Value, nodes, versions_of
 
 __all__ = [
@@ -158,17 +158,14 @@ class Responsiveness:
             kind = type(interventions).__name__
             raise UsageError(f"expected interventions as Interventions(...), but got a {kind}", name="interventions")
         if self.memory is not None and not isinstance(self.memory, MoveMemory):
-            raise UsageError(
-                f"expected memory as interventions.Memory(), but got a {type(self.memory).__name__}", name="memory"
-            )
+            kind = type(self.memory).__name__
+            raise UsageError(f"expected memory as interventions.Memory(), but got a {kind}", name="memory")
         put(self, "_target", target_of(self.target))
         put(self, "_who", None if self.who is None else condition_of(self.who))
         put(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
         if (self.at_least is None) == (self.at_most is None):
-            raise UsageError(
-                f"expected exactly one of at_least and at_most, but got at_least={self.at_least!r} and "
-                f"at_most={self.at_most!r}"
-            )
+            given = f"at_least={self.at_least!r} and at_most={self.at_most!r}"
+            raise UsageError(f"expected exactly one of at_least and at_most, but got {given}")
         if self.one_is_enough and self.at_least is None:
             raise UsageError("expected at_least with one_is_enough=True, but got at_most: leave one_is_enough out")
         _check_share("at_least" if self.at_most is None else "at_most", self.threshold)
@@ -233,10 +230,7 @@ class Responsiveness:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise UsageError(f"expected {name} as a whole number of at least {least}, but got {name}={value!r}")
         if self.draws is not None and self.control == "discovery":
-            raise UsageError(
-                "expected control='family' with a fixed number of draws: the false-discovery control works on "
-                "wealths, which sequential draws have. Leave draws out."
-            )
+            raise UsageError("expected control='family' with a fixed number of draws: leave draws out for 'discovery'")
 
 
 def _check_share(name: str, value: Any) -> None:
@@ -335,10 +329,8 @@ def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
 
 def _interval(target: tuple[Any, ...]) -> Row:
     if len(target) != 2 or not all(end is None or _is_number(end) for end in target) or target == (None, None):
-        raise UsageError(
-            "expected a tuple as target to be an interval (low, high) of numbers, None for no end, but got "
-            f"{target!r}: a set of classes is a list or a set"
-        )
+        message = "expected a tuple as target to be an interval (low, high), None for no end"
+        raise UsageError(f"{message}, but got {target!r}: a set of classes is a list or a set")
     low, high = target
     if low is not None and high is not None and low > high:
         raise UsageError(f"expected the interval of a target as (low, high) with low <= high, but got {target!r}")
@@ -353,10 +345,8 @@ def _interval(target: tuple[Any, ...]) -> Row:
 def _label(value: Any) -> Literal:
     plain: Value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, str | bool | int | float) or (isinstance(plain, float) and not isfinite(plain)):
-        raise UsageError(
-            f"expected target as a class, a list of classes, an interval (low, high), or a condition such as "
-            f"'prediction < own', but got {value!r} of type {type(value).__name__}"
-        )
+        message = "expected target as a class, a list of classes, an interval (low, high), or a condition such as"
+        raise UsageError(f"{message} 'prediction < own', but got {shown(value)}")
     return Literal(plain)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from isonomia.errors import Place, SpecError
 from isonomia.spec import tree
@@ -280,6 +280,11 @@ def value_text(value: tree.Value) -> str:
     if isinstance(value, str):
         return quote(value, '"' if "'" in value and '"' not in value else "'")
     return repr(value)
+
+
+def shown(value: Any) -> str:
+    """A value and its type, as an error message shows them."""
+    return f"{value!r} of type {type(value).__name__}"
 
 
 def plain_text(text: str) -> str:

@@ -100,7 +100,7 @@ def test_a_start_that_breaks_a_constraint_is_refused_with_its_name_and_the_value
         (lambda: OneHot(("a",), limit="one"), "limit of the one-hot constraint should be a finite number"),
         (lambda: Ordinal(("a",), exhaustive=1), "exhaustive of the ordinal constraint should be true or false"),
         (lambda: Reachability(("a",), ((0,), (0,)), ((1, 0), (0, 1))), "should be distinct"),
-        (lambda: Reachability(("a",), ((0,), (1,)), ((1, 0),)), "should be 2 rows of 2 zeros and ones"),
+        (lambda: Reachability(("a",), ((0,), (1,)), ((1, 0),)), "as 2 rows of 2 zeros and ones"),
         (lambda: Reachability(("a", "b"), ((0,),), ((1,),)), "one entry for each of a, b"),
         (lambda: MutabilitySwitch("a", ("a",)), "also one of its targets"),
         (lambda: Linkage("a", ("b",), (1, 2)), "scales of the linkage constraint should be 1 numbers"),
@@ -190,7 +190,7 @@ def test_a_linkage_by_at_most_so_much_moves_what_nobody_can_act_on() -> None:
 
 
 def test_such_a_target_must_not_be_actionable_as_well() -> None:
-    with pytest.raises(UsageError, match="'b' must not be actionable"):
+    with pytest.raises(UsageError, match="moves 'b' by an amount of its own"):
         Interventions(AB, (Linkage("a", ("b",), (1,), "<="),))
 
 

@@ -50,7 +50,7 @@ def test_noise_is_rounded_kept_in_bounds_and_correlated_as_told() -> None:
         ({"scale": -1.0}, "at least 0"),
         ({"scale": 1.0, "law": "cauchy"}, "law of the noise"),
         ({"scale": 1.0, "correlation": ((1, 2), (2, 1))}, "positive definite"),
-        ({"scale": 1.0, "correlation": ((1, 0), (0, 1)), "law": "uniform"}, "and the law normal"),
+        ({"scale": 1.0, "correlation": ((1, 0), (0, 1)), "law": "uniform"}, "of the normal law"),
     ],
 )
 def test_noise_that_makes_no_sense_is_refused(arguments: dict[str, Any], told: str) -> None:

@@ -55,7 +55,7 @@ def test_targets_are_conditions(target: Any, text: str) -> None:
         ({"target": 1, "at_least": 0.1, "only": "c"}, "no feature 'c'"),
         ({"target": 1, "at_least": 0.1, "control": "familly"}, "Did you mean 'family'"),
         ({"target": 1, "at_least": 0.1, "draws": 0}, "draws=0"),
-        ({"target": 1, "at_least": 0.1, "draws": 50, "control": "discovery"}, "Leave draws out"),
+        ({"target": 1, "at_least": 0.1, "draws": 50, "control": "discovery"}, "leave draws out"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], complaint: str) -> None:

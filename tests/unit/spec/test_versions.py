@@ -40,7 +40,7 @@ def test_a_version_shows_what_it_says():
         (lambda: do(e=as_if()), "`e as if` sets nothing"),
         (lambda: do({"sex": "F"}, sex="M"), "`sex` stands twice in do(...)"),
         (lambda: do(e=as_if(e=1)), "write `e = ...`"),
-        (lambda: each(other("race"), lambda g: P(prediction == g) > 0), "a `for` runs over the values of a column"),
+        (lambda: each(other("race"), lambda g: P(prediction == g) > 0), "a `for` runs over a column of the population"),
     ],
 )
 def test_what_text_cannot_say_of_versions_python_cannot_either(wrong, message):

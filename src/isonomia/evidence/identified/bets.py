@@ -290,10 +290,7 @@ def functional_interval(
     over = np.ones_like(row) if over is None else over[identified.kept_worlds]
     some = over > 0
     if not bool(some.any()):
-        raise UsageError(
-            "expected a denominator that is positive in some admitted world, but it is 0 in all of them",
-            name="denominator",
-        )
+        raise UsageError("expected a denominator that is positive in some admitted world", name="denominator")
     if region.refutes(identified):
         return Refuted()
     ratios = row[some] / over[some]

@@ -71,11 +71,8 @@ class IdentifiedSet:
         """
         shows = np.asarray(observation, dtype=float)
         if shows.ndim != 3 or not bool(np.isin(shows, (0.0, 1.0)).all()) or not bool((shows.sum(axis=1) == 1.0).all()):
-            raise UsageError(
-                "expected a table of zeros and ones in which every world shows one cell of every channel, "
-                f"but got a table of shape {shows.shape} in which that is not so",
-                name="observation",
-            )
+            message = f"expected a table of 0 and 1, with one 1 per world and channel, but got shape {shows.shape}"
+            raise UsageError(message, name="observation")
         worlds = shows.shape[-1]
         (e, e_right), (g, g_right) = _rows("equal", equal, worlds), _rows("below", below, worlds)
         possible = _possible(e, e_right, g, g_right)
@@ -130,10 +127,8 @@ def _rows(name: str, given: tuple[Floats, Floats] | None, worlds: int) -> tuple[
         return np.zeros((0, worlds)), np.zeros(0)
     matrix, right = np.asarray(given[0], dtype=float), np.asarray(given[1], dtype=float)
     if matrix.ndim != 2 or matrix.shape[1] != worlds or right.shape != (len(matrix),):
-        raise UsageError(
-            f"expected {name} as a matrix with {worlds} columns and one right-hand side a row, "
-            f"but got shapes {matrix.shape} and {right.shape}"
-        )
+        shapes = f"{matrix.shape} and {right.shape}"
+        raise UsageError(f"expected {name} as a matrix of {worlds} columns and a right side per row, but got {shapes}")
     return matrix, right
 
 

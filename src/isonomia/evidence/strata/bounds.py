@@ -140,9 +140,12 @@ def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> Farkas:
     # normalised effect sum to 1 / P(stratum) and more, so this does not cover strata rarer than about 1e-6.
     if not violation > 2.0 * TOLERANCE:
         raise NumericalError(
-            f"expected multipliers that prove the program infeasible, but they show a violation of only {violation:g}"
+            f"expected multipliers that prove infeasibility, but got a violation of only {violation:g}"
         )
     return Farkas(y, z, violation, residual)
+
+
+_MERGE = "The table may have probabilities too small to tell from 0; merge categories"
 
 
 def _residuals(rows: Floats, x: Floats, right: Floats) -> Floats:
@@ -159,10 +162,8 @@ def _worst(violations: list[float]) -> float:
 def _accept(name: str, residual: float, numbers: Floats) -> None:
     allowed = TOLERANCE * (1.0 + float(np.max(np.abs(numbers), initial=0.0)))
     if not residual <= allowed:
-        raise NumericalError(
-            f"the solution of a linear program did not pass its check: expected a {name} of at most {allowed:g}, but "
-            f"it is {residual:g}. The table may have probabilities too small to tell from 0; merge categories"
-        )
+        message = f"the solution of a linear program has a {name} of {residual:g}; expected at most {allowed:g}"
+        raise NumericalError(f"{message}. {_MERGE}")
 
 
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -217,10 +218,8 @@ def _infeasible(program: LinearProgram, options: Mapping[str, Any], message: str
     )
     result = _highs(relaxed, options)
     if result.status != 0 or result.fun <= 2.0 * TOLERANCE:
-        raise NumericalError(
-            "expected a solution of a linear program or a proof of infeasibility, but the solver says: "
-            f"{message} The table may have probabilities too small to tell from 0; merge categories"
-        )
+        problem = "expected a solution of a linear program or a proof of infeasibility, but the solver says"
+        raise NumericalError(f"{problem}: {message} {_MERGE}")
     return certify_infeasible(program, result.eqlin.marginals, result.ineqlin.marginals)
 
 

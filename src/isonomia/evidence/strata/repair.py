@@ -83,10 +83,8 @@ class Repair:
     def epsilon(self) -> Floats:
         """The paper's epsilons, for two decisions: at ``[a, b]`` the probability of forcing ``b`` where A = a."""
         if self.change.shape[1] != 2:
-            raise UsageError(
-                f"expected two decisions for epsilons, but there are {self.change.shape[1]}: use `change`",
-                name="epsilon",
-            )
+            count = self.change.shape[1]
+            raise UsageError(f"expected two decisions for epsilons, but got {count}: use `change`", name="epsilon")
         return np.stack([self.change[:, 1, 0], self.change[:, 0, 1]], axis=-1)
 
     def apply(self, decisions: ArrayLike, attributes: ArrayLike, rng: np.random.Generator | ArrayLike) -> Integers:
@@ -177,10 +175,8 @@ def _cost(observed: Observed, objective: Objective, move: Move) -> float:
             return float(observed.shares[a] * cells.sum())
         case "accuracy":
             if observed.shape.predictions != observed.shape.outcomes:
-                raise UsageError(
-                    "expected as many decisions as outcomes for the accuracy, but their numbers differ",
-                    name="objective",
-                )
+                message = "expected as many decisions as outcomes for the accuracy, but their numbers differ"
+                raise UsageError(message, name="objective")
             return float(observed.shares[a] * (cells[s] - cells[t]))
 
 

@@ -61,10 +61,8 @@ class TableShape:
             if not isinstance(count, int | np.integer) or count < 2:
                 raise UsageError(f"expected at least 2 {name}, but got {count!r}: with one value nothing can differ")
         if self.worlds > MAX_WORLDS:
-            raise UsageError(
-                f"expected at most {MAX_WORLDS} worlds, but {self.attributes} attribute values with {self.cells} "
-                f"cells each make {self.worlds}: merge categories"
-            )
+            message = f"{self.attributes} attribute values with {self.cells} cells each make {self.worlds} worlds"
+            raise UsageError(f"expected at most {MAX_WORLDS} worlds, but {message}: merge categories")
 
     @property
     def cells(self) -> int:
@@ -146,9 +144,8 @@ class Observed:
         even = np.full(table.shape[0], 1.0 / table.shape[0])
         parts = even if shares is None else np.asarray(shares, dtype=np.float64)
         if parts.shape != even.shape or not np.all(parts >= 0.0) or abs(parts.sum() - 1.0) > SUM_TOLERANCE:
-            raise DataError(
-                f"expected shares of {table.shape[0]} attribute values, none negative, with sum 1, but got {shares!r}"
-            )
+            count = table.shape[0]
+            raise DataError(f"expected shares of {count} attribute values, at least 0, with sum 1, but got {shares!r}")
         parts = parts / parts.sum()
         for array in (table, parts):
             array.setflags(write=False)
@@ -159,15 +156,11 @@ class Observed:
         """Turn counts of shape ``(attributes, predictions, outcomes)`` into shares; no attribute value may be empty."""
         numbers = _numbers(counts)
         if numbers.ndim != 3 or not np.all(numbers >= 0.0):
-            raise DataError(
-                f"expected counts with 3 axes (attribute, prediction, outcome), none negative, but got {counts!r}"
-            )
+            raise DataError(f"expected counts, at least 0, by attribute, prediction and outcome, but got {counts!r}")
         people = numbers.sum((1, 2))
         if not np.all(people > 0):
-            raise DataError(
-                f"expected people with every attribute value, but value {int(np.argmin(people))} has no one: "
-                "leave the value out, or merge subgroups"
-            )
+            index = int(np.argmin(people))
+            raise DataError(f"attribute value {index} has no one: leave the value out, or merge subgroups")
         return cls.of(numbers / people[:, None, None], people / people.sum())
 
     @classmethod
@@ -200,20 +193,18 @@ def checked_tables(probabilities: ArrayLike) -> Floats:
     """Check tables of shape ``(..., attributes, predictions, outcomes)``, set tiny cells to 0, rescale to sum 1."""
     tables = _numbers(probabilities)
     if tables.ndim < 3 or min(tables.shape[-3:]) < 2:
-        raise DataError(
-            "expected tables of shape (..., attributes, predictions, outcomes) with at least 2 of each, but got shape "
-            f"{tables.shape}: with one attribute value there is nothing to compare"
+        message = (
+            f"expected shape (..., attributes, predictions, outcomes), each 2 or more, but got shape {tables.shape}"
         )
+        raise DataError(f"{message}: with one attribute value there is nothing to compare")
     if not np.all(tables >= 0.0):
         index = tuple(int(i) for i in np.argwhere(tables < 0.0)[0])
         raise DataError(f"expected no negative probability, but got {tables[index]!r} at index {index}")
     sums = tables.sum((-2, -1))
     if not np.all(np.abs(sums - 1.0) <= SUM_TOLERANCE):
         index = tuple(int(i) for i in np.argwhere(np.abs(sums - 1.0) > SUM_TOLERANCE)[0])
-        raise DataError(
-            f"expected probabilities with sum 1 for each attribute value, but the sum is {sums[index]!r} at index "
-            f"{index}: pass P(S = s, Y = y | A = a), or counts with Observed.from_counts"
-        )
+        message = f"expected sum 1 for each attribute value, but the sum is {sums[index]!r} at index {index}"
+        raise DataError(f"{message}: pass P(S = s, Y = y | A = a), or counts with Observed.from_counts")
     cleaned = np.where(tables < SUM_TOLERANCE, 0.0, tables)
     return np.asarray(cleaned / cleaned.sum((-2, -1), keepdims=True))
 
@@ -225,9 +216,7 @@ def _numbers(values: ArrayLike) -> Floats:
         raise DataError(f"expected a table of numbers, but got {values!r}") from error
     if not np.all(np.isfinite(numbers)):
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
-        raise DataError(
-            f"expected finite numbers, but got {numbers[index]!r} at index {index}: drop missing values first"
-        )
+        raise DataError(f"expected finite numbers, but got {numbers[index]!r} at index {index}: drop missing values")
     return numbers
 
 
@@ -277,10 +266,8 @@ def stratum_row(shape: TableShape, stratum: Stratum) -> Floats:
     """1 in the worlds of the stratum, else 0: the row that gives the stratum's probability."""
     for pattern in stratum.patterns:
         if len(pattern) != shape.attributes or not all(0 <= y < shape.outcomes for y in pattern):
-            raise UsageError(
-                f"expected patterns of {shape.attributes} outcomes between 0 and {shape.outcomes - 1}, "
-                f"but got {pattern}"
-            )
+            ends = f"between 0 and {shape.outcomes - 1}"
+            raise UsageError(f"expected patterns of {shape.attributes} outcomes {ends}, but got {pattern}")
     inside = {pattern: float(pattern in stratum.patterns) for pattern in _patterns(shape)}
     return np.asarray([inside[tuple(int(y) for y in outcomes)] for outcomes in worlds(shape)[:, 1]])
 
@@ -420,26 +407,20 @@ def _atoms(form: Normal) -> Iterable[Atom]:
             for part in parts:
                 yield from _atoms(part)
         case Some():
-            raise SpecError(
-                "an assumption is one comparison or several joined by `and`: with `or` the possible worlds are not "
-                "convex, and bounds over them are not a linear program. Take the union of the bounds of each case."
-            )
+            message = "an assumption is one comparison or several joined by `and`: with `or` it is not convex"
+            raise SpecError(f"{message}: take the union of the bounds of each case")
 
 
 def _linear(quantity: Quantity, batch: Batch) -> LinearAssumption:
     """``quantity >= 0``, multiplied by the probability of the common condition."""
     polynomial = as_fraction(quantity)
     if polynomial.factors or not is_linear(polynomial.numerator):
-        raise SpecError(
-            f"expected a sum of multiples of probabilities, but `{to_text(quantity)}` multiplies or divides them"
-        )
+        raise SpecError(f"expected a sum of multiples of probabilities, but got `{to_text(quantity)}`")
     terms = polynomial.numerator
     conditions = {leaf.given for monomial in terms for leaf in monomial}
     if len(conditions) > 1:
-        raise SpecError(
-            f"the probabilities of `{to_text(quantity)}` have different conditions, so that it is not linear in the "
-            "worlds: give all of them the same condition, or write P[event and condition] without one"
-        )
+        message = f"the probabilities of `{to_text(quantity)}` have different conditions"
+        raise SpecError(f"{message}: give all of them the same condition, or write P[event and condition]")
     given = _condition(next(iter(conditions), None), batch)
     row = sum((weight * (_term(key[0], batch) if key else 1.0) * given for key, weight in terms.items()), 0.0 * given)
     return LinearAssumption(-row, 0.0)

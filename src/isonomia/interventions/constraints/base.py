@@ -30,10 +30,8 @@ def check_conditions(kind: str, when: object, then: object) -> None:
         if not isinstance(given, Condition):
             written = _TEXT.fullmatch(given) if isinstance(given, str) else None
             hint = f': write Condition("{written[1]}", "{written[2]}", {written[3]})' if written else ""
-            raise UsageError(
-                f'expected {role} of the {kind} constraint as Condition("posts", ">=", 1), but got {given!r} of type '
-                f"{type(given).__name__}{hint}"
-            )
+            expected = f'expected {role} of the {kind} constraint as Condition("posts", ">=", 1)'
+            raise UsageError(f"{expected}, but got {given!r} of type {type(given).__name__}{hint}")
     assert isinstance(when, Condition)
     assert isinstance(then, Condition)
     if when.name == then.name:
@@ -480,10 +478,8 @@ def coded_value(kind: str, name: str, value: object, levels: Levels) -> float:
     if name in levels:
         if value not in levels[name]:
             near = nearest(str(value), [str(level) for level in levels[name]])
-            raise UsageError(
-                f"the {kind} constraint speaks of {name} == {value!r}, but the categories of {name!r} are "
-                f"{', '.join(map(repr, levels[name]))}.{near}"
-            )
+            categories = ", ".join(map(repr, levels[name]))
+            raise UsageError(f"{kind}: {value!r} is not a category of {name!r}, which are {categories}.{near}")
         return float(levels[name].index(value))
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UsageError(f"the {kind} constraint should compare {name!r} with a number, but it has {value!r}")

@@ -258,17 +258,13 @@ class Reachability(_Encoding):
     def _check(self) -> None:
         count = len(self.values)
         if not count or any(len(value) != len(self.names) for value in self.values):
-            raise UsageError(
-                f"values of the reachability constraint should have one entry for each of {', '.join(self.names)}, "
-                f"but they are {self.values!r}",
-                name="values",
+            expected = (
+                f"expected values of the {self.kind} constraint with one entry for each of {', '.join(self.names)}"
             )
+            raise UsageError(f"{expected}, but got {self.values!r}", name="values")
         if len(set(self.values)) < count:
             message = f"values of the reachability constraint should be distinct, but they are {self.values!r}"
             raise UsageError(message, name="values")
         if len(self.matrix) != count or any(len(row) != count or not set(row) <= {0, 1} for row in self.matrix):
-            raise UsageError(
-                f"matrix of the reachability constraint should be {count} rows of {count} zeros and ones, "
-                f"but it is {self.matrix!r}",
-                name="matrix",
-            )
+            expected = f"expected matrix of the {self.kind} constraint as {count} rows of {count} zeros and ones"
+            raise UsageError(f"{expected}, but got {self.matrix!r}", name="matrix")

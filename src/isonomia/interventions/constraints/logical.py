@@ -316,10 +316,8 @@ class Predicate:
             return np.asarray(truth(parse_condition(self.condition), Batch(len(end), points)), dtype=bool)
         answers = np.asarray(self.test(self._columns(np.broadcast_to(start, end.shape)), points))
         if answers.shape != (len(end),) or answers.dtype.kind not in "bi":
-            raise UsageError(
-                f"the test of {self.words()} should give one truth value for each of {len(end)} rows, "
-                f"but it gave {answers.dtype} of shape {answers.shape}"
-            )
+            expected = f"expected one truth value for each of {len(end)} rows from the test of {self.words()}"
+            raise UsageError(f"{expected}, but got {answers.dtype} of shape {answers.shape}")
         return answers.astype(bool)
 
     def _columns(self, values: Floats) -> dict[str, NDArray[Any]]:

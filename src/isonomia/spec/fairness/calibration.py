@@ -19,13 +19,13 @@ from isonomia.spec.fairness.comparison import (
     condition_of,
     for_each_group,
     number_within,
-    shown,
     states_outcome,
     term_of,
 )
 from isonomia.spec.operators import E
 from isonomia.spec.operators import score as model_score
 from isonomia.spec.property import Property, Term
+from isonomia.spec.text import shown
 from isonomia.spec.tree import Mean, Value
 
 
@@ -112,9 +112,7 @@ def _edges(bins: Any) -> tuple[float, ...]:
     listed = list(bins) if isinstance(bins, Iterable) and not isinstance(bins, str) else []
     edges = tuple(_short(number_within("every edge of bins", edge, 0, 1)) for edge in listed)
     if len(edges) < 2 or any(one >= other for one, other in pairwise(edges)):
-        raise UsageError(
-            f"bins must be a number of bins or their edges, ascending, such as [0, 0.5, 1], but it is {shown(bins)}"
-        )
+        raise UsageError(f"bins must be a number or edges, ascending, such as [0, 0.5, 1], but it is {shown(bins)}")
     return edges
 
 

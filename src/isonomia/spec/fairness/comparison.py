@@ -22,16 +22,11 @@ from isonomia.spec import tree
 from isonomia.spec.operators import PersonVersion, col, prediction
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.property import Measure, Property, Term, value_of
-from isonomia.spec.text import to_text
+from isonomia.spec.text import shown, to_text
 
 _Arguments = ParamSpec("_Arguments")
 
 # ---------------------------------------------------------------------------- arguments
-
-
-def shown(value: Any) -> str:
-    """A value and its type, as an error message shows them."""
-    return f"{value!r} of type {type(value).__name__}"
 
 
 def number_within(name: str, value: Any, low: float, high: float, *, above: bool = False, why: str = "") -> float:
@@ -54,9 +49,7 @@ def names_of(argument: str, value: Any) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
     for name in listed:
         if not isinstance(name, str) or not name:
-            raise UsageError(
-                f"{argument} must be the name of a column, or a list of such names, but it holds {shown(name)}"
-            )
+            raise UsageError(f"{argument} must be the name of a column, or a list, but it holds {shown(name)}")
     if not listed or len(set(listed)) < len(listed):
         raise UsageError(f"{argument} must name one column or several different ones, but it is {value!r}")
     return tuple(listed)
@@ -89,10 +82,7 @@ def favourable_event(favourable: Any, decision: Any) -> Term:
         event: Term = term == favourable
         return event
     if term.node != prediction.node:
-        raise UsageError(
-            f"favourable is the condition {favourable!r}, which says by itself what is favourable, so decision cannot "
-            f"be given as well, but it is {decision!r}"
-        )
+        raise UsageError(f"favourable is the condition {favourable!r}, so decision must not be given, as {decision!r}")
     return favourable
 
 
@@ -168,8 +158,7 @@ def who_of(attribute: Any, minority: Any, majority: Any, groups: Any) -> Who:
     listed = None if groups is None else _listed(attributes, groups)
     if minority is not None and majority is None:
         raise UsageError(
-            f"minority is {minority!r}, but majority is not given: name the group to compare with, or write "
-            f"groups=[{minority!r}, ...] to compare every group with every other"
+            f"minority is {minority!r}, but majority is not given: name it, or write groups=[{minority!r}, ...]"
         )
     if minority is not None and groups is not None:
         raise UsageError(f"minority and groups cannot go together, but minority={minority!r} and groups={groups!r}")
@@ -191,9 +180,7 @@ def _group(argument: str, attributes: tuple[str, ...], value: Any) -> Group:
     if len(attributes) == 1 and (isinstance(value, str) or not isinstance(value, Iterable)):
         value = (value,)
     if isinstance(value, str) or not isinstance(value, Iterable) or len(values := tuple(value)) != len(attributes):
-        raise UsageError(
-            f"{argument} must hold one value for each of {', '.join(attributes)}, but it is {shown(value)}"
-        )
+        raise UsageError(f"{argument} must hold one value for each of {', '.join(attributes)}, not {shown(value)}")
     return Group(attributes, tuple(map(value_of, values)))
 
 
@@ -310,9 +297,7 @@ def tolerance_of(ratio: float | None, difference: float | None) -> Tolerance:
     """The tolerance from two arguments of a property, of which exactly one must be given."""
     if (ratio is None) == (difference is None):
         given = "neither" if ratio is None else f"ratio={ratio!r} and difference={difference!r}"
-        raise UsageError(
-            f"give exactly one of ratio and difference, which says how far apart the groups may be, but got {given}"
-        )
+        raise UsageError(f"give exactly one of ratio and difference, but got {given}")
     if ratio is not None:
         return MinRatio(number_within("ratio", ratio, 0, 1, above=True, why=" (0.8 is the four-fifths rule)"))
     return MaxDifference(number_within("difference", difference, 0, 1, why=" (rates differ by at most 1)"))
@@ -412,8 +397,7 @@ def under(person: PersonVersion, term: Term) -> Term:
                 return person(Term(row)).node
             case tree.Column() | tree.Output() | tree.PairCall():
                 raise UsageError(
-                    f"expected a term about one person as they are, but `{to_text(row)}` speaks of another version: "
-                    "the property itself says which versions are compared"
+                    f"expected a term about a person as they are, but `{to_text(row)}` speaks of another version"
                 )
             case _:
                 return tree.rebuilt(row, moved)

@@ -157,9 +157,7 @@ def conditional_parity(
     who, event = who_of(attribute, minority, majority, groups), favourable_event(favourable, decision)
     columns = () if isinstance(strata, Sequence) and not strata else names_of("strata", strata)
     if not columns and given is None:
-        raise UsageError(
-            "give strata, given or both, which say who is compared with whom; otherwise it is demographic_parity"
-        )
+        raise UsageError("give strata, given or both; otherwise it is demographic_parity")
     if shared := set(columns) & set(attributes_of(who)):
         raise UsageError(f"strata must be other columns than attribute, but both name {shared.pop()!r}")
     return compare_within(
@@ -434,9 +432,7 @@ def accuracy_parity(
 
 def _right(outcome: Term, positive: Value | None, favourable: Value | Term | None, decision: str | Term) -> Term:
     if (positive is None) != (favourable is None):
-        raise UsageError(
-            f"positive and favourable go together, but positive is {positive!r} and favourable is {favourable!r}"
-        )
+        raise UsageError(f"positive and favourable go together, but got {positive!r} and {favourable!r}")
     if positive is None:
         return term_of("decision", decision) == outcome
     event = favourable_event(favourable, decision)

@@ -23,7 +23,6 @@ from isonomia.spec.fairness.comparison import (
     names_of,
     number_within,
     relate,
-    shown,
     term_of,
     title,
     tolerance_of,
@@ -34,7 +33,7 @@ from isonomia.spec.fairness.comparison import (
 from isonomia.spec.operators import P, as_if, col, do, other, pair_function, prediction, score
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.property import Property, Term
-from isonomia.spec.text import to_text
+from isonomia.spec.text import shown, to_text
 from isonomia.spec.tree import Other, Value, versions_of
 
 Distance: TypeAlias = Mapping[str, float | str] | str | Term | Callable[[Any, Any], Any]
@@ -142,10 +141,7 @@ def _plain(number: float) -> float:
 
 def _between_two(term: Term) -> Term:
     if Other() not in versions_of(term.node):
-        raise UsageError(
-            f"distance must speak of the second person too, such as abs(age - other.age), but it is "
-            f"`{to_text(term.node)}`"
-        )
+        raise UsageError(f"distance must refer to `other`, as abs(age - other.age), but it is `{to_text(term.node)}`")
     return term
 
 

@@ -184,9 +184,7 @@ def _function(name: str, functions: dict[str, ast.FunctionDef], source: SourceTe
         message = "the program is empty: write `def popModel():`, which draws a person, and `def F():`, which decides"
         raise SpecError(message, Place(source.text, 0, 0))
     if name == "F":
-        message = (
-            "the function `F` is missing: it decides about a person; `def F(): pass` is enough where a model is given"
-        )
+        message = "the function `F` is missing, which decides: `def F(): pass` is enough where a model is given"
     else:
         message = "the function `popModel` is missing: it draws a person"
     (other,) = functions.values()
@@ -261,9 +259,8 @@ def _body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> _Body:
             returned = returned or node
             results += _result(node, source, sites)
         elif returned is not None and not isinstance(node, ast.Pass):
-            raise SpecError(
-                "what follows this `return` would never run: put it last, before marks only", source.place(returned)
-            )
+            message = "what follows this `return` would never run: put it last, before marks only"
+            raise SpecError(message, source.place(returned))
         else:
             statements += _statements(node, source, sites, _LEVELS)
     return _Body(tuple(statements), tuple(marks), tuple(results))
@@ -338,9 +335,7 @@ def _branch(nodes: Sequence[ast.stmt], source: SourceText, sites: Sites, levels:
 def _useless(node: ast.Expr, source: SourceText) -> SpecError:
     name = _mark_name(node)
     if name is not None:
-        message = (
-            f"the mark `{name}` cannot stand within an `if`: set a variable in each branch, and mark it afterwards"
-        )
+        message = f"the mark `{name}` cannot stand within an `if`: set a variable in each branch, then mark it"
         return SpecError(message, source.place(node))
     match node.value:
         case ast.Constant(value=str()):

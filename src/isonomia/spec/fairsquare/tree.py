@@ -320,9 +320,7 @@ def _joined_state(
 
 
 def _two_kinds(name: str, kinds: tuple[Kind, Kind], statement: If) -> SpecError:
-    message = (
-        f"`{name}` is {_IN_WORDS[kinds[0]]} where this condition is true and {_IN_WORDS[kinds[1]]} where it is false"
-    )
+    message = f"`{name}` is {_IN_WORDS[kinds[0]]} where this condition is true and {_IN_WORDS[kinds[1]]} elsewhere"
     return SpecError(f"{message}: a variable has one kind, so use two variables", statement.place)
 
 

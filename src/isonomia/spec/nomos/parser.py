@@ -143,9 +143,7 @@ class _Parts:
 def _specification(concrete: Branch, text: str, cut: _BlankedText) -> tree.Spec:
     """The specification that a concrete tree stands for."""
     if len(concrete.children) > tree.MOST_STEPS:
-        message = (
-            f"expected a specification of at most {tree.MOST_STEPS:,} statements, but got {len(concrete.children):,}"
-        )
+        message = f"expected at most {tree.MOST_STEPS:,} statements, but got {len(concrete.children):,}"
         raise SpecError(message, place_in(text, concrete.children[tree.MOST_STEPS]))
     parts = _Parts()
     for statement in concrete.children:

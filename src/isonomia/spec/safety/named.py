@@ -224,10 +224,7 @@ def _property(
     if output not in _OUTPUTS:
         raise UsageError(f"expected output as one of {', '.join(map(repr, _OUTPUTS))}, but got {output!r}")
     if noise is not None and (isinstance(noise, bool) or not isinstance(noise, int | float) or not 0.0 <= noise < 1.0):
-        raise UsageError(
-            f"expected a margin of at least 0 and below 1, by which answers may change more often than when asked "
-            f"again, but got {noise!r}"
-        )
+        raise UsageError(f"expected noise, a margin, at least 0 and below 1, but got {noise!r}")
     _refuse_unknown(options)
     options.setdefault("name", name)
     margin = "" if noise is None else f" up to noise + {float(noise)!r}"
@@ -284,18 +281,12 @@ def _feature(feature: str | int) -> str:
 def _amount(role: str, step: float | tuple[float, float]) -> str:
     if isinstance(step, tuple | list):
         if len(step) != 2:
-            raise UsageError(
-                f"expected {role} as a number, or as a pair (least, most), but got {role}={step!r}: for single steps, "
-                "state a property for each"
-            )
+            raise UsageError(f"expected {role} as a number or a pair (least, most), but got {role}={step!r}")
         least, most = step
         drawn = f"randInt({_number(role, least)}, {_number(role, most)})"
         if ceil(least) > floor(most):
-            raise UsageError(
-                f"expected (least, most) with a whole number between them, but got {step!r}: every whole number "
-                "between is tried. Give a single number to move by that, or scale the feature",
-                name="step",
-            )
+            message = f"expected (least, most) with a whole number between them, but got {step!r}: give a single number"
+            raise UsageError(f"{message} to move by that, or scale the feature", name="step")
         return drawn
     return _number(role, step)
 

@@ -42,7 +42,7 @@ REFUSED = {
     "decision": (lambda: dp(*PAIR, ratio=0.8, decision=3), "decision must be the name of a column"),
     "twice said": (
         lambda: dp(*PAIR, ratio=0.8, favourable=score > 0.5, decision="hired"),
-        "says by itself what is favourable",
+        "so decision must not be given",
     ),
     "given": (lambda: dp(*PAIR, ratio=0.8, given=True), "given must be a condition"),
     "outcome": (lambda: fairness.equal_opportunity(*PAIR, outcome=None, ratio=0.8), "outcome must be the name of a"),
@@ -71,7 +71,7 @@ REFUSED = {
     "no distance": (lambda: individual({}, share=0.9), "distance names no column"),
     "scale": (lambda: individual({"age": 0}, share=0.9), "distance['age'] must be a number above 0 (or 'differs'"),
     "kind": (lambda: individual({"sex": "equal"}, share=0.9), "must be a number or 'differs', but it is 'equal'"),
-    "one person": (lambda: individual("age / 50", share=0.9), "must speak of the second person too"),
+    "one person": (lambda: individual("age / 50", share=0.9), "distance must refer to `other`"),
     "one person's": (lambda: individual(col("age"), share=0.9), "but it is `age`"),
     "a number": (lambda: individual(3, share=0.9), "distance must be scales of columns"),
     "no columns": (lambda: individual(max, share=0.9), "columns must say which columns"),
