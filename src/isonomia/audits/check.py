@@ -37,6 +37,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.spec.analysis import outcome_candidates
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
+from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import property as safety_property
 from isonomia.spec.tree import Column, Compare, Output, RowArithmetic, nodes
 
@@ -265,17 +266,28 @@ def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withhel
     inner = unwrap(model)
     if not isinstance(inner, HttpModel | ExecutableModel) or inner.features is not None:
         return
-    candidates = [name for prop in props if isinstance(prop, Property) for name in outcome_candidates(prop.formula)]
+    candidates = [name for prop in props for name in _candidates(prop)]
     unclear = [name for name in candidates if name not in withheld and protected_attribute(name) is None]
     if unclear:
         name = unclear[0]
         raise UsageError(
-            f"the property tests {name!r}, which may be the outcome, and {model.name} would be sent this column "
-            f"with every row. Name the columns to send, with or without {name!r}: features=[...] of the model, in "
-            "Python or in its file, or --features COLUMN,... at the command line. If it is the outcome, a property "
-            f"with outcome={name!r}, such as iso.fairness.equal_opportunity, does not send it",
+            f"the property uses {name!r}, which may be the outcome, and {model.name} would be sent this column. "
+            f"Name the columns to send, with or without {name!r}: features=[...] of the model or in its file, or "
+            f"--features COLUMN,... at the command line. A property with outcome={name!r} does not send it",
             name=name,
         )
+
+
+def _candidates(prop: AuditProperty) -> tuple[str, ...]:
+    """The columns of a property that may hold the outcome: in a test of responsiveness, those that are no features."""
+    if isinstance(prop, Property):
+        return outcome_candidates(prop.formula)
+    if isinstance(prop, Responsiveness) and prop.members is not None:
+        features = {feature.name for feature in prop.interventions.features}
+        return tuple(
+            node.name for node in nodes(prop.members) if isinstance(node, Column) and node.name not in features
+        )
+    return ()
 
 
 def check(

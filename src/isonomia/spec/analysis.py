@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -39,43 +39,88 @@ def conjuncts(row: tree.Row | None) -> tuple[tree.Row, ...]:
 def outcome_candidates(formula: tree.Formula) -> tuple[str, ...]:
     """The columns that may hold the outcome, as ``paid`` in ``P[prediction == 1 | paid == 1]``, in order of appearance.
 
-    In a rate or mean of the model's answers, such a column is compared with fixed values. It does not tell apart the
-    groups of a comparison: every rate of the comparison has the same tests of it, or a test has the value that the
-    model's answer is compared with. Syntax does not tell whether it is an outcome or a feature.
+    In a comparison that involves the model's answers, every column may hold it, except one that says how far apart two
+    people are, as in ``abs(age - other.age)``, or that tells apart the groups that are compared. Such a column is only
+    compared with fixed values, with others in each rate or with those of a ``for``, and neither with a usual label,
+    such as 0 or yes, nor with what the model's answer is compared with. Syntax does not tell an outcome from a feature.
     """
     names: dict[str, None] = {}
     for comparison in tree.nodes(formula):
-        if not isinstance(comparison, tree.Comparison):
+        if not isinstance(comparison, tree.Comparison) or not _asks_model(comparison):
             continue
-        tests = [
-            _tests(leaf)
-            for leaf in tree.leaves_of(comparison)
-            if any(isinstance(n, tree.Output) for n in tree.nodes(leaf))
-        ]
-        answers = {value for each in tests for value in each.get(None, ())}
-        for name in dict.fromkeys(name for each in tests for name in each if name is not None):
-            alike = len({each.get(name, frozenset()) for each in tests}) == 1
-            if alike or any(answers & each.get(name, frozenset()) for each in tests):
+        by_leaf = [(_asks_model(leaf), list(_uses(leaf))) for leaf in tree.leaves_of(comparison)]
+        uses = [use for _, each in by_leaf for use in each]
+        answers = {test for name, tests in uses if name is None for test in tests or ()}
+        for name in dict.fromkeys(name for name, _ in uses if name is not None):
+            all_tests = [tests for other, tests in uses if other == name]
+            of_rates = [_tests_of(name, each) for asks, each in by_leaf if asks]
+            if None in all_tests or not _tells_groups_apart(of_rates, _tests_of(name, uses), answers):
                 names[name] = None
     return tuple(names)
 
 
-def _tests(leaf: tree.Leaf) -> dict[str | None, frozenset[tuple[str, tree.Value]]]:
-    """The relations and fixed values that a leaf compares each column with; those of the answers are under ``None``."""
-    tests: dict[str | None, set[tuple[str, tree.Value]]] = {}
-    for node in tree.nodes(leaf):
-        match node:
-            case tree.Compare(relation, tree.Column() | tree.Output() as subject, tree.Literal(value)):
-                values: Iterable[tree.Value] = (value,)
-            case tree.Compare(relation, tree.Literal(value), tree.Column() | tree.Output() as subject):
-                relation, values = tree.FLIPPED[relation], (value,)
-            case tree.Member(tree.Column() | tree.Output() as subject, members):
-                relation, values = "==", [each.value for each in members if isinstance(each, tree.Literal)]
-            case _:
-                continue
-        name = subject.name if isinstance(subject, tree.Column) else None
-        tests.setdefault(name, set()).update((relation, value) for value in values)
-    return {name: frozenset(values) for name, values in tests.items()}
+_Tests: TypeAlias = frozenset[tuple[tree.RowRelation, "tree.Value | tree.Variable"]]
+_LABELS = frozenset({"yes", "no", "y", "n", "true", "false", "0", "1"})
+
+
+def _asks_model(node: tree.Node) -> bool:
+    return any(isinstance(each, tree.Output) for each in tree.nodes(node))
+
+
+def _uses(node: tree.Node) -> Iterator[tuple[str | None, _Tests | None]]:
+    """Each use of a column, with its tests, ``None`` if it is not only tested; those of the answers are under ``None``.
+
+    A difference between two versions of a person is left out.
+    """
+    match node:
+        case tree.Compare(
+            relation, tree.Column() | tree.Output() as subject, tree.Literal() | tree.Variable() as value
+        ):
+            yield _name_if_column(subject), frozenset({(relation, _fixed_value(value))})
+        case tree.Compare(
+            relation, tree.Literal() | tree.Variable() as value, tree.Column() | tree.Output() as subject
+        ):
+            yield _name_if_column(subject), frozenset({(tree.FLIPPED[relation], _fixed_value(value))})
+        case tree.Member(tree.Column() | tree.Output() as subject, values):
+            yield _name_if_column(subject), frozenset(("==", _fixed_value(value)) for value in values)
+        case tree.RowArithmetic(
+            "-", tree.Column(name=name, version=one), tree.Column(name=other, version=two)
+        ) | tree.Compare("!=", tree.Column(name=name, version=one), tree.Column(name=other, version=two)) if (
+            name == other and one != two
+        ):
+            pass
+        case tree.Column(name=name):
+            yield name, None
+        case _:
+            for each in tree.children(node):
+                yield from _uses(each)
+
+
+def _name_if_column(subject: tree.Column | tree.Output) -> str | None:
+    return subject.name if isinstance(subject, tree.Column) else None
+
+
+def _fixed_value(value: tree.Literal | tree.Variable) -> tree.Value | tree.Variable:
+    return value.value if isinstance(value, tree.Literal) else value
+
+
+def _tests_of(name: str, uses: Iterable[tuple[str | None, _Tests | None]]) -> _Tests:
+    return frozenset(test for other, tests in uses if other == name for test in tests or ())
+
+
+def _tells_groups_apart(of_rates: Sequence[_Tests], tests: _Tests, answers: Set[Any]) -> bool:
+    """Whether a column with these tests in the rates of the model's answers, and in all, defines the groups."""
+    if tests & answers or any(_is_label(value) for _, value in tests):
+        return False
+    if len(of_rates) > 1:
+        return len(set(of_rates)) > 1
+    return bool(of_rates[0]) and all(isinstance(value, tree.Variable) for _, value in of_rates[0])
+
+
+def _is_label(value: tree.Value | tree.Variable) -> bool:
+    if isinstance(value, str):
+        return value.casefold() in _LABELS
+    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def disjoint(a: tree.Row | None, b: tree.Row | None) -> bool:

@@ -486,6 +486,19 @@ ODDS = "P[prediction == 1 | sex == 'F' and paid == {0}] >= 0.8 * P[prediction ==
         "P[paid == 1 | prediction == 1] >= 0.8",
         f"{ODDS.format(1)} and {ODDS.format(0)}",
         "for s in sex: P[prediction == 1 | sex == s and 1 == paid] >= 0.8",
+        "P[prediction == 1 | paid] >= 0.5",
+        "P[not (prediction == 1 and paid)] >= 0.5",
+        "P[prediction == 1 | paid + 0 == 1] >= 0.5",
+        "P[prediction == 1 | paid is missing] >= 0.5",
+        "P[prediction >= paid] >= 0.4",
+        "P[score > 0.5 | paid == 1] >= P[score > 0.5 | paid == 0] + 0.2",
+        "P[score > 0.5 | paid == 'yes'] >= P[score > 0.5 | paid == 'no'] + 0.2",
+        "P[prediction == 1] / P[paid == 1] >= 0.9",
+        "E[score] - E[paid] <= 0.1",
+        "E[paid | prediction == 1] >= 0.4",
+        "P[prediction == other.prediction | paid == other.paid] >= 0.3",
+        "for y in paid: P[prediction == y | paid == y] >= 0.4",
+        "for y in paid: P[prediction == 1 | paid == y and sex == 'F'] >= P[prediction == 1 | paid == y and sex == 'M']",
     ],
 )
 def test_a_service_is_sent_nothing_while_a_condition_may_name_the_outcome(service, claim):
@@ -510,12 +523,46 @@ def test_a_service_with_features_is_sent_these_whatever_the_condition(service, f
         "P[prediction == 1 | sex == 'F'] >= 0.1",
         "P[prediction == 1 | region == 'north'] >= 0.8 * P[prediction == 1 | region == 'south']",
         "for r in region: P[prediction == 1 | region == r] >= 0.1",
+        "for r in region: P[prediction == 1 | region == r] >= 0.8 * P[prediction == 1]",
+        "P[prediction == 1 | region in {'north'}] >= 0.8 * P[prediction == 1 | region == 'south']",
+        "P[abs(prediction - other.prediction) <= abs(years - other.years) + (region != other.region)] >= 0.1",
     ],
 )
 def test_a_group_in_a_condition_is_sent_to_a_service_without_questions(service, claim):
     service.score = lambda request: {"predictions": [1 for _ in request["instances"]]}
     assert iso.check(claim, HttpModel(service.url), iso.Census(APPLICANTS)).holds
     assert set(service.served[0]["instances"][0]) == set(APPLICANTS)
+
+
+def test_a_search_of_groups_sends_a_service_no_column_that_may_be_the_outcome(service):
+    with pytest.raises(UsageError) as caught:
+        iso.groups.search(
+            iso.Sample(APPLICANTS),
+            ["sex"],
+            "P[prediction == 1 and paid == 1 | group] >= 0.3",
+            model=HttpModel(service.url),
+            at_least=5,
+        )
+    assert caught.value.name == "paid"
+    assert not service.requests
+
+
+def test_a_search_of_groups_does_not_send_the_outcome(service):
+    service.score = lambda request: {"predictions": [1 for _ in request["instances"]]}
+    people = iso.Sample(APPLICANTS)
+    iso.groups.search(people, ["sex"], "P[prediction == paid | group] >= 0.3", model=HttpModel(service.url), at_least=5)
+    assert {name for request in service.served for row in request["instances"] for name in row} == set(APPLICANTS) - {
+        "paid"
+    }
+
+
+def test_responsiveness_sends_a_service_no_column_of_who_that_may_be_the_outcome(service):
+    interventions = iso.Interventions([iso.interventions.Feature("years", "integer", 0, 50)])
+    prop = iso.responsiveness.preclusion(interventions, 1, who="prediction == 0 and paid == 1 and years < 20")
+    with pytest.raises(UsageError) as caught:
+        iso.check(prop, HttpModel(service.url), iso.Census(APPLICANTS))
+    assert caught.value.name == "paid"
+    assert not service.requests
 
 
 def as_label(request):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.check import checked_population, checked_property
+from isonomia.audits.check import checked_population, checked_property, outcomes_of, refuse_unclear_outcome
 from isonomia.audits.rates.census import census_batches
 from isonomia.audits.rates.question import Asked, Question, refuse_classes
 from isonomia.engine.parameters import Budget
@@ -218,8 +218,13 @@ def search(
     """
     people = _finite(population)
     names = _checked(people, attributes, depth, fdr, at_least)
-    claim = _Claim.of(checked_property(property))
-    session = None if model is None else open_session(adapt(model, features), watched=False)
+    prop = checked_property(property)
+    claim = _Claim.of(prop)
+    session: ModelSession | None = None
+    if model is not None:
+        adapted, outcomes = adapt(model, features), outcomes_of(prop)
+        refuse_unclear_outcome(adapted, [prop], (*outcomes, *names, GROUP))
+        session = open_session(adapted, withheld=outcomes, watched=False)
     with Budget.of(budget).for_all(session, people.rows.rows, "a search of groups") as meter:
         table = _read(people, claim, names, session)
     parts = [
