@@ -311,13 +311,13 @@ def test_a_target_that_never_happens_is_pointed_out(audit: Command) -> None:
     for claim in ("--at-least", "--at-most"):
         done = audit("--target", "maybe", claim, "0.1")
         assert done.returncode == 3
-        assert "nobody as they are is predicted 'maybe', and the model does not say its classes" in words(done.stdout)
+        assert "person as they are, is predicted 'maybe', and the model does not say its classes" in words(done.stdout)
 
 
 def test_nobody_to_look_at_is_no_success(audit: Command) -> None:
     done = audit(*CLAIM, "--who", "age > 200")
     assert done.returncode == 3
-    assert "nobody meets age > 200" in words(done.stdout)
+    assert "no row meets age > 200" in words(done.stdout)
 
 
 def test_ctrl_c_ends_with_an_undecided_verdict_that_shows_what_is_known(folder: Path) -> None:

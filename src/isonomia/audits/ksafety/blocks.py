@@ -41,7 +41,7 @@ MAX_THREADS = 512
 """The most cases that run side by side."""
 
 GRACE = 1.0
-"""Seconds that a case has to end after it was told to."""
+"""Seconds that a case has to end after it was stopped."""
 
 Question: TypeAlias = tuple[str, tuple[Value, ...], int]
 """The function that queries, such as ``predict`` or one of the domain, its arguments, and its random seed (or 0)."""

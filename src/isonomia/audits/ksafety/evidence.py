@@ -336,7 +336,7 @@ def _bets(rates: Sequence[float | None], rated: tuple[int, ...], delta: float) -
     formula: Formula = claims[0] if len(claims) == 1 else Junction("and", claims)
     bets = bets_for(formula, dict.fromkeys(leaves, (0.0, 1.0)), (None,), delta)
     if bets is None:
-        raise NumericalError("expected bets on the shares of violating cases, but there are none for this claim")
+        raise NumericalError("expected bets on the shares of violating cases, but this claim allows no bet")
     return bets
 
 

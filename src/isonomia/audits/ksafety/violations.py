@@ -42,7 +42,7 @@ SHOWN = 10
 """How many counterexamples among all cases, or among those drawn, a verdict holds."""
 
 MAX_KINDS = 48
-"""The most kinds that are told apart by their outputs."""
+"""The most kinds that are distinguished by their outputs."""
 
 LONGEST = 40
 """The longest output that counts as a class, in characters; of longer ones only the order, or a difference, counts."""
@@ -122,7 +122,7 @@ class KindCount:
 
     _kinds: dict[Key, list[Any]] = field(default_factory=dict)
     _coarse: int = 0
-    """0 where outputs are told apart, 1 where only their order is, 2 where features are only counted, too."""
+    """0 where outputs are distinguished, 1 where only their order is, 2 where features are only counted, too."""
 
     def add(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], columns: Columns) -> None:
         """Count some cases, given their columns."""

@@ -112,7 +112,7 @@ def augment(
     label
         The column with the labels.
     features
-        The columns that the model is trained with; all but the label unless given.
+        The columns that the model is trained with; default: all but the label.
     rule
         The right labels of changed rows: a function of the related rows, the changed rows, both as tables like
         ``data``, and the answers about the related rows; it returns a label per row. By default, a changed row is to be

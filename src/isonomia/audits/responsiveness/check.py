@@ -158,7 +158,7 @@ def _reason(prop: Responsiveness, counts: PersonCounts, reason: str) -> str:
         case "budget":
             return "the budget is spent"
         case "decided":
-            return "every point was checked" if counts.exact.all() else "everybody is decided"
+            return "every point was checked" if counts.exact.all() else "all people are decided"
         case "exhausted" if prop.draws is None:
             return f"{prop.most_draws:,} draws did not decide it"
         case "exhausted":
@@ -281,8 +281,8 @@ def _doubt_in_words(named: tuple[Value, ...], predictions: list[Value]) -> str:
     hint = nearest(str(named[0]), map(str, predictions))
     gives = ", ".join(map(repr, predictions)) or "nothing"
     return (
-        f"no point and nobody as they are is predicted {' or '.join(map(repr, named))}, and the model does not say its "
-        f"classes: is it misspelt? These people get {gives}.{hint} If it is right, let the model have `classes_`"
+        f"no point, and no person as they are, is predicted {' or '.join(map(repr, named))}, and the model does not "
+        f"say its classes: is it misspelt? These people get {gives}.{hint} If not, let the model have `classes_`"
     )
 
 
@@ -295,11 +295,11 @@ def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Ve
     try:
         if not len(setup.members.rows):
             # A misspelt condition must not pass for a success: like a rate of an empty group, it is undecided.
-            remark = f"nobody meets {check.prop.who}, so the claim is about nobody: is this what you meant?"
-            return _empty(check, "exact", "there is nobody to check", remark, monotonic() - began)
+            remark = f"no row meets {check.prop.who}, so there is nothing to check: is this what you meant?"
+            return _empty(check, "exact", "there are no people to check", remark, monotonic() - began)
         return _about_people(setup, observer, began)
     except KeyboardInterrupt:
-        remark = "it was interrupted before anybody's points were counted"
+        remark = "it was interrupted before any points were counted"
         return _empty(check, "bets", "interrupted", remark, monotonic() - began)
     finally:
         observer.end()

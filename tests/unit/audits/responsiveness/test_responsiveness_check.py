@@ -215,7 +215,7 @@ def test_only_those_with_a_prediction_are_looked_at() -> None:
 def test_a_condition_that_nobody_meets_leaves_either_claim_undecided(claim: Any) -> None:
     nobody = iso.check(iso.Responsiveness(STEPS, 1, who="age > 90", **claim), rich, iso.Census(PEOPLE))
     assert (nobody.answer, nobody.holds, nobody.samples) == ("undecided", None, 0)
-    assert nobody.remarks[0].startswith("nobody meets age > 90")
+    assert nobody.remarks[0].startswith("no row meets age > 90")
 
 
 def test_looking_at_all_points_of_people_drawn_from_before_keeps_to_the_budget() -> None:
