@@ -237,12 +237,12 @@ class Store:
         listing = with_records("isonomia runs", self.folder)
         raise RecordError(f"expected one run called {name!r} in {self.folder}, but {came} {listing} lists them")
 
-    def checks(self, run: str) -> list[CheckRecord]:
-        """The checks of a run, in order."""
+    def checks(self, run: str, known: Mapping[int, Verdict] | None = None) -> list[CheckRecord]:
+        """The checks of a run, in order; ``known`` verdicts, by the numbers of their checks, are not read again."""
         with self._database.reading("read a run") as connection:
             columns = "run, number, name, definition, options, verdict, error"
             query = f"SELECT {columns} FROM checks WHERE run = ? ORDER BY number"
-            return [_check(row) for row in connection.execute(query, (run,))]
+            return [_check(row, known or {}) for row in connection.execute(query, (run,))]
 
     def violations(self, run: str, number: int) -> ViolationSet | None:
         """All violations of a check that were kept; ``None`` if there are none."""
@@ -338,9 +338,11 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
     return RunRecord(name, begun, ended, title, _loaded(request), _loaded(used))
 
 
-def _check(row: tuple[Any, ...]) -> CheckRecord:
+def _check(row: tuple[Any, ...], known: Mapping[int, Verdict]) -> CheckRecord:
     run, number, name, definition, options, verdict, error = row
-    answer = None if verdict is None else Verdict.from_dict(json.loads(verdict))
+    answer = known.get(number)
+    if answer is None and verdict is not None:
+        answer = Verdict.from_dict(json.loads(verdict))
     problem = None if error is None else _loaded(error)
     return CheckRecord(run, number, name, _loaded(definition), _loaded(options), answer, problem)
 

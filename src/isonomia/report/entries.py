@@ -106,14 +106,13 @@ def audit_of(store: Store, name: str, known: Mapping[int, Verdict] | None = None
     """What is kept of a run, as a report needs it.
 
     Properties that could not be checked are its failures; so are those that have not been checked to the end. ``known``
-    has verdicts by the numbers of their checks, for those of which the store has none.
+    has verdicts by the numbers of their checks: they are not read again, and the store has none of interrupted checks.
     """
     run = store.run(name)
     entries: list[Entry] = []
     failures: list[Failure] = []
-    for check in store.checks(run.id):
-        verdict = (known or {}).get(check.number) if check.verdict is None else check.verdict
-        why, line = check.definition.get("why"), check.options.get("line")
+    for check in store.checks(run.id, known):
+        verdict, why, line = check.verdict, check.definition.get("why"), check.options.get("line")
         if verdict is not None:
             entries.append(Entry(check.name, verdict, why, line, check.options.get("explanation")))
         else:
