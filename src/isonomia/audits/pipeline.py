@@ -24,12 +24,15 @@ from isonomia.engine.lookahead import LooksAhead
 from isonomia.engine.loop import BatchWork, Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import UsageError
+from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import facts_of
+from isonomia.populations.worlds.paths import NotExactError
 from isonomia.records.journal import Entry, MissingEntryError, once
 from isonomia.records.verdict import Verdict
 
 INCONCLUSIVE = "what could be proved allows either answer"
+TOO_FAR_APART = "its numbers are too far apart for floats"
 
 
 class ProofAttempt(Protocol):
@@ -96,7 +99,7 @@ class Steps(Generic[Q, F, W]):
     Attributes
     ----------
     prove, unpack
-        Tries a proof, or reads it from the journal.
+        Tries a proof, or reads it from the journal. An attempt that fails raises an error that says why.
     failed
         The attempt that proved nothing, for a reason.
     is_open
@@ -172,8 +175,13 @@ def _proof(steps: Steps[Q, F, W], check: Check[Any], question: Q, observer: Obse
         return None
 
     def attempt() -> Entry:
-        proof = steps.prove(check, question, observer, THOROUGH if demanded else QUICK)
-        if not proof.reason and not demanded and steps.is_open(question, proof):
+        try:
+            proof = steps.prove(check, question, observer, THOROUGH if demanded else QUICK)
+        except (NotExactError, TooManyCellsError) as error:
+            return steps.failed(str(error)).pack()
+        except OverflowError:
+            return steps.failed(TOO_FAR_APART).pack()
+        if not demanded and steps.is_open(question, proof):
             proof = steps.failed(INCONCLUSIVE)
         return proof.pack()
 

@@ -28,7 +28,6 @@ from isonomia.records.journal import exact_fraction
 from isonomia.spec.tree import Do, Row, Version, columns_of
 from isonomia.wording import plural
 
-TOO_FAR_APART = "its numbers are too far apart for floats"
 EVERY_WAY = "every way was followed"
 REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
 

@@ -6,7 +6,7 @@ come from a cache, a journal or an earlier check are not sent and cost nothing. 
 :class:`BudgetSpentError`; the step that is running ends there and keeps what it has.
 
 Worker processes have no meter of their own: the caller is charged when a table is sent to them
-(:class:`~isonomia.models.parallel.Spread`), or when their results come back (:func:`count`).
+(:class:`~isonomia.models.parallel.Workers`), or when their results come back (:func:`count`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from isonomia.audits.principal.findings import Finding, from_table, subgroup
 from isonomia.audits.principal.question import Coding, Key, PrincipalQuestion, refuse_many
 from isonomia.audits.principal.sampling import Counts, count
 from isonomia.audits.proofs import (
-    TOO_FAR_APART,
     Known,
     ProofEffort,
     Ways,
@@ -39,7 +38,6 @@ from isonomia.audits.protocol import Check
 from isonomia.engine.parameters import Observer, Progress, root
 from isonomia.errors import DataError, NumericalError
 from isonomia.evidence.cells import DrawCell, LinearForm, Masses, total_mass
-from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.evidence.strata.worlds import Observed
 from isonomia.models.session import ModelSession
 from isonomia.populations.protocol import Population
@@ -216,28 +214,23 @@ class ProvedTables:
 def prove_tables(
     check: Check[PrincipalFairness], question: PrincipalQuestion, observer: Observer, effort: ProofEffort
 ) -> ProvedTables:
-    """Enclose the table of every subgroup of a program, or say why that cannot be done."""
+    """Enclose the table of every subgroup of a program."""
     roles = question.prop.roles if not question.asks_model else question.prop.roles[:2]
     began = monotonic()
-    try:
-        ways = follow(check, question.wanted, {None: (*roles, *question.given)}, effort)
-        cells_by_key = _subgroups(check, question, ways)
-        refuse_many(len(cells_by_key), question.given)
+    ways = follow(check, question.wanted, {None: (*roles, *question.given)}, effort)
+    cells_by_key = _subgroups(check, question, ways)
+    refuse_many(len(cells_by_key), question.given)
 
-        def measure(masses: Masses) -> ProvedTables:
-            tables = {}
-            for key, cells in cells_by_key.items():
-                tables[key] = _table(question, cells, masses)
-                done = len(tables) / len(cells_by_key)
-                observer.advance(Progress(0, inf, done, monotonic() - began, following))
-            occurring = {key: table for key, table in tables.items() if any(map(_occurs, chain(*table)))}
-            return ProvedTables(occurring, ways=len(ways.paths))
+    def measure(masses: Masses) -> ProvedTables:
+        tables = {}
+        for key, cells in cells_by_key.items():
+            tables[key] = _table(question, cells, masses)
+            done = len(tables) / len(cells_by_key)
+            observer.advance(Progress(0, inf, done, monotonic() - began, following))
+        occurring = {key: table for key, table in tables.items() if any(map(_occurs, chain(*table)))}
+        return ProvedTables(occurring, ways=len(ways.paths))
 
-        return narrowed_down(measure, lambda proof: proof.holds(question) is not None, ways.finder.late, effort)
-    except (NotExactError, TooManyCellsError) as error:
-        return ProvedTables(reason=str(error))
-    except OverflowError:
-        return ProvedTables(reason=TOO_FAR_APART)
+    return narrowed_down(measure, lambda proof: proof.holds(question) is not None, ways.finder.late, effort)
 
 
 def _subgroups(check: Check[PrincipalFairness], question: PrincipalQuestion, ways: Ways) -> dict[Key, Cells]:

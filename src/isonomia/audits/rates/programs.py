@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from isonomia.audits.proofs import (
-    TOO_FAR_APART,
     Known,
     ProofEffort,
     Ways,
@@ -36,7 +35,6 @@ from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
 from isonomia.evidence.exact import Interval, enclose, exact_truth, judge
-from isonomia.evidence.quadrature import TooManyCellsError
 from isonomia.populations.worlds.paths import NotExactError, ProgramPath, row_values
 from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression, LeafRecord
@@ -129,22 +127,17 @@ def _ends(exact: Fraction | None, low: float, high: float) -> tuple[float | None
 
 
 def prove(check: Check[Property], question: Question, observer: Observer, effort: ProofEffort) -> Proof:
-    """Enclose every leaf of a question about a program, or say why that cannot be done."""
+    """Enclose every leaf of a question about a program."""
     columns = {version: asked.columns for version, asked in question.asked.items()}
     began = monotonic()
-    try:
-        ways = follow(check, question.wanted, columns, effort)
-        cells = {leaf: _cells_of(leaf, ways) for leaf in question.leaves}
-        return narrowed_down(
-            lambda masses: _once(question, cells, masses, observer, len(ways.paths), began),
-            lambda proof: proof.truth(question.formula) is not None,
-            ways.finder.late,
-            effort,
-        )
-    except (NotExactError, TooManyCellsError) as error:
-        return Proof(reason=str(error))
-    except OverflowError:
-        return Proof(reason=TOO_FAR_APART)
+    ways = follow(check, question.wanted, columns, effort)
+    cells = {leaf: _cells_of(leaf, ways) for leaf in question.leaves}
+    return narrowed_down(
+        lambda masses: _once(question, cells, masses, observer, len(ways.paths), began),
+        lambda proof: proof.truth(question.formula) is not None,
+        ways.finder.late,
+        effort,
+    )
 
 
 def _cells_of(leaf: Leaf, ways: Ways) -> dict[Fraction, list[DrawCell]]:
