@@ -321,13 +321,13 @@ class GroupTable:
 
     def to_markdown(self) -> str:
         """The table in Markdown."""
-        return _RENDERERS["markdown"](self)
+        return str(_RENDERERS["markdown"](self))
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """The table with its charts as one self-contained HTML page; written to a file if a path is given."""
-        page = _RENDERERS["page"](self)
+        page = str(_RENDERERS["page"](self))
         if path is not None:
-            _WRITERS["page"](page, Path(path))
+            _RENDERERS["write page"](page, Path(path))
         return page
 
     def to_csv(self, path: str | PathLike[str]) -> None:
@@ -336,10 +336,10 @@ class GroupTable:
         In a CSV file, a text that a spreadsheet would compute gets an apostrophe in front, unless its name ends in
         ``.raw.csv``.
         """
-        _WRITERS["table"](self.columns(), Path(path))
+        _RENDERERS["write table"](self.columns(), Path(path))
 
     def __str__(self) -> str:
-        return _RENDERERS["text"](self)
+        return str(_RENDERERS["text"](self))
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
@@ -361,13 +361,9 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-_RENDERERS: dict[str, Callable[[GroupTable], str]] = {}
-_WRITERS: dict[str, Callable[[Any, Path], None]] = {}
+_RENDERERS: dict[str, Callable[..., Any]] = {}
 
 
-def render_table_with(
-    renderers: Mapping[str, Callable[[GroupTable], str]], writers: Mapping[str, Callable[[Any, Path], None]]
-) -> None:
+def render_table_with(renderers: Mapping[str, Callable[..., Any]]) -> None:
     """Set how a table is printed, shown and written; the value itself does not know."""
     _RENDERERS.update(renderers)
-    _WRITERS.update(writers)

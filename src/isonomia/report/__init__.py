@@ -1,6 +1,6 @@
 """Records rendered for people. Nothing is computed here that a record does not hold."""
 
-from pathlib import Path
+from functools import partial
 
 import isonomia.audits.registry  # noqa: F401  (registers what every verdict shows)
 from isonomia.audits.measure.measure import measure
@@ -19,11 +19,12 @@ def _page(table: GroupTable) -> str:
     return page_of(table)
 
 
-def _write_page(page: str, path: Path) -> None:
-    write_file(page, path, "the page")
-
-
 render_table_with(
-    {"text": as_text, "markdown": as_markdown, "page": _page},
-    {"page": _write_page, "table": write_columns},
+    {
+        "text": as_text,
+        "markdown": as_markdown,
+        "page": _page,
+        "write page": partial(write_file, what="the page"),
+        "write table": write_columns,
+    }
 )

@@ -189,14 +189,13 @@ class OnePass:
         workers = None if self.model is None else self.model.direct_workers
         if workers is None or not isinstance(self.rows, LongTable) or not self.rows.in_files:
             return None
-        columns = self.columns
-        wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
+        columns, measured = self.columns, self._measured
         context = _PassContext(
             LongTable(self.rows.reader),
             workers.model,
             self._read(),
             self.sent if self.sent_blindly else None,
-            tuple(name for name in self.rows.names if name in wanted),
+            tuple(name for name in self.rows.names if name in measured),
             SCORE in columns.from_model,
             PREDICTION in columns.from_model,
         )
@@ -204,12 +203,17 @@ class OnePass:
 
     def _read(self) -> tuple[str, ...]:
         """The columns that are read of a long table, in its order."""
-        columns = self.columns
-        wanted = {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
+        wanted = self._measured
         if self.model is not None:
             own = self.model.reads
             wanted |= set(self.rows.names if own is None or not set(own) <= set(self.rows.names) else own)
         return tuple(name for name in self.rows.names if name in wanted)
+
+    @property
+    def _measured(self) -> set[str | None]:
+        """The columns of the table that are measured, or define groups."""
+        columns = self.columns
+        return {*self.attributes.names, columns.decision, columns.outcome, columns.score} - columns.from_model
 
     @property
     def sent(self) -> tuple[str, ...]:

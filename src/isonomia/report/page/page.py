@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
@@ -233,26 +233,29 @@ def _methods(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 def _data(verdicts: Sequence[Verdict]) -> list[str]:
     """The data that were audited, each once: how many rows, and the beginning of the fingerprint."""
-    data: dict[str, None] = {}
+    data = []
     for verdict in verdicts:
         size, kind = verdict.population.get("size"), verdict.population.get("kind", "population")
-        mark = str(verdict.population.get("fingerprint", ""))[:12]
-        rows = f"{kind} of {size:,} rows" if isinstance(size, int) else str(kind)
-        data[f"{short(rows, 60)}{f', fingerprint {mark}' if mark else ''}"] = None
-    shown = list(data)[:3]
-    return [*shown, f"{len(data) - 3:,} more"] if len(data) > 3 else shown
+        rows = short(f"{kind} of {size:,} rows" if isinstance(size, int) else str(kind), 60)
+        data.append(_marked(rows, verdict.population))
+    return _first_few_once(data, 3)
 
 
 def _names(verdicts: Sequence[Verdict]) -> list[str]:
     """The models that were audited, each once, with the beginning of the fingerprint."""
-    names = dict.fromkeys(
-        short(str(verdict.model["name"]), 80)
-        + (f", fingerprint {str(verdict.model['fingerprint'])[:12]}" if verdict.model.get("fingerprint") else "")
-        for verdict in verdicts
-        if "name" in verdict.model
-    )
-    shown = list(names)[:5]
-    return [*shown, f"{len(names) - 5:,} more"] if len(names) > 5 else shown
+    named = [verdict.model for verdict in verdicts if "name" in verdict.model]
+    return _first_few_once([_marked(short(str(model["name"]), 80), model) for model in named], 5)
+
+
+def _marked(name: str, record: Mapping[str, Any]) -> str:
+    """A name with the beginning of the fingerprint, if there is one."""
+    mark = str(record.get("fingerprint") or "")[:12]
+    return f"{name}, fingerprint {mark}" if mark else name
+
+
+def _first_few_once(items: Sequence[str], limit: int) -> list[str]:
+    once = list(dict.fromkeys(items))
+    return [*once[:limit], f"{len(once) - limit:,} more"] if len(once) > limit else once
 
 
 def commands(audit: AuditReport) -> tuple[tuple[str, str], ...]:
