@@ -387,7 +387,7 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
     >>> changes = Interventions([Feature("savings", "integer", 0, 12, direction="up", rise=2)])
     >>> preclusion(changes, "approved", who="age < 30")
     Responsiveness("share of reachable points with prediction == 'approved' > 0 (>= 0.01 where points are drawn), for
-    everyone with age < 30")
+    everybody with age < 30")
     """
     line = _DRAWN_LINE if below is None else below
     return Responsiveness(
