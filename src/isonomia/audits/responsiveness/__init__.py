@@ -42,7 +42,7 @@ def _named(table: PropertyTable, interventions: Mapping[str, Any], _: Any) -> Re
     if name not in interventions:
         known = ", ".join(interventions) or "none: [interventions] names files"
         raise UsageError(f"expected with = {{interventions = NAME, ...}}, one of {known}, but got {name!r}")
-    make: Callable[..., Any] = Responsiveness if test == "share" else getattr(responsiveness, test)
+    make: Callable[..., Any] = Responsiveness if test == "share" else vars(responsiveness)[test]
     refuse_options(table, of_callable(make, _COMMON).without("interventions", "memory"), options)
     made: Responsiveness = make(interventions[name], **options)
     return made
