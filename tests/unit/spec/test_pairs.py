@@ -113,39 +113,35 @@ def test_a_function_of_two_people_sees_only_its_columns_and_cannot_change_them()
 
 
 @pytest.mark.parametrize(
-    ("function", "message"),
+    ("function", "cause"),
     [
-        (lambda a, b: a["hours"] + b["hours"], "raised KeyError: 'hours'"),
-        (lambda a: a, "raised TypeError"),
-        (lambda a, b: int(b["age"][0]) // (a["age"][0] - a["age"][0]).item(), "raised ZeroDivisionError"),
+        (lambda a, b: a["hours"] + b["hours"], KeyError),
+        (lambda a: a, TypeError),
+        (lambda a, b: int(b["age"][0]) // (a["age"][0] - a["age"][0]).item(), ZeroDivisionError),
     ],
 )
-def test_a_function_of_two_people_that_raises_is_named(function, message):
-    with pytest.raises(DataError) as caught:
+def test_a_function_of_two_people_that_raises_is_named(function, cause):
+    with raises(DataError, "apart", cause.__name__, cause=cause):
         numbers(pair_function(function, ["age"], name="apart").node, PAIRED)
-    assert f"the function `apart` of two people {message}" in str(caught.value)
-    assert caught.value.__cause__ is not None
 
 
 @pytest.mark.parametrize(
-    ("returned", "message"),
+    ("returned", "shown"),
     [
-        (1.0, "3 finite numbers, one for each pair, but it returned 1.0 of type float"),
-        (None, "returned None of type NoneType"),
-        (np.arange(2), "an array of int64 of shape (2,)"),
-        (np.ones((3, 1)), "of shape (3, 1)"),
-        (["x", "y", "z"], "an array of <U1"),
-        ([1, [2], 3], "returned [1, [2], 3]"),
-        ([1, 2j, 3], "an array of complex128"),
-        ([1, np.nan, 3], "for pair 1 of the batch it is nan"),
-        ([1, 2, np.inf], "for pair 2 of the batch it is inf"),
+        (1.0, [3, 1.0, "float"]),
+        (None, [3, "NoneType"]),
+        (np.arange(2), [3, "int64", "(2,)"]),
+        (np.ones((3, 1)), [3, "float64", (3, 1)]),
+        (["x", "y", "z"], [3, "<U1"]),
+        ([1, [2], 3], [(1, "[2]", 3)]),
+        ([1, 2j, 3], [3, "complex128"]),
+        ([1, np.nan, 3], [1, "nan"]),
+        ([1, 2, np.inf], [2, "inf"]),
     ],
 )
-def test_a_function_of_two_people_that_gives_no_numbers_is_named(returned, message):
-    with pytest.raises(DataError) as caught:
+def test_a_function_of_two_people_that_gives_no_numbers_is_named(returned, shown):
+    with raises(DataError, "apart", *shown):
         numbers(pair_function(lambda *_: returned, ["age"], name="apart").node, PAIRED)
-    assert message in str(caught.value)
-    assert "`apart`" in str(caught.value)
 
 
 def test_a_function_of_two_people_needs_pairs_and_its_columns():

@@ -189,20 +189,18 @@ def test_a_number_column_as_a_condition_must_hold_only_0_and_1():
 
 
 @pytest.mark.parametrize(
-    ("values", "fragment"),
+    ("values", "shown"),
     [
-        (np.array(["a", 1], object), "such as 1 (int) and 'a' (str), of different kinds"),
-        (np.array([1j, 2j]), "holds complex128"),
-        (np.array([date(2020, 1, 1), 1], object), "different kinds"),
-        (np.array([b"a", b"b"]), "holds |S1"),
-        (np.array([(1,), (2, 3)], object), "such as (1,) (tuple); expected numbers"),
+        (np.array(["a", 1], object), [1, "int", "a", "str"]),
+        (np.array([1j, 2j]), ["complex128"]),
+        (np.array([date(2020, 1, 1), 1], object), ["int", "date"]),
+        (np.array([b"a", b"b"]), ["|S1"]),
+        (np.array([(1,), (2, 3)], object), ["(1,)", "tuple"]),
     ],
 )
-def test_a_column_of_no_single_kind_is_refused(values, fragment):
-    with pytest.raises(DataError) as caught:
+def test_a_column_of_no_single_kind_is_refused(values, shown):
+    with raises(DataError, "odd", *shown):
         truth(event("odd == 1"), Batch(2, {"odd": values}))
-    assert fragment in str(caught.value)
-    assert "'odd'" in str(caught.value)
 
 
 def test_a_variable_without_a_value_is_refused():

@@ -4,6 +4,7 @@ import pytest
 from isonomia.errors import SpecError, UsageError
 from isonomia.spec.operators import E, P, as_if, col, do, each, other, pair_function, prediction, score
 from isonomia.spec.property import parse
+from raising import raises
 
 SAID_TWICE = [
     (P(prediction == do(sex="M")(prediction), given=col("sex") == "F") >= 0.95,
@@ -50,30 +51,29 @@ def test_what_text_cannot_say_of_versions_python_cannot_either(wrong, message):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "shown"),
     [
-        (lambda: do("sex"), "but got 'sex' of type str"),
-        (lambda: do({1: "M"}), "it is 1 of type int"),
-        (lambda: do(sex=None), "None of type NoneType"),
-        (lambda: do(sex=col("race")), "a variable can only be set to values, but here is the term `race`"),
-        (lambda: as_if(sex=as_if(race=1)), "as_if(...) cannot stand inside as_if(...)"),
-        (lambda: other(3), "3 of type int"),
-        (lambda: other(col("age") + 1), "it is the term `age + 1`"),
-        (lambda: other(do(sex="M")("age")), "it is the term `do(sex = 'M').age`"),
-        (lambda: other("age")["x"], "only `score` has classes"),
-        (lambda: pair_function("age", ["age"]), "function must be a function, but it is 'age'"),
-        (lambda: pair_function(max, "age"), "columns must be a list of names, but it is 'age'"),
-        (lambda: pair_function(max, 3), "columns must be a list of names, but it is 3"),
-        (lambda: pair_function(max, []), "at least one"),
-        (lambda: pair_function(max, [3]), "[3]"),
-        (lambda: pair_function(max, ["age"], name="in"), "not a reserved word, but it is 'in'"),
-        (lambda: pair_function(max, ["age"], name="a b"), "it is 'a b'"),
+        (lambda: do("sex"), ["sex", "str"]),
+        (lambda: do({1: "M"}), [1, "int"]),
+        (lambda: do(sex=None), ["None", "NoneType"]),
+        (lambda: do(sex=col("race")), ["race"]),
+        (lambda: as_if(sex=as_if(race=1)), ["as_if(...)"]),
+        (lambda: other(3), [3, "int"]),
+        (lambda: other(col("age") + 1), ["age + 1"]),
+        (lambda: other(do(sex="M")("age")), ["do(sex = 'M').age"]),
+        (lambda: other("age")["x"], ["score"]),
+        (lambda: pair_function("age", ["age"]), ["function", "age"]),
+        (lambda: pair_function(max, "age"), ["columns", "age"]),
+        (lambda: pair_function(max, 3), ["columns", 3]),
+        (lambda: pair_function(max, []), ["columns"]),
+        (lambda: pair_function(max, [3]), ["columns", "[3]"]),
+        (lambda: pair_function(max, ["age"], name="in"), ["name", "in"]),
+        (lambda: pair_function(max, ["age"], name="a b"), ["name", "a b"]),
     ],
 )
-def test_a_wrong_argument_of_a_version_is_refused_with_its_value(wrong, message):
-    with pytest.raises(UsageError) as caught:
+def test_a_wrong_argument_of_a_version_is_refused_with_its_value(wrong, shown):
+    with raises(UsageError, *shown):
         wrong()
-    assert message in str(caught.value)
 
 
 def test_a_function_of_two_people_has_its_own_name_or_the_one_given():

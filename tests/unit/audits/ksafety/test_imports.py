@@ -101,10 +101,8 @@ def test_the_current_folder_comes_second(folder: Path, monkeypatch: pytest.Monke
 
 def test_without_permission_nothing_is_imported_and_the_message_says_why(folder: Path) -> None:
     (folder / "people.py").write_text("raise SystemExit('it ran')", encoding="utf-8")
-    with pytest.raises(SpecError) as caught:
+    with raises(SpecError, "allow_code=True", "--allow-code", "people", "--data", at="people"):
         check(folder / "rising.nom")
-    for word in ("line 1, column 8", "runs its code", "allow_code=True", "--allow-code", "'people'", "--data"):
-        assert word in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +125,8 @@ def test_a_module_that_does_not_serve_is_named_with_the_reason(folder: Path, mod
 
 def test_a_module_that_is_not_there_is_said_with_where_it_was_looked_for(folder: Path) -> None:
     (folder / "rising.nom").write_text(SPEC.replace("import people", "import peopl"), encoding="utf-8")
-    with pytest.raises(SpecError) as caught:
+    with raises(SpecError, "peopl", str(folder), meant="people"):
         check(folder / "rising.nom", allow_code=True)
-    for word in ("no module 'peopl'", str(folder), "Did you mean 'people'?"):
-        assert word in str(caught.value)
 
 
 def test_inputs_that_are_nothing_to_check_on_are_refused() -> None:
