@@ -86,7 +86,9 @@ def test_a_batch_gets_the_answers_of_its_rows(case, table):
     part = ask(model, table.take(indices), known.scores, True)
     if known.scores:
         np.testing.assert_allclose(part.score, whole.score[indices], rtol=1e-5)
-    if whole.prediction.dtype.kind != "f":
+    if whole.prediction.dtype.kind == "f":
+        np.testing.assert_allclose(part.prediction, whole.prediction[indices], rtol=1e-5)
+    else:
         assert part.prediction.tolist() == whole.prediction[indices].tolist()
 
 

@@ -141,9 +141,11 @@ def test_as_many_comparisons_as_allowed_are_written_out():
 @pytest.mark.parametrize("each", ["P[a > 1] >= 0.5", "P[']' == b] < 1", "0.1 <= P[b] <= 0.2"])
 def test_thousands_of_comparisons_are_refused_before_they_are_read(each):
     began = time.process_time()
+    parse_formula(" and ".join([each] * 1_000))
+    some = time.process_time() - began
     with raises(SpecError, MOST_COMPARISONS):
         parse_formula(" and ".join([each] * (100_000 // (len(each) + 5))))
-    assert time.process_time() - began < 0.5
+    assert time.process_time() - began < 2 * some  # thousands are refused in less time than a thousand take
 
 
 def test_signs_that_are_no_comparisons_of_rates_are_not_counted():

@@ -86,10 +86,11 @@ def test_the_same_option_has_the_same_words_everywhere() -> None:
 
 
 def test_a_flag_does_not_look_as_if_it_took_a_value() -> None:
-    for command in get_command(app).commands.values():  # type: ignore[attr-defined]
-        for each in command.params:
-            if each.opts[0].startswith("-"):
-                assert (each.metavar == "") if each.is_flag else each.metavar, each.opts[0]
+    commands = get_command(app).commands.values()  # type: ignore[attr-defined]
+    options = [each for command in commands for each in command.params if each.opts[0].startswith("-")]
+    assert {each.is_flag for each in options} == {True, False}
+    for each in options:
+        assert (each.metavar == "") if each.is_flag else each.metavar, each.opts[0]
 
 
 @pytest.fixture
