@@ -381,7 +381,7 @@ def test_init_prints_what_it_would_write(isonomia: Command) -> None:
         (("empty.csv",), "no rows"),
         (("people.csv", "--outcome", "sexx"), "no column 'sexx', and none matches it. Did you mean 'sex'?"),
         (("people.csv", "-o", "nowhere/x.toml"), "can be written"),
-        (("people.csv", "--leave-out", "*"), "expected columns of which features can be made"),
+        (("people.csv", "--leave-out", "*"), "expected columns that can be features"),
     ],
 )
 def test_init_says_what_is_wrong(arguments: tuple[str, ...], message: str, isonomia: Command) -> None:
