@@ -7,6 +7,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.errors import ChangingModelError, ModelError, UnreliableModelError
+from isonomia.executors import pool_for
 from isonomia.models import Answer, adapt, ask
 from isonomia.models.cache import Cached
 from isonomia.models.checked import AnswerChange, first_change
@@ -256,3 +257,51 @@ def test_a_check_of_a_model_that_compares_those_in_a_batch_ends_with_an_error():
     above = lambda table: (table["x"] > np.median(table["x"])).astype(int)  # noqa: E731
     with pytest.raises(ChangingModelError):  # one by one, nobody is above the median: it was said to be violated
         iso.check("P[prediction == 1] >= 0.45", above, people, seed=1)
+
+
+def test_tables_sent_together_are_joined_by_their_form_and_answered_one_by_one():
+    sizes = []
+
+    def parity(table):
+        sizes.append(len(table["x"]))
+        return np.round(np.asarray(table["x"]) * 1000).astype(int) % 2
+
+    session = open_session(adapt(parity), pool=pool_for(None, 2), watched=False)
+    tables = [batch(3), batch(2, start=3), Table.of({"x": np.array([7], dtype=np.float32) / 1000})]
+    together = session.together([(table, False, True) for table in tables])
+    answers = [together(table, False, True).prediction.tolist() for table in tables]
+    assert answers == [[0, 1, 0], [1, 0], [1]]
+    assert sum(sizes) == 6
+    together(tables[0], False, True)
+    together.close()
+    assert sum(sizes) == 6
+
+
+@dataclass
+class Notebook:
+    entries: dict = field(default_factory=dict)
+
+    def recall(self, key):
+        return self.entries.get(key)
+
+    def keep(self, key, make):
+        self.entries[key] = make()
+
+
+def test_recorded_answers_are_given_again_in_their_order_and_some_are_compared_with_the_models():
+    notebook = Notebook()
+    first = open_session(adapt(positive)).recorded(notebook)
+    before = [first(batch(9, start), False, True).prediction.tolist() for start in (0, 9)]
+    asked = []
+    again = open_session(adapt(lambda table: asked.append(len(table["x"])) or positive(table))).recorded(notebook)
+    assert [again(batch(9, start), False, True).prediction.tolist() for start in (0, 9)] == before
+    assert not asked
+    again(batch(5, 18), False, True)
+    assert 5 in asked
+    changed = open_session(adapt(lambda table: ~positive(table))).recorded(notebook)
+    for start in (0, 9, 18):
+        changed(batch(9 if start < 18 else 5, start), False, True)
+    with pytest.raises(ChangingModelError):
+        changed(batch(4, 23), False, True)
+    changed.stop_recording()
+    assert len(notebook.entries) == 3
