@@ -124,7 +124,7 @@ def _exactly() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told(Generic[Counts]):
+class _WorkerContext(Generic[Counts]):
     """What is sent to every worker once."""
 
     counter: Counter[Any, Counts]
@@ -147,7 +147,7 @@ def by_workers(
         return None
     model = None if session is None else session.apart()
     watched = session is not None and session.steady is not None
-    context = _Told(counter, model, watched, LongTable(table.reader))
+    context = _WorkerContext(counter, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
     return _pieces(pool, Shared(context, name), table.pieces(LEAST), counter, journal, session)
 
@@ -182,7 +182,7 @@ def _pieces(
 
     Where some pieces are in the journal, some of their rows are asked about again before new ones are begun.
     """
-    context: _Told[Counts] = shared.value
+    context: _WorkerContext[Counts] = shared.value
     watched = session if context.watched else None
     keys = {piece: f"answer of rows {piece[0]} to {piece[1]}" for piece in edges}
     recalled = {piece: entry for piece in edges if (entry := journal.recall(keys[piece])) is not None}
@@ -243,12 +243,12 @@ class _OneAnswer:
         pass
 
 
-def _count_piece(told: _Told[Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int], Handed | None]:
+def _count_piece(context: _WorkerContext[Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int], Handed | None]:
     """What a worker does with one piece: its counts, how many rows it sent to the model, and some of these rows.
 
     It repeats questions by itself, too, so that a model which answers at random is found early.
     """
-    model = None if told.model is None else told.model.apart(MAX_AGAIN if told.watched else 0, repeats=True)
+    model = None if context.model is None else context.model.apart(MAX_AGAIN if context.watched else 0, repeats=True)
     with metering(None) as meter:
-        counts = told.counter.count(model, Census(told.table), *piece)
+        counts = context.counter.count(model, Census(context.table), *piece)
     return counts, meter.sent, None if model is None or model.steady is None else model.steady.handed()
