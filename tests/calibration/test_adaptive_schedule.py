@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from simulation import MANY, REPETITIONS, Floats, assert_calibrated, error_rate, most_errors, yes_no_process
 
-from isonomia.engine import Schedule
-from isonomia.engine.loop import CAUTION
+from isonomia.engine.loop import CAUTION, Schedule
 from isonomia.evidence.bets import JOIN_AFTER, JOIN_NONE, DividedWealth, EProcess, Wealth, begin, step
 
 SCHEDULE = Schedule()

@@ -8,10 +8,9 @@ from math import inf
 
 import pytest
 
-from isonomia.engine import Budget, Outcome, Plan, Progress, Schedule, Silent, run
 from isonomia.engine.lookahead import Ahead
-from isonomia.engine.loop import Steps, run_steps
-from isonomia.engine.parameters import batch_rng, fold_rng, root
+from isonomia.engine.loop import Outcome, Plan, Schedule, Steps, run, run_steps
+from isonomia.engine.parameters import Budget, Progress, Silent, batch_rng, fold_rng, root
 from isonomia.errors import UsageError
 from isonomia.records.journal import MissingEntryError
 

@@ -9,8 +9,8 @@ from itertools import count
 
 import pytest
 
-from isonomia.engine import Budget, Outcome, Plan, Schedule, Silent, run
-from isonomia.engine.parameters import batch_rng
+from isonomia.engine.loop import Outcome, Plan, Schedule, run
+from isonomia.engine.parameters import Budget, Silent, batch_rng
 from isonomia.errors import DataError
 from isonomia.records.journal import Entry, MissingEntryError, NullJournal, ReadOnly, once
 from raising import raises
