@@ -143,13 +143,13 @@ def test_an_equation_that_cannot_be_undone_is_named_with_the_reason(equations, n
     [
         ({"x": "step([(0, 1, 0.5), (2, 3, 0.5)])"}, {"x": [0.5, 1.5]}, 1, [1.5]),
         ({"x": "step([(0, 1, 0), (2, 3, 1)])"}, {"x": [0.5]}, 0, [0.5]),
-        ({"x": "gaussian(0, 1)"}, {"x": [1.0, np.nan]}, 1, ["everybody"]),
+        ({"x": "gaussian(0, 1)"}, {"x": [1.0, np.nan]}, 1, ["missing"]),
         ({"x": "gaussian(0, 1)"}, {"x": ["a", "b"]}, None, ["a"]),
         ({"x": "gaussian(2, 0)"}, {"x": [2.0, 2.5]}, 1, [2.5]),
         ({"a": "gaussian(0, 1)", "x": "2 * a"}, {"a": [1.0, 2.0], "x": [2.0, 5.0]}, 1, [4.0, 5.0]),
         ({"a": "gaussian(0, 1)", "x": lambda a: a}, {"a": [1.0, 2.0], "x": [1.0, 5.0]}, 1, [2.0, 5.0]),
         ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", "c"]}, 1, ["c"]),
-        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", None]}, 1, ["everybody"]),
+        ({"x": iso.Categories({"a": 0.5, "b": 0.5})}, {"x": ["a", None]}, 1, ["missing"]),
         ({"x": iso.Categories({"a": 1.0, "b": 0.0})}, {"x": ["a", "b"]}, 1, ["b"]),
         ({"x": iso.Additive(lambda: 0, iso.Uniform(0, 1))}, {"x": [0.5, 1.5]}, 1, [1.5]),
         ({"x": iso.Additive(lambda: 0)}, {"x": ["a"]}, None, ["a"]),
@@ -391,7 +391,7 @@ def test_a_census_drawn_at_random_gives_the_answer_of_the_exact_one():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(np.nan, ["everybody"]), (np.inf, ["inf"])],
+    [(np.nan, ["missing"]), (np.inf, ["inf"])],
 )
 def test_a_row_of_a_sample_is_numbered_as_in_its_own_table(value, shown):
     world = iso.Causal({"x": "gaussian(0, 1)", "y": "gaussian(x, 1)"})
