@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from isonomia.audits.check import plan as plan
     from isonomia.audits.measure.measure import measure as measure
     from isonomia.audits.principal.repair import PrincipalRepair as PrincipalRepair
-    from isonomia.audits.rates import subgroups
+    from isonomia.audits.rates import subgroups as groups  # noqa: F401  (`iso.groups`)
     from isonomia.engine.parameters import Budget as Budget
     from isonomia.errors import ChangingModelError as ChangingModelError
     from isonomia.errors import DataError as DataError
@@ -94,8 +94,6 @@ if TYPE_CHECKING:
     from isonomia.spec.principal import PrincipalFairness as PrincipalFairness
     from isonomia.spec.responsiveness import Responsiveness as Responsiveness
     from isonomia.watch import Watch as Watch
-
-    groups = subgroups
 
 _MODULES = {
     "fairness": "isonomia.spec.fairness",
