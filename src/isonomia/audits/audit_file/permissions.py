@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from hashlib import sha256
-from importlib.machinery import all_suffixes
+from importlib.machinery import PathFinder, all_suffixes
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -527,8 +527,12 @@ _SUFFIXES = tuple(all_suffixes())
 
 
 def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
-    """The source of modules that lie in some folders, and of what they import from there in turn."""
-    waiting, known = [*names], set()
+    """The source of modules that lie in some folders, and of what they import from there in turn.
+
+    Modules there that have the name of an installed one are included, whoever imports them: with the permission to run
+    code, the folders take precedence over what is installed.
+    """
+    waiting, known = [*names, *_shadows(folders)], set()
     while waiting:
         top = waiting.pop().strip().partition(".")[0]
         if top in known or not top.isidentifier():
@@ -542,6 +546,15 @@ def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
                 if source.parent.name != "__pycache__":
                     yield source.resolve()
                     waiting += _imports(source) if source.suffix == ".py" else []
+
+
+def _shadows(folders: Sequence[Path]) -> list[str]:
+    """The names of modules in some folders that are also names of installed modules; nothing is imported."""
+    paths = [path for folder in folders for path in folder.glob("*")]
+    modules = [path for path in paths if path.name.endswith(_SUFFIXES) or (path / "__init__.py").is_file()]
+    names = sorted({name for path in modules if (name := path.name.partition(".")[0]).isidentifier()})
+    elsewhere = [entry for entry in sys.path if entry and Path(entry).resolve() not in folders]
+    return [name for name in names if name in sys.stdlib_module_names or PathFinder.find_spec(name, elsewhere)]
 
 
 def _imports(source: Path) -> list[str]:

@@ -245,6 +245,18 @@ def test_any_change_is_asked_about_again(folder, monkeypatch, what):
     assert not _remembered(file)
 
 
+@pytest.mark.parametrize("name", ["uuid", "pandas"])
+def test_a_module_of_the_current_folder_that_replaces_an_installed_one_is_asked_about(folder, monkeypatch, name):
+    _scoring(folder)
+    monkeypatch.chdir(folder.parent)
+    file = _file(folder, CODE)
+    remember(file, Permissions(allow_code=True))
+    (folder.parent / "unrelated.py").write_text("import os\n")
+    assert _remembered(file)
+    (folder.parent / f"{name}.py").write_text("import os\n")
+    assert not _remembered(file)
+
+
 def test_what_python_compiled_in_the_folder_is_not_run_by_a_permission_that_was_remembered(folder, monkeypatch):
     monkeypatch.setattr(sys, "pycache_prefix", None)
     _scoring(folder)
