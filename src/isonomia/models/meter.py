@@ -203,6 +203,8 @@ class Meter:
 
 
 _CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)
+_TIMING: ContextVar[Meter | None] = ContextVar("timing", default=None)
+"""The meter whose time counts while workers are waited for, also where rows are not charged."""
 
 
 def current_meter() -> Meter:
@@ -216,16 +218,17 @@ def metering(meter: Meter | None) -> Iterator[Meter]:
     if meter is not None:
         meter.parent = _CURRENT.get()
     meter = meter or Meter()
-    token = _CURRENT.set(meter)
+    token, timing = _CURRENT.set(meter), _TIMING.set(meter)
     try:
         yield meter
     finally:
         _CURRENT.reset(token)
+        _TIMING.reset(timing)
 
 
 def _refuse_overdue() -> None:
     """End the wait for workers that are long overdue, if a check is running."""
-    meter = _CURRENT.get()
+    meter = _TIMING.get()
     if meter is not None:
         meter.refuse_overdue()
 

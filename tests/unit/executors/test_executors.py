@@ -198,14 +198,11 @@ def test_an_executor_that_has_no_worker_left_is_made_anew(monkeypatch: pytest.Mo
             del fn, args, kwargs
             return Future()
 
-        def deserted(self) -> bool:
-            return True
-
     def begun() -> Executor:
         opened.append(_Inline() if opened else Deserted())
         return opened[-1]
 
-    pool = Pool(Executing(begun, 1))
+    pool = Pool(Executing(begun, 1, deserted=lambda executor: isinstance(executor, Deserted)))
     tasks = pool.begin(_times, Shared({"factor": 3}, "a factor"), [1, 2], [1, 1])
     assert list(tasks.results()) == [3, 6]
     assert len(opened) == 2
