@@ -435,7 +435,7 @@ def _small_evidence() -> dict[str, Any]:
 
 
 def _watch_evidence() -> dict[str, Any]:
-    """The content of an evidence file about a small watch, with an alarm that was acknowledged and one that is open."""
+    """The content of an evidence file about a small watch, with an alert that was acknowledged and one that is open."""
     import isonomia as iso
 
     properties = ["for g in sex: P[prediction == 1 | sex == g] >= 0.9", "E[income] >= 40"]

@@ -297,7 +297,7 @@ def several_parts(run: int) -> float:
 
 
 def false_alarm(run: int) -> float:
-    """An alarm within 2,000 samples although the claim holds, just so, at each."""
+    """An alert within 2,000 samples although the claim holds, just so, at each."""
     rng = np.random.default_rng(TABLES + run)
     watch = iso.Watch(RATE, alpha=DELTA)
     return bool(watch.update({"x": rng.random(2_000) < 0.3}))

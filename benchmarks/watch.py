@@ -1,10 +1,10 @@
-"""Alarms on streams: how often they are false, how soon they come, and how quick a watch is.
+"""Alerts on streams: how often they are false, how soon they come, and how quick a watch is.
 
-    python -m benchmarks.watch [--streams 1000] [--length 20000] [--workers N] [--only alarms delay peers speed]
+    python -m benchmarks.watch [--streams 1000] [--length 20000] [--workers N] [--only alerts delay peers speed]
 
-*alarms*: streams with the truth on the boundary. With ``alpha`` at most that share may ever give an alarm; with
+*alerts*: streams with the truth on the boundary. With ``alpha`` at most that share may ever give an alert; with
 ``run_length`` the mean number of samples to one is at least that (what is printed is the number of samples that were
-seen up to alarms, or to the end of streams, for each alarm). *delay*: samples from a change to the alarm, over that of
+seen up to alerts, or to the end of streams, for each alert). *delay*: samples from a change to the alert, over that of
 the CUSUM which knows the laws before and after it, with its threshold set, by simulation, so that its run length is the
 one that ours promises. *peers* (where they are installed, ``watch_peers.py``): river's ADWIN and Page-Hinkley, MAPIE's
 RiskMonitoring and CUSUMs on the same streams of one rate. *speed*: samples a second, a single sample, and memory.
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 import isonomia as iso
 from benchmarks.watch_peers import chart, cusum, peers
-from benchmarks.watch_streams import first_alarms
+from benchmarks.watch_streams import first_alerts
 from isonomia.evidence.detectors import Detector, RestartWeights
 
 Floats = NDArray[np.float64]
@@ -102,8 +102,8 @@ class World:
         lows, highs = tuple(min(f, 0.0) for f in factors), tuple(max(f, 0.0) for f in factors)
         return Detector(lows, highs, bound, RestartWeights(run_length=False)), label, payoff
 
-    def alarm(self, groups: Integers, values: Floats, *, run_length: bool, enough: float) -> int | None:
-        """When the first detector gives an alarm; each has its part of the promise."""
+    def alert(self, groups: Integers, values: Floats, *, run_length: bool, enough: float) -> int | None:
+        """When the first detector gives an alert; each has its part of the promise."""
         first = None
         for number in range(len(self.detectors)):
             plain, label, payoff = self.part(number, groups, values)
@@ -113,7 +113,7 @@ class World:
                 first = found[1] if first is None else min(first, found[1])
         return first
 
-    def alarms(self, streams: Sequence[tuple[Integers, Floats]], enough: Sequence[Sequence[float]]) -> Integers:
+    def alerts(self, streams: Sequence[tuple[Integers, Floats]], enough: Sequence[Sequence[float]]) -> Integers:
         """The same for many streams, both promises and several thresholds; 0 for never."""
         more = np.log(len(self.detectors))
         wanted = [[each + more for each in some] for some in enough]
@@ -121,7 +121,7 @@ class World:
         found = []
         for number in range(len(self.detectors)):
             parts = [self.part(number, groups, values) for groups, values in streams]
-            found.append(first_alarms(parts[0][0], [(label, payoff) for _, label, payoff in parts], wanted))
+            found.append(first_alerts(parts[0][0], [(label, payoff) for _, label, payoff in parts], wanted))
         first = np.minimum.reduce([np.where(each == 0, never, each) for each in found])
         return np.asarray(np.where(first == never, 0, first))
 
@@ -169,25 +169,25 @@ THRESHOLDS = (tuple(np.log(1.0 / np.asarray(ALPHAS)).tolist()), tuple(np.log(np.
 TOGETHER = 500
 """Streams that go side by side."""
 ALONE = 40
-"""Streams of each world whose alarms the library finds again, one stream at a time."""
+"""Streams of each world whose alerts the library finds again, one stream at a time."""
 
 
 def _together(world: World, length: int, first: int) -> Integers:
     streams = [world.draw(np.random.default_rng([7, first + k]), length) for k in range(TOGETHER)]
-    return world.alarms(streams, THRESHOLDS)
+    return world.alerts(streams, THRESHOLDS)
 
 
 def _alone(world: World, length: int, stream: int) -> Integers:
-    """The alarms of one stream, each by a detector of the library of its own; 0 for never."""
+    """The alerts of one stream, each by a detector of the library of its own; 0 for never."""
     groups, values = world.draw(np.random.default_rng([7, stream]), length)
     found = [
-        [world.alarm(groups, values, run_length=bool(kind), enough=enough) or 0 for enough in THRESHOLDS[kind]]
+        [world.alert(groups, values, run_length=bool(kind), enough=enough) or 0 for enough in THRESHOLDS[kind]]
         for kind in (0, 1)
     ]
     return np.asarray(found, dtype=np.int64)
 
 
-def alarms(
+def alerts(
     streams: int, length: int, pool: ProcessPoolExecutor, only: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
     """False alarms with the truth on the boundary."""
@@ -217,7 +217,7 @@ def alarms(
 
 
 def _threshold(world: World, logs: Floats, run_length: float, seed: int) -> float:
-    """The threshold at which the CUSUM has the run length, by one long stream that starts again after each alarm."""
+    """The threshold at which the CUSUM has the run length, by one long stream that starts again after each alert."""
     rng = np.random.default_rng(seed)
     groups, values = world.draw(rng, int(400 * run_length))
     steps = logs[groups, values.astype(int)]
@@ -240,7 +240,7 @@ def _threshold(world: World, logs: Floats, run_length: float, seed: int) -> floa
 
 
 def _delays(world: World, after: Sequence[float], run_length: float, streams: int, seed: int) -> tuple[float, float]:
-    """The mean samples from the change to the alarm of the CUSUM and ours, where neither came before."""
+    """The mean samples from the change to the alert of the CUSUM and ours, where neither came before."""
     logs = np.log([[(1 - q) / (1 - p), q / p] for p, q in zip(world.rates, after, strict=True)])
     threshold = _threshold(world, logs, run_length, seed)
     drawn = []
@@ -251,7 +251,7 @@ def _delays(world: World, after: Sequence[float], run_length: float, streams: in
         drawn.append((groups, values))
     over = [cusum(logs[groups, values.astype(int)]) >= threshold for groups, values in drawn]
     theirs = np.asarray([int(each.argmax()) + 1 if each.any() else 0 for each in over])
-    ours = world.alarms(drawn, [[float(np.log(run_length))]] * 2)[:, 1, 0]
+    ours = world.alerts(drawn, [[float(np.log(run_length))]] * 2)[:, 1, 0]
     late = [each[each > BEFORE] - BEFORE for each in (theirs, ours)]
     return float(late[0].mean()), float(late[1].mean())
 
@@ -325,16 +325,16 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=1_000)
     parser.add_argument("--length", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", nargs="*", choices=("alarms", "delay", "peers", "speed"))
-    parser.add_argument("--worlds", nargs="*", choices=[world.name for world in WORLDS], help="for alarms")
+    parser.add_argument("--only", nargs="*", choices=("alerts", "delay", "peers", "speed"))
+    parser.add_argument("--worlds", nargs="*", choices=[world.name for world in WORLDS], help="for alerts")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/watch.json"))
-    parser.add_argument("--chart", type=Path, help="for the alarms of peers, such as docs/images/watch-peers.svg")
+    parser.add_argument("--chart", type=Path, help="for the alerts of peers, such as docs/images/watch-peers.svg")
     arguments = parser.parse_args()
-    wanted = arguments.only or ("alarms", "delay", "peers", "speed")
+    wanted = arguments.only or ("alerts", "delay", "peers", "speed")
     found: dict[str, Any] = {}
     with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
-        if "alarms" in wanted:
-            found["alarms"] = alarms(arguments.streams, arguments.length, pool, arguments.worlds)
+        if "alerts" in wanted:
+            found["alerts"] = alerts(arguments.streams, arguments.length, pool, arguments.worlds)
         if "delay" in wanted:
             found["delay"] = delay(min(arguments.streams, 400), pool)
     if "peers" in wanted:
@@ -350,7 +350,7 @@ def main() -> None:
 
 def _broken(found: dict[str, Any]) -> int:
     """1 where a promise was not kept, beyond what chance explains; the worlds are said, so that one can look."""
-    for row in found.get("alarms", ()):
+    for row in found.get("alerts", ()):
         if "alpha" in row:
             alpha = row["alpha"]
             if row["false alarms"] > alpha + 4.0 * np.sqrt(alpha * (1.0 - alpha) / row["streams"]):

@@ -5,7 +5,7 @@ Run: python -m benchmarks.watch_kills [--kills 200] [--source folder|postgres|bo
 While files are added to a folder, or rows to a table of PostgreSQL by writers side by side whose transactions do not
 commit in the order of their keys, the process is killed by SIGKILL and started again: some time after its start, after
 some transactions of the store, or in the middle of one, while its journal is there. In the end the
-state must be bit for bit that of a watch that was left alone over the same rows, and the alarms the same; every one of
+state must be bit for bit that of a watch that was left alone over the same rows, and the alerts the same; every one of
 them must have been printed. Exit code 1 where anything differs.
 """
 
@@ -55,7 +55,7 @@ class KillResult:
     rows: int
     judged: int
     same_state: bool
-    alarms: int
+    alerts: int
     printed: int
     wrong_lines: int
     seconds: float
@@ -63,7 +63,7 @@ class KillResult:
     @property
     def sound(self) -> bool:
         """Whether nothing was lost, and nothing counted twice."""
-        return self.rows == self.judged and self.same_state and self.alarms == self.printed and not self.wrong_lines
+        return self.rows == self.judged and self.same_state and self.alerts == self.printed and not self.wrong_lines
 
 
 def main() -> None:
@@ -76,13 +76,13 @@ def main() -> None:
     given = parser.parse_args()
     sources = ("folder", "postgres") if given.source == "both" else (given.source,)
     results = [killed(source, given.kills // len(sources), given.seed) for source in sources]
-    print("| source | kills | after which more was counted | rows | judged | state bit for bit | alarms, printed |")
+    print("| source | kills | after which more was counted | rows | judged | state bit for bit | alerts, printed |")
     print("|---|---|---|---|---|---|---|")
     for each in results:
         same = "yes" if each.same_state else "NO"
         print(
             f"| {each.source} | {each.kills} | {each.counted_before} | {each.rows:,} | {each.judged:,} | {same} | "
-            f"{each.alarms}, {each.printed} |"
+            f"{each.alerts}, {each.printed} |"
         )
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(each) for each in results], indent=1))
@@ -181,7 +181,7 @@ def _compared(
         rows,
         state["samples"],
         same,
-        len(state["alarms"]),
+        len(state["alerts"]),
         len(printed & expected),
         len(printed - expected),
         seconds,

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.watch_streams import first_alarms
+from benchmarks.watch_streams import first_alerts
 from isonomia.evidence.detectors import Detector, RestartWeights
 
-__all__ = ["ALARM_BY", "chart", "cusum", "peers"]
+__all__ = ["ALERT_BY", "chart", "cusum", "peers"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 LIMIT, WORSE, BETTER, STILL_FINE = 0.3, 0.4, 0.2, 0.28
 BEFORE, AFTER = 1_000, 9_000
 RUN_LENGTH = 10_000
-ALARM_BY = 5_000
+ALERT_BY = 5_000
 """Samples after the change that the picture shows."""
 
 
@@ -42,15 +42,15 @@ def _first(reached: NDArray[np.bool_]) -> Integers:
 
 
 def _watch(run_length: bool, enough: float) -> Callable[[Floats], Integers]:
-    def alarms(values: Floats) -> Integers:
+    def alerts(values: Floats) -> Integers:
         label, found = np.zeros(values.shape[1], dtype=np.int64), []
         detector = Detector((0.0,), (1.0,), LIMIT, RestartWeights(run_length))
         for start in range(0, len(values), 500):
-            both = first_alarms(detector, [(label, row) for row in values[start : start + 500]], [[enough]] * 2)
+            both = first_alerts(detector, [(label, row) for row in values[start : start + 500]], [[enough]] * 2)
             found.append(both[:, int(run_length), 0])
         return np.concatenate(found)
 
-    return alarms
+    return alerts
 
 
 def _log_ratios(values: Floats) -> Floats:
@@ -62,7 +62,7 @@ def _knowing_cusum() -> Callable[[Floats], Integers]:
     steps = _log_ratios((rng.random((200, 10 * RUN_LENGTH)) < LIMIT).astype(float))
     statistic = cusum(steps)
     low, high = 0.0, float(np.log(RUN_LENGTH)) + 2.0
-    for _ in range(14):  # alarms for each sample, where a stream ends with its first alarm
+    for _ in range(14):  # alerts for each sample, where a stream ends with its first alert
         middle = 0.5 * (low + high)
         at = _first(statistic >= middle)
         mean = np.where(at > 0, at, statistic.shape[1]).sum() / max(int((at > 0).sum()), 1)
@@ -102,12 +102,12 @@ def _mapie(values: Floats) -> Integers:
         over = monitor().update(row, row).online_risk_lower_bound_sequence_history > LIMIT
         first = int(over.argmax()) + 1 if over.any() else 0
         if first != (at if at <= len(row) else 0):
-            raise RuntimeError(f"the monitor's first alarm is at {first}, but {at} was computed")
+            raise RuntimeError(f"the monitor's first alert is at {first}, but {at} was computed")
     return np.asarray(found)
 
 
 def _river(name: str) -> Callable[[Floats], Integers]:
-    def alarms(values: Floats) -> Integers:
+    def alerts(values: Floats) -> Integers:
         from river import drift
 
         found = []
@@ -121,17 +121,17 @@ def _river(name: str) -> Callable[[Floats], Integers]:
             found.append(at)
         return np.asarray(found)
 
-    return alarms
+    return alerts
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A monitor: where it comes from, what it promises, and its first alarm in each stream (0 for none)."""
+    """A monitor: where it comes from, what it promises, and its first alert in each stream (0 for none)."""
 
     name: str
     package: str
     promise: str
-    alarms: Callable[[], Callable[[Floats], Integers]]
+    alerts: Callable[[], Callable[[Floats], Integers]]
 
 
 METHODS = (
@@ -161,19 +161,19 @@ METHODS = (
 
 
 def peers(streams: int, length: int) -> list[dict[str, Any]]:
-    """False alarms with the rate at the limit; alarms where it rises below the limit; the delay where it passes it."""
+    """False alarms with the rate at the limit; alerts where it rises below the limit; the delay where it passes it."""
     rows = []
     print(f"{'at most 0.3':<29}{'streams':>8}{'at 0.3':>9}{'to 0.28':>9}{'delay':>8}{'early':>8}{'missed':>8}  promise")
     for method in METHODS:
         if find_spec(method.package) is None:
             print(f"{method.name:<29} skipped: pip install {method.package}")
             continue
-        alarms = method.alarms()
+        alerts = method.alerts()
         rng = np.random.default_rng(13)  # the same streams for all
         on_limit, draws = (rng.random((streams, length)) < LIMIT).astype(float), rng.random((streams, BEFORE + AFTER))
         after = np.arange(BEFORE + AFTER) >= BEFORE
-        false, change = alarms(on_limit), alarms((draws < np.where(after, WORSE, LIMIT)).astype(float))
-        harmless = alarms((draws < np.where(after, STILL_FINE, BETTER)).astype(float))
+        false, change = alerts(on_limit), alerts((draws < np.where(after, WORSE, LIMIT)).astype(float))
+        harmless = alerts((draws < np.where(after, STILL_FINE, BETTER)).astype(float))
         late = change[change > BEFORE] - BEFORE
         row = {
             "method": method.name,
@@ -201,7 +201,7 @@ COLOURS = ["#3f51b5", "#7e9bd6", "#333333", "#8bc34a", "#e07b39", "#c2185b", "#b
 
 
 def chart(rows: list[dict[str, Any]]) -> Any:
-    """Left: streams with a false alarm so far, the rate at its limit. Right: streams with an alarm since a change."""
+    """Left: streams with a false alarm so far, the rate at its limit. Right: streams with an alert since a change."""
     import altair as alt
 
     names = [row["method"] for row in rows]
@@ -212,7 +212,7 @@ def chart(rows: list[dict[str, Any]]) -> Any:
     seen = [
         _share(row, row["delays"], at, max(1, round(row["streams"] * (1.0 - row["early"]))))
         for row in rows
-        for at in np.unique(np.geomspace(20, ALARM_BY, 60).astype(int))
+        for at in np.unique(np.geomspace(20, ALERT_BY, 60).astype(int))
     ]
     scale, axis = alt.Scale(domain=[0, 1]), alt.Axis(format="%")
     panels = [
@@ -220,17 +220,17 @@ def chart(rows: list[dict[str, Any]]) -> Any:
         .mark_line()
         .encode(
             x=alt.X("samples:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format=",d", tickCount=4)),
-            y=alt.Y("share:Q", title="streams with an alarm", axis=axis, scale=scale),
+            y=alt.Y("share:Q", title="streams with an alert", axis=axis, scale=scale),
             color=colour,
         )
         .properties(width=290, height=240, title=heading)
         for values, title, heading in (
-            (false, "samples", "the claim holds: every alarm is false"),
+            (false, "samples", "the claim holds: every alert is false"),
             (seen, "samples since the change", "the rate has risen from 0.3 to 0.4"),
         )
     ]
     return alt.hconcat(*panels).configure_view(stroke=None).configure(background="white")
 
 
-def _share(row: dict[str, Any], alarms: list[int], at: int, streams: int) -> dict[str, Any]:
-    return {"method": row["method"], "samples": int(at), "share": sum(each <= at for each in alarms) / streams}
+def _share(row: dict[str, Any], alerts: list[int], at: int, streams: int) -> dict[str, Any]:
+    return {"method": row["method"], "samples": int(at), "share": sum(each <= at for each in alerts) / streams}

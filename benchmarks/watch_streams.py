@@ -2,7 +2,7 @@
 
 A detector of the library goes through one stream, and looks at many samples at a time. Here hundreds of streams go side
 by side, sample by sample, under both promises, and wealth is multiplied instead of adding up logarithms. That the
-alarms are those of ``Detector.observe``, to the sample, is checked by ``benchmarks.watch`` in each run on some of the
+alerts are those of ``Detector.observe``, to the sample, is checked by ``benchmarks.watch`` in each run on some of the
 streams.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.detectors import (
-    ALARM_SHARES,
+    ALERT_SHARES,
     DISTANCES,
     LEAST_WEIGHT,
     MEMORY,
@@ -26,7 +26,7 @@ from isonomia.evidence.detectors import (
     RestartWeights,
 )
 
-__all__ = ["RESTARTS", "first_alarms"]
+__all__ = ["RESTARTS", "first_alerts"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,10 +34,10 @@ Integers = NDArray[np.int64]
 RESTARTS = (RestartWeights(run_length=False), RestartWeights(run_length=True))
 
 
-def first_alarms(
+def first_alerts(
     detector: Detector, streams: Sequence[tuple[Integers, Floats]], enough: Sequence[Sequence[float]]
 ) -> Integers:
-    """When each stream gives its first alarm: by stream, restart weights and threshold; 0 for never.
+    """When each stream gives its first alert: by stream, restart weights and threshold; 0 for never.
 
     A stream has the group among those of the detector, one or two (-1 for none), and the payoff of each sample. Blocks
     that the library would close at a price, since one group stays away, do not occur in these streams.
@@ -49,7 +49,7 @@ def first_alarms(
 
 def _note(found: Integers, wealth: Floats, thresholds: Floats, ends: Integers, who: Integers) -> None:
     """Note where the wealth of these streams, by kind of restart weights and bettor, is enough for the first time."""
-    heights = ALARM_SHARES @ wealth
+    heights = ALERT_SHARES @ wealth
     for which in np.flatnonzero(heights.max(axis=1) >= thresholds[:, 0]):
         for index, threshold in enumerate(thresholds[which]):
             new = (heights[which] >= threshold) & (found[who, which, index] == 0) & (ends > 0)

@@ -61,7 +61,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     monitor = Monitor(watch, WatchStore(folder / "watch.sqlite", source.describe()), source, ())
     monitor.resume()
     monitor.catch_up(Event())
-    assert {alarm.group for alarm in watch.alarms} == {None, "sex == 'F'"}
+    assert {alert.group for alert in watch.alerts} == {None, "sex == 'F'"}
     path = folder / "watch.html"
     path.write_text(watch_page(watch, monitor.store, "Loans", {NAME: "a rule"}, "watch.toml", "2026-05-12 18:00 UTC"))
     monitor.store.close()
@@ -94,7 +94,7 @@ def test_it_fits_the_window_and_axe_finds_nothing(window) -> None:
 
 def test_it_says_what_stopped_holding_when_and_what_is_pending(window) -> None:
     text = window.locator("main").inner_text()
-    assert "2 alarms" in text
+    assert "2 alerts" in text
     assert "isonomia watch watch.toml --acknowledge" in text
     assert "in 2026-05-" in text
     assert "2026-05-09" in text

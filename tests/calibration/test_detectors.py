@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.watch_streams import first_alarms
+from benchmarks.watch_streams import first_alerts
 from simulation import most_errors
 
 import isonomia as iso
@@ -15,16 +15,16 @@ STREAMS = 150
 LENGTH = 1_000
 
 
-def _alarms(detector: Detector, rates: tuple[float, ...], share: float, enough: float, seed: int) -> list[int]:
-    """When each stream gave its alarm; the length of the stream where none did."""
+def _alerts(detector: Detector, rates: tuple[float, ...], share: float, enough: float, seed: int) -> list[int]:
+    """When each stream gave its alert; the length of the stream where none did."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(STREAMS):
         groups = (rng.random(LENGTH) >= share).astype(np.int64) if len(rates) > 1 else np.zeros(LENGTH, dtype=np.int64)
         yes = rng.random(LENGTH) < np.asarray(rates)[groups]
         far = np.where(np.asarray(detector.lows) < 0, detector.lows, detector.highs)
-        _, alarm = detector.observe(detector.begin(), groups, np.where(yes, far[groups], 0.0), enough)
-        found.append(LENGTH if alarm is None else alarm[1])
+        _, alert = detector.observe(detector.begin(), groups, np.where(yes, far[groups], 0.0), enough)
+        found.append(LENGTH if alert is None else alert[1])
     return found
 
 
@@ -42,10 +42,10 @@ def test_false_alarms_are_as_seldom_as_promised(
 ) -> None:
     alpha, run_length = 0.1, 250.0
     ever = Detector(lows, highs, bound, RestartWeights(run_length=False))
-    false = sum(at < LENGTH for at in _alarms(ever, rates, share, float(np.log(1 / alpha)), 1))
+    false = sum(at < LENGTH for at in _alerts(ever, rates, share, float(np.log(1 / alpha)), 1))
     assert false <= most_errors(STREAMS, alpha)
     often = Detector(lows, highs, bound, RestartWeights(run_length=True))
-    lengths = np.asarray(_alarms(often, rates, share, float(np.log(run_length)), 2), dtype=float)
+    lengths = np.asarray(_alerts(often, rates, share, float(np.log(run_length)), 2), dtype=float)
     # The mean is cut at the length of the streams, so it is too small, and still it must not be too small.
     assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(STREAMS) >= run_length
 
@@ -62,7 +62,7 @@ ARRIVALS = {
 
 @pytest.mark.parametrize("arrivals", ARRIVALS.values(), ids=ARRIVALS)
 def test_false_alarms_are_as_seldom_as_promised_where_outcomes_decide_who_comes_next(arrivals) -> None:
-    """Equal rates, always. Many streams go side by side, with the alarms of ``Detector.observe``, as tested there."""
+    """Equal rates, always. Many streams go side by side, with the alerts of ``Detector.observe``, as tested there."""
     streams, length, alpha, run_length = 1_000, 1_000, 0.05, 200.0
     rng = np.random.default_rng(6)
     yes = np.zeros(streams, dtype=bool)
@@ -73,15 +73,15 @@ def test_false_alarms_are_as_seldom_as_promised_where_outcomes_decide_who_comes_
     payoffs = np.where(outcomes, np.where(groups == 0, -1.0, 1.0), 0.0)
     equal = Detector((-1.0, 0.0), (0.0, 1.0), 0.0, RestartWeights(run_length=False))
     thresholds = [[float(np.log(1.0 / alpha))], [float(np.log(run_length))]]
-    alarms = first_alarms(equal, list(zip(groups.T, payoffs.T, strict=True)), thresholds)[:, :, 0]
-    assert 0 < (alarms[:, 0] > 0).sum() <= most_errors(streams, alpha)
-    lengths = np.where(alarms[:, 1] > 0, alarms[:, 1], length)
+    alerts = first_alerts(equal, list(zip(groups.T, payoffs.T, strict=True)), thresholds)[:, :, 0]
+    assert 0 < (alerts[:, 0] > 0).sum() <= most_errors(streams, alpha)
+    lengths = np.where(alerts[:, 1] > 0, alerts[:, 1], length)
     assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(streams) >= run_length
 
 
 def test_a_threshold_far_too_low_is_noticed() -> None:
     often = Detector((0.0,), (1.0,), 0.3, RestartWeights(run_length=True))
-    lengths = np.asarray(_alarms(often, (0.3,), 1.0, float(np.log(250.0 / 4)), 3), dtype=float)
+    lengths = np.asarray(_alerts(often, (0.3,), 1.0, float(np.log(250.0 / 4)), 3), dtype=float)
     assert lengths.mean() + 2.6 * lengths.std() / np.sqrt(STREAMS) < 250.0
 
 
@@ -95,11 +95,11 @@ def test_a_change_is_seen_as_soon_as_ever() -> None:
     rng, delays = np.random.default_rng(4), []
     for _ in range(STREAMS * 2):
         yes = np.concatenate([rng.random(300) < 0.3, rng.random(700) < 0.2])
-        _, alarm = detector.observe(
+        _, alert = detector.observe(
             detector.begin(), np.zeros(1_000, dtype=np.int64), -yes.astype(float), np.log(1_000)
         )
-        if alarm is None or alarm[1] > 300:
-            delays.append(700 if alarm is None else alarm[1] - 300)
+        if alert is None or alert[1] > 300:
+            delays.append(700 if alert is None else alert[1] - 300)
     assert np.mean(delays) <= 1.15 * 84.3
 
 
@@ -121,8 +121,8 @@ def test_a_change_of_a_ratio_is_seen_nearly_as_soon_as_by_a_cusum_that_knows_all
         groups = (rng.random((3_000, 250)) >= share).astype(np.int64)
         rates = np.concatenate([np.asarray(before)[groups[:1_000]], np.asarray(after)[groups[1_000:]]])
         payoffs = np.where(rng.random(groups.shape) < rates, np.where(groups == 0, -1.0, 0.8), 0.0)
-        alarms = first_alarms(detector, list(zip(groups.T, payoffs.T, strict=True)), [[np.log(1_000.0)]] * 2)[:, 1, 0]
-        late = np.where(alarms == 0, 3_000, alarms)
+        alerts = first_alerts(detector, list(zip(groups.T, payoffs.T, strict=True)), [[np.log(1_000.0)]] * 2)[:, 1, 0]
+        late = np.where(alerts == 0, 3_000, alerts)
         slower.append((late[late > 1_000] - 1_000).mean() / cusum)
     assert np.exp(np.mean(np.log(slower))) <= 1.3
 
@@ -157,17 +157,17 @@ def test_the_interval_for_changing_means_is_hardly_wider_than_that_of_one_rate()
 
 
 @pytest.mark.parametrize("after", [0.5, 0.47], ids=["at the threshold", "below it"])
-def test_an_alarm_rarely_says_that_the_failure_began_later_than_it_did(after: float) -> None:
+def test_an_alert_rarely_says_that_the_failure_began_later_than_it_did(after: float) -> None:
     streams, began, length, risk = 300, 100, 1_000, 0.2
-    late = alarms = 0
+    late = alerts = 0
     for seed in range(streams):
         rates = np.where(np.arange(length) < began, 0.6, after)
         x = np.random.default_rng(seed).random(length) < rates
         found = iso.Watch("P[x] >= 0.5", run_length=200, delta=risk).update({"x": x})
-        first = next((alarm for alarm in found if alarm.sample > began), None)
+        first = next((alert for alert in found if alert.sample > began), None)
         if first is not None:
             assert first.onset.risk == risk
-            alarms += 1
+            alerts += 1
             late += first.onset.low > began
-    assert alarms > streams // 2
+    assert alerts > streams // 2
     assert late <= most_errors(streams, risk)

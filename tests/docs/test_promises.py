@@ -17,7 +17,7 @@ GAP = "…"
 
 PROMISES = re.compile(
     r"probability (that|at most|of at most)|is wrong with|chance that|no method with|decides? it (with|in)|"
-    r"takes at least|\bat the risk|expected share of wrong|false[- ](alarm|discovery)|wrong name|error rate|"
+    r"takes at least|\bat the risk|expected share of wrong|false[- ](alert|discovery)|wrong name|error rate|"
     r"misses the truth|samples to the next|risk of (error|any|each|a wrong|the whole|the verdicts)|"
     r"equal part of the risk|certify a share|is sent at most|limits the rows|sends at most|"
     r"[Tt]he most (samples|rows (sent|to send|that are ever sent))"

@@ -114,7 +114,7 @@ def test_an_error_in_a_line_ends_a_watch_whose_sender_goes_on(tmp_path: Path) ->
         stream.close()
 
 
-def test_an_alarm_that_nobody_reads_is_not_delivered(tmp_path: Path) -> None:
+def test_an_alert_that_nobody_reads_is_not_delivered(tmp_path: Path) -> None:
     (tmp_path / "watch.toml").write_text(WATCH)
     lines = "".join(json.dumps({"hired": 0}) + "\n" for _ in range(300))
     process = subprocess.Popen(

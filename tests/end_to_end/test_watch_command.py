@@ -1,4 +1,4 @@
-"""``isonomia watch`` as a person runs it: folders, lines, databases; alarms delivered; killed, and every row once."""
+"""``isonomia watch`` as a person runs it: folders, lines, databases; alerts delivered; killed, and every row once."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ def _judged(folder: Path, source: str = "folder decisions") -> tuple[int, bytes]
     return json.loads(state)["samples"], state
 
 
-def test_days_are_counted_once_and_an_alarm_stays_until_it_is_acknowledged(folder: Path) -> None:
+def test_days_are_counted_once_and_an_alert_stays_until_it_is_acknowledged(folder: Path) -> None:
     first = run_command(folder, "watch", "watch.toml")
     assert (first.returncode, first.stdout) == (0, "")
-    assert "2,000 new rows; 2,000 samples judged; no alarm open" in first.stderr
+    assert "2,000 new rows; 2,000 samples judged; no alert open" in first.stderr
     for day in range(5, 9):
         _write_day(folder / "decisions", day, _rows(500, 0.1, day))
     second = run_command(folder, "watch", "watch.toml")
     assert second.returncode == 1
-    alarm = json.loads(second.stdout)
-    assert alarm["property"] == "four fifths"
-    assert alarm["in"].startswith("day-0")
-    assert alarm["began_in"] in {"day-04.csv", "day-05.csv"}
+    alert = json.loads(second.stdout)
+    assert alert["property"] == "four fifths"
+    assert alert["in"].startswith("day-0")
+    assert alert["began_in"] in {"day-04.csv", "day-05.csv"}
     third = run_command(folder, "watch", "watch.toml", "--page", "watch.html")
     assert (third.returncode, third.stdout) == (1, "")  # delivered before, and still open
     assert "four fifths stopped holding" in (folder / "watch.html").read_text()
@@ -95,7 +95,7 @@ def test_days_are_counted_once_and_an_alarm_stays_until_it_is_acknowledged(folde
     assert run_command(folder, "watch", "watch.toml").returncode == 0
     again = run_command(folder, "watch", "watch.toml", "--replay")
     assert again.returncode == 0
-    assert "4,000 rows read again: state and alarms are the same, bit for bit" in again.stderr
+    assert "4,000 rows read again: state and alerts are the same, bit for bit" in again.stderr
 
 
 def test_a_store_goes_on_elsewhere(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -133,8 +133,8 @@ def test_a_store_of_another_watch_is_refused(folder: Path) -> None:
         ('folder = "decisions"', 'folder = "/etc"', "--allow-outside"),
         ('folder = "decisions"', 'postgres_env = "URL"\ntable = "t"\nkey = "k"', "--allow-code"),
         ('folder = "decisions"', 'sqlite = "a.sqlite"\ntable = "t"', "expected key"),
-        ("[source]", '[alarm]\ncommand = ["sh", "-c", "true"]\n[source]', "runs sh -c true when there is an alarm"),
-        ("[source]", '[alarm]\nwebhook = "https://a.org/x"\ntoken_env = "T"\n[source]', "sends alarms to a.org"),
+        ("[source]", '[alert]\ncommand = ["sh", "-c", "true"]\n[source]', "runs sh -c true when there is an alert"),
+        ("[source]", '[alert]\nwebhook = "https://a.org/x"\ntoken_env = "T"\n[source]', "sends alerts to a.org"),
         ("window = 2000", 'window = 2000\npage = "../watch.html"', "writes outside of its folder"),
         ("0.8 * P[hired", "0.8 * P[hierd", "hierd"),
     ],
@@ -151,7 +151,7 @@ def test_what_a_file_may_not_say_or_do_is_refused_before_anything_is_read(
     assert "Traceback" not in result.stderr
 
 
-def test_an_alarm_is_delivered_to_a_command_and_a_webhook_until_they_have_it(folder: Path) -> None:
+def test_an_alert_is_delivered_to_a_command_and_a_webhook_until_they_have_it(folder: Path) -> None:
     came: list[tuple[str | None, dict]] = []
     status = [500]
 
@@ -170,12 +170,12 @@ def test_an_alarm_is_delivered_to_a_command_and_a_webhook_until_they_have_it(fol
     server = HTTPServer(("127.0.0.1", 0), Hook)
     Thread(target=server.serve_forever, daemon=True).start()
     keep = "import sys; open('told.json', 'a').write(sys.stdin.read() + chr(10))"
-    alarm = (
-        f'[alarm]\ncommand = [{json.dumps(sys.executable)}, "-c", {json.dumps(keep)}]\n'
+    alert = (
+        f'[alert]\ncommand = [{json.dumps(sys.executable)}, "-c", {json.dumps(keep)}]\n'
         f'webhook = "http://127.0.0.1:{server.server_port}/hook/s3cret-path"\ntoken_env = "HOOK_TOKEN"\n[source]'
     )
     text = (folder / "watch.toml").read_text()
-    (folder / "watch.toml").write_text(text.replace("[source]", alarm))
+    (folder / "watch.toml").write_text(text.replace("[source]", alert))
     for day in range(5, 9):
         _write_day(folder / "decisions", day, _rows(500, 0.1, day))
     environment = os.environ | {"HOOK_TOKEN": "the-token-of-the-hook"}
@@ -212,7 +212,7 @@ def test_lines_of_standard_input_with_late_outcomes(tmp_path: Path) -> None:
     outcomes = [json.dumps({"loan": k, "repaid": int(rng.random() < 0.5)}) for k in range(500)]
     first = _lines(tmp_path, "\n".join([*decisions, *outcomes[:20]]) + "\n")
     assert first.returncode == 0, first.stderr
-    assert "620 new rows; 20 samples judged, 580 pending, 0 left out; no alarm open" in first.stderr
+    assert "620 new rows; 20 samples judged, 580 pending, 0 left out; no alert open" in first.stderr
     everything = "\n".join([*decisions, *outcomes]) + "\n"
     second = _lines(tmp_path, everything, "watch", "watch.toml", "--evidence", "watch.json")
     assert "480 new rows; 500 samples judged, 100 pending" in second.stderr
@@ -251,30 +251,30 @@ def test_evidence_is_written_replayed_read_again_and_found_out_when_it_was_chang
         _write_day(folder / "decisions", day, _rows(500, 0.1, day))
     watched = run_command(folder, "watch", "watch.toml", "--evidence", "watch.json")
     assert watched.returncode == 1
-    assert "1 alarm open; evidence: watch.json" in watched.stderr
-    alarm = json.loads(watched.stdout)
+    assert "1 alert open; evidence: watch.json" in watched.stderr
+    alert = json.loads(watched.stdout)
     replayed = run_command(folder, "replay", "watch.json")
     assert replayed.returncode == 1, replayed.stdout
     assert "4,000 samples judged, from folder decisions" in replayed.stdout
-    assert f"open: ALARM after {alarm['sample']:,} samples" in replayed.stdout
-    assert "The replay succeeded: the evidence is in order, and says 1 alarm open." in replayed.stdout
+    assert f"open: ALERT after {alert['sample']:,} samples" in replayed.stdout
+    assert "The replay succeeded: the evidence is in order, and says 1 alert open." in replayed.stdout
     assert "The exit code, 1, is that of the watch, not of the replay." in replayed.stdout
     full = run_command(folder, "replay", "watch.json", "--full")
     assert full.returncode == 1
     assert "4,000 rows read again" in full.stdout
     assert "the same in every number" in full.stdout
-    changed = (folder / "watch.json").read_text().replace(f'"sample": {alarm["sample"]}', '"sample": 2001')
+    changed = (folder / "watch.json").read_text().replace(f'"sample": {alert["sample"]}', '"sample": 2001')
     (folder / "changed.json").write_text(changed)
     found = run_command(folder, "replay", "changed.json", "--full")
     assert found.returncode == 2
     assert "the seal is broken" in found.stdout
-    assert f"four fifths: alarms[0].sample: 2001 in the record, {alarm['sample']} now" in found.stdout
+    assert f"four fifths: alerts[0].sample: 2001 in the record, {alert['sample']} now" in found.stdout
     assert "nothing was read again" in found.stdout
     run_command(folder, "watch", "watch.toml", "--acknowledge", "--evidence", "after.json")
     after = run_command(folder, "replay", "after.json")
     assert after.returncode == 0
-    assert "acknowledged: ALARM after" in after.stdout
-    assert "says no alarm is open." in after.stdout
+    assert "acknowledged: ALERT after" in after.stdout
+    assert "says no alert is open." in after.stdout
     assert "no answer got worse" in run_command(folder, "compare", "watch.json", "after.json").stdout
     _write_day(folder / "decisions", 3, _rows(500, 0.4, 99))
     other = run_command(folder, "replay", "after.json", "--full")
@@ -329,7 +329,7 @@ def test_a_table_of_sqlite_is_followed_until_it_rings(tmp_path: Path) -> None:
             "'2026-05-01T10:00')"
         )
         _insert(database, _rows(3_000, 0.4))
-        process = _follow(tmp_path, "--until-alarm", "--page", "watch.html")
+        process = _follow(tmp_path, "--until-alert", "--page", "watch.html")
         for part in range(20):
             _insert(database, _rows(200, 0.1, part))
             time.sleep(0.02)
@@ -349,7 +349,7 @@ def test_a_table_of_sqlite_is_followed_until_it_rings(tmp_path: Path) -> None:
     assert "7,000 rows were counted, 6,999 are there" in gone.stdout
 
 
-def test_a_backlog_has_a_history_by_day_and_alarms_that_name_their_sample(tmp_path: Path) -> None:
+def test_a_backlog_has_a_history_by_day_and_alerts_that_name_their_sample(tmp_path: Path) -> None:
     source = 'sqlite = "hiring.sqlite"\ntable = "decisions"\nkey = "id"\ntime = "made"'
     (tmp_path / "watch.toml").write_text(WATCH.format(source=source))
     rows = [
@@ -362,17 +362,17 @@ def test_a_backlog_has_a_history_by_day_and_alarms_that_name_their_sample(tmp_pa
         database.executemany("INSERT INTO decisions (sex, hired, made) VALUES (?, ?, ?)", rows)
         database.commit()
     done = run_command(tmp_path, "watch", "watch.toml")
-    alarm = json.loads(done.stdout)
-    number = alarm["sample"]
-    assert alarm["in"] == f"{rows[number - 1][2][:10]}, id {number:,}"
-    assert alarm["began_in"].startswith("2026-03-")
+    alert = json.loads(done.stdout)
+    number = alert["sample"]
+    assert alert["in"] == f"{rows[number - 1][2][:10]}, id {number:,}"
+    assert alert["began_in"].startswith("2026-03-")
     store = WatchStore(tmp_path / ".isonomia" / "watch.sqlite", "sqlite hiring.sqlite, table decisions, key id")
     points = store.points()
     assert [point.label[:10] for point in points] == [f"2026-03-{day:02}" for day in range(1, 32)]
     store.close()
 
 
-def test_an_alarm_that_began_in_the_part_where_it_came_names_the_sample_it_began_with(tmp_path: Path) -> None:
+def test_an_alert_that_began_in_the_part_where_it_came_names_the_sample_it_began_with(tmp_path: Path) -> None:
     source = 'sqlite = "hiring.sqlite"\ntable = "decisions"\nkey = "id"\ntime = "made"'
     (tmp_path / "watch.toml").write_text(WATCH.format(source=source))
     rows = [
@@ -382,9 +382,9 @@ def test_an_alarm_that_began_in_the_part_where_it_came_names_the_sample_it_began
         database.execute("CREATE TABLE decisions (id INTEGER PRIMARY KEY, sex TEXT, hired TEXT, made TEXT)")
         database.executemany("INSERT INTO decisions (sex, hired, made) VALUES (?, ?, ?)", rows)
         database.commit()
-    alarm = json.loads(run_command(tmp_path, "watch", "watch.toml").stdout)
-    assert alarm["onset"]["estimate"] + 1 < alarm["sample"]
-    assert alarm["began_in"] == f"2026-03-01, id {alarm['onset']['estimate'] + 1:,}"
+    alert = json.loads(run_command(tmp_path, "watch", "watch.toml").stdout)
+    assert alert["onset"]["estimate"] + 1 < alert["sample"]
+    assert alert["began_in"] == f"2026-03-01, id {alert['onset']['estimate'] + 1:,}"
 
 
 def test_outcomes_that_never_come_are_left_out_and_replayed(tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def test_it_ends_in_good_order_when_it_is_asked_to(folder: Path) -> None:
     process.send_signal(signal.SIGTERM)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 0, told
-    assert "samples judged; no alarm open" in told
+    assert "samples judged; no alert open" in told
 
 
 def test_whatever_is_killed_every_decision_counts_once(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -485,14 +485,14 @@ def test_rows_of_postgres_that_commit_out_of_order_are_all_counted(postgres: str
     assert last.returncode == 0, last.stderr
     assert "2,000 samples judged" in last.stderr
     again = run_command(tmp_path, "watch", "watch.toml", "--allow-code", "--replay", environment=environment)
-    assert "2,000 rows read again: state and alarms are the same, bit for bit" in again.stderr
+    assert "2,000 rows read again: state and alerts are the same, bit for bit" in again.stderr
     run_command(tmp_path, "watch", "watch.toml", "--allow-code", "--evidence", "watch.json", environment=environment)
     full = run_command(tmp_path, "replay", "watch.json", "--full", "--allow-code", environment=environment)
     assert full.returncode == 0, full.stderr
     assert "2,000 rows read again" in full.stdout
 
 
-def test_a_backlog_in_postgres_gives_the_alarms_of_daily_runs(postgres: str, tmp_path: Path) -> None:
+def test_a_backlog_in_postgres_gives_the_alerts_of_daily_runs(postgres: str, tmp_path: Path) -> None:
     import psycopg
     from tests.unit.watch.test_catching_up import assert_backlog_equals_days
 

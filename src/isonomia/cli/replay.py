@@ -44,8 +44,8 @@ def replay(
 ) -> None:
     """Recompute every verdict of an evidence file from the statistics in it, and compare.
 
-    For a watch, alarms and intervals too. Nothing else is read without --model or --full. The exit code is that of the
-    verdicts, or of the watch: 1 while an alarm is open. It is 2 if the seal is broken or something differs.
+    For a watch, alerts and intervals too. Nothing else is read without --model or --full. The exit code is that of the
+    verdicts, or of the watch: 1 while an alert is open. It is 2 if the seal is broken or something differs.
 
     Example: isonomia replay 20260101-120000-ab12.evidence.json
     """
@@ -114,9 +114,9 @@ def _replay_watch(
     for problem in watch.contradictions:
         console.print(f"the record contradicts itself: {problem}")
     if sound:
-        open_ones = watch.open_alarms
-        for alarm in watch.alarms:
-            console.print(f"{'open' if alarm in open_ones else 'acknowledged'}: {alarm}")
+        open_ones = watch.open_alerts
+        for alert in watch.alerts:
+            console.print(f"{'open' if alert in open_ones else 'acknowledged'}: {alert}")
     if full and not sound:
         console.print("nothing was read again: this file is not reliable")
     elif full:
@@ -135,11 +135,11 @@ def _replay_watch(
         if watch.lost is not None:
             rest = f"The decisions cannot be checked any more: {watch.lost}."
         console.print(
-            "Alarms, verdicts and intervals follow from the statistics in the file. Replay checks the arithmetic. "
+            "Alerts, verdicts and intervals follow from the statistics in the file. Replay checks the arithmetic. "
             f"{rest}"
         )
-    count = len(watch.open_alarms)
-    _succeed(console, f"{plural(count, 'alarm')} open" if count else "no alarm is open", min(count, 1), "watch")
+    count = len(watch.open_alerts)
+    _succeed(console, f"{plural(count, 'alert')} open" if count else "no alert is open", min(count, 1), "watch")
 
 
 def _as_registered(evidence: EvidenceFile, path: Path, console: Console) -> bool:

@@ -25,7 +25,7 @@ from isonomia.wording import plural
 
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
-    from isonomia.watch.monitor import AlarmChannel, Monitor
+    from isonomia.watch.monitor import AlertChannel, Monitor
 
 SELDOM = 2.0
 """Seconds between two writings of the page, where much comes one by one."""
@@ -35,7 +35,7 @@ def watch(
     file: Path,
     follow: bool = False,
     every: float = 10.0,
-    until_alarm: bool = False,
+    until_alert: bool = False,
     acknowledge: bool = False,
     replay: bool = False,
     store: Path | None = None,
@@ -49,9 +49,9 @@ def watch(
 ) -> None:
     """Judge a model in production by its decisions, as they come.
 
-    What has come since the last time is counted, each decision once, even if the process was killed. Alarms are lines
+    What has come since the last time is counted, each decision once, even if the process was killed. Alerts are lines
     of JSON on standard output, and go to a command or a webhook where the file names one. The exit code is 1 as long as
-    an alarm is open, else 0.
+    an alert is open, else 0.
 
     Example: isonomia watch watch.toml --follow
     """
@@ -78,7 +78,7 @@ def watch(
     if replay:
         differences, rows = replayed(fresh, opened, source, outcomes)
         _tell_replay(differences, rows, console)
-        raise typer.Exit(2 if differences else int(fresh.alarm is not None))
+        raise typer.Exit(2 if differences else int(fresh.alert is not None))
     named = watched.content.get("page")
     target = page if page is not None or named is None else watched.folder / named
     if target is not None:
@@ -94,13 +94,13 @@ def watch(
         round_trip.acknowledge()
         raise typer.Exit(0)
     with _until_stopped() as stop:
-        round_trip.go(stop, every if follow else None, until_alarm)
-    raise typer.Exit(1 if fresh.alarm is not None else 0)
+        round_trip.go(stop, every if follow else None, until_alert)
+    raise typer.Exit(1 if fresh.alert is not None else 0)
 
 
-def _channels(file: AuditFile) -> list[AlarmChannel]:
+def _channels(file: AuditFile) -> list[AlertChannel]:
     from isonomia.watch.file import channels_of
-    from isonomia.watch.monitor import AlarmLine
+    from isonomia.watch.monitor import AlertLine
 
     def write(line: str) -> None:
         sys.stdout.write(f"{line}\n")
@@ -109,7 +109,7 @@ def _channels(file: AuditFile) -> list[AlarmChannel]:
         if failed is not None or reader_left():
             raise ModelError(f"standard output: {failed.strerror if failed else 'its reader has left'}")
 
-    return [AlarmLine(write), *channels_of(file)]
+    return [AlertLine(write), *channels_of(file)]
 
 
 def _tell_replay(differences: list[str], rows: int, console: Console) -> None:
@@ -118,7 +118,7 @@ def _tell_replay(differences: list[str], rows: int, console: Console) -> None:
     if differences:
         console.print("this store is not consistent with its source: see above", style="bold red")
     else:
-        console.print(f"{plural(rows, 'row')} read again: state and alarms are the same, bit for bit")
+        console.print(f"{plural(rows, 'row')} read again: state and alerts are the same, bit for bit")
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def _until_stopped() -> Iterator[Event]:
 
 @dataclass(slots=True)
 class _Rounds:
-    """The rounds of the command: take what has come, send alarms, write the page, wait."""
+    """The rounds of the command: take what has come, send alerts, write the page, wait."""
 
     monitor: Monitor
     file: AuditFile
@@ -148,7 +148,7 @@ class _Rounds:
     key: bytes | None = None
     _written: float = -SELDOM
 
-    def go(self, stop: Event, every: float | None, until_alarm: bool) -> None:
+    def go(self, stop: Event, every: float | None, until_alert: bool) -> None:
         """Run rounds until there are no more data, or until it is stopped."""
         monitor = self.monitor
         monitor.deliver()  # what was raised before the process was killed
@@ -159,7 +159,7 @@ class _Rounds:
             if dirty and monotonic() - self._written >= SELDOM:
                 self.write()
                 dirty = False
-            ringing = until_alarm and monitor.watch.alarm is not None
+            ringing = until_alert and monitor.watch.alert is not None
             if stop.is_set() or ringing or monitor.source.ended:
                 break
             if self._reads_lines:
@@ -173,12 +173,12 @@ class _Rounds:
         self.tell(total)
 
     def acknowledge(self) -> None:
-        """Take note of the open alarms, and say what is left."""
+        """Take note of the open alerts, and say what is left."""
         count = self.monitor.acknowledge()
         if not count:
-            self.console.print("no alarm is open: there is nothing to acknowledge")
+            self.console.print("no alert is open: there is nothing to acknowledge")
         else:
-            self.console.print(f"{plural(count, 'alarm')} acknowledged; {self.monitor.watch.risk_words}")
+            self.console.print(f"{plural(count, 'alert')} acknowledged; {self.monitor.watch.risk_words}")
         if count or self.evidence is not None:
             self.write()
 
@@ -190,14 +190,14 @@ class _Rounds:
         """Say in one line how things stand."""
         from isonomia.records.display.view import sent_to_model
 
-        judged, now = self.monitor.watch, [alarm for alarm in self.monitor.store.alarms() if not alarm.acknowledged]
+        judged, now = self.monitor.watch, [alert for alert in self.monitor.store.alerts() if not alert.acknowledged]
         sent = f"; {sent_to_model(judged.queries)}" if judged.queries else ""
         late = f", {judged.pending:,} pending, {judged.missing:,} left out" if judged.pending or judged.missing else ""
         unmatched = self.monitor.store.unmatched()
         late += f", {plural(unmatched, 'outcome')} without a decision" if unmatched else ""
         files = (("page", self.page), ("evidence", self.evidence))
         where = "".join(f"; {what}: {path}" for what, path in files if path is not None)
-        state = f"{plural(len(now), 'alarm')} open" if now else "no alarm open"
+        state = f"{plural(len(now), 'alert')} open" if now else "no alert open"
         self.console.print(
             f"{plural(rows, 'new row')}; {plural(judged.samples, 'sample')} judged{late}{sent}; {state}{where}"
         )

@@ -35,7 +35,7 @@ DISTANCES = np.asarray([0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64])
 """How far outside the half-space each bettor assumes the truth to lie, in standard deviations of a draw. A truth at
 half or twice a distance is found nearly as soon. Changes power only."""
 
-ALARM_SHARES = np.asarray([0.02, 0.03, 0.05, 0.14, 0.19, 0.19, 0.19, 0.19])
+ALERT_SHARES = np.asarray([0.02, 0.03, 0.05, 0.14, 0.19, 0.19, 0.19, 0.19])
 """Each bettor's share of the restart weights. The small distances get little: a change that takes longer
 to see than the run length between false alarms is not worth much. Validity needs only that they add up to 1."""
 
@@ -74,10 +74,10 @@ valid: it changes power only."""
 
 EDGES_AN_OCTAVE = 32
 """About how many moments are remembered of those between some age and twice that age. It changes how precisely the
-onset of an alarm is known, never an alarm."""
+onset of an alert is known, never an alert."""
 
-MOMENTS_OF_ALARM = 64
-"""How many moments are kept of an alarm, including those that decide. Changes what is shown only."""
+MOMENTS_OF_ALERT = 64
+"""How many moments are kept of an alert, including those that decide. Changes what is shown only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +116,18 @@ class Onset:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """What an e-detector knew when it gave an alarm: enough to recompute the alarm.
+    """What an e-detector knew when it gave an alert: enough to recompute the alert.
 
     Attributes
     ----------
     draws
-        After how many draws of the stream the alarm came.
+        After how many draws of the stream the alert came.
     heights
-        The log wealth of the e-detector just before the block that gave the alarm, and after it.
+        The log wealth of the e-detector just before the block that gave the alert, and after it.
     moments
-        The remembered moments, in draws; the last is that of the alarm.
+        The remembered moments, in draws; the last is that of the alert.
     against
-        For each moment, the log wealth at the alarm of bets against the claim that started there.
+        For each moment, the log wealth at the alert of bets against the claim that started there.
     opposite
         For each moment, the highest log wealth by then of bets against the opposite that started there.
     since
@@ -151,7 +151,7 @@ class Crossing:
         last = len(self.moments) - 1
         possible = np.flatnonzero(self._possible(risk))
         low = int(possible[0]) if len(possible) else 0
-        few = np.linspace(0, last, MOMENTS_OF_ALARM - 3).astype(np.int64)
+        few = np.linspace(0, last, MOMENTS_OF_ALERT - 3).astype(np.int64)
         chosen = np.unique(np.append(few, [max(low - 1, 0), low, self.best]))
         moments, against, opposite = (each[chosen] for each in (self.moments, self.against, self.opposite))
         return replace(self, moments=moments, against=against, opposite=opposite)
@@ -299,7 +299,7 @@ class Detector:
         position = np.concatenate([np.full(waited, state.begun), state.draws + within + 1])
         labels, positions = (label.tolist(), position.tolist()) if len(self.lows) > 1 else ([], [])
         state = replace(state, draws=state.draws + len(groups))
-        alarm: tuple[DetectorState, int, tuple[float, float]] | None = None
+        alert: tuple[DetectorState, int, tuple[float, float]] | None = None
         done = 0
         while done < len(label):
             if state.blocks >= state.stakes_until:
@@ -318,11 +318,11 @@ class Detector:
             )
             if full:
                 state, heights = self._bet(state, label[rows[:full]], value[rows[:full]], blocks)
-                if alarm is None and heights.max() >= enough:
+                if alert is None and heights.max() >= enough:
                     first = int(np.argmax(heights >= enough))
                     before = float(heights[first - 1]) if first else self.height(earlier)
-                    alarm = state, int(blocks.ends[first]), (before, float(heights[first]))
-        return state, alarm
+                    alert = state, int(blocks.ends[first]), (before, float(heights[first]))
+        return state, alert
 
     def restarted(self, state: DetectorState) -> DetectorState:
         """The same without the bets so far: new ones start from the next block on, for the draws from now on."""
@@ -389,7 +389,7 @@ class Detector:
             edge_wealth=np.concatenate([state.edge_wealth, always]),
             edge_sums=np.concatenate([state.edge_sums, sums]),
         )
-        return after, _pooled(restarts + against, ALARM_SHARES)
+        return after, _pooled(restarts + against, ALERT_SHARES)
 
     def _gains(self, state: DetectorState, label: Integers, value: Floats, blocks: _Blocks) -> Floats:
         """The log factor of each block for each bettor: those against the claim, then those against its opposite."""
@@ -442,14 +442,14 @@ class Detector:
 
     def height(self, state: DetectorState) -> float:
         """The log wealth of the e-detector; minus infinity before the first bet."""
-        return float(_pooled(state.log_restarts + state.always[: len(DISTANCES)], ALARM_SHARES))
+        return float(_pooled(state.log_restarts + state.always[: len(DISTANCES)], ALERT_SHARES))
 
     def crossing(self, state: DetectorState, draws: int, heights: tuple[float, float]) -> Crossing:
-        """The details of an alarm that :meth:`observe` gave."""
+        """The details of an alert that :meth:`observe` gave."""
         earlier = state.edges <= draws
         end = int(np.flatnonzero(earlier)[-1])
         won = state.edge_wealth[end] - state.edge_wealth[earlier]
-        against = _pooled(won[:, : len(DISTANCES)], ALARM_SHARES)
+        against = _pooled(won[:, : len(DISTANCES)], ALERT_SHARES)
         opposite = _highest_since(state.edge_wealth[earlier][:, len(DISTANCES) :])
         since = state.edge_sums[end] - state.edge_sums[int(np.argmax(against))]
         return Crossing(draws, heights, state.edges[earlier], against, opposite, since)
@@ -457,7 +457,7 @@ class Detector:
 
 def _highest_since(wealth: Floats) -> Floats:
     """For each moment, the highest log wealth that the bets that started there ever had together."""
-    highest = [_pooled(wealth[start:] - wealth[start], ALARM_SHARES).max() for start in range(len(wealth))]
+    highest = [_pooled(wealth[start:] - wealth[start], ALERT_SHARES).max() for start in range(len(wealth))]
     return np.asarray(highest)
 
 

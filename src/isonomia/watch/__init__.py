@@ -5,7 +5,7 @@ Reading order: :mod:`~isonomia.watch.stream`, what is watched, and what is store
 :mod:`~isonomia.watch.evidence`, the sealed evidence.
 """
 
-from isonomia.watch.answers import Alarm, WatchStatus
+from isonomia.watch.answers import Alert, WatchStatus
 from isonomia.watch.watch import Watch
 
-__all__ = ["Alarm", "Watch", "WatchStatus"]
+__all__ = ["Alert", "Watch", "WatchStatus"]

@@ -1,4 +1,4 @@
-"""The answers of a watch, and what they are computed from: alarms, verdicts so far, and the status of the last samples.
+"""The answers of a watch, and what they are computed from: alerts, verdicts so far, and the status of the last samples.
 
 Every answer is a function of the terms of the watch, which are known beforehand, and of a few statistics of constant
 size. So a running watch and its evidence, which both have these, give the same answers.
@@ -31,7 +31,7 @@ SPENDING = 1.1
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class Alert:
     """A property has stopped holding.
 
     Attributes
@@ -43,7 +43,7 @@ class Alarm:
     text
         The comparison that no longer holds.
     sample
-        After how many samples of the stream the alarm came.
+        After how many samples of the stream the alert came.
     onset
         After how many samples it probably began, with the earliest and the latest that the samples allow, and the risk
         of the earliest.
@@ -66,7 +66,7 @@ class Alarm:
         who = f" for {self.group}" if self.group else ""
         value = "" if self.estimate is None else f"; estimate since then: {self.estimate:.4g}"
         return (
-            f"ALARM after {plural(self.sample, 'sample')}: {self.text} has stopped holding{who}; estimated onset: "
+            f"ALERT after {plural(self.sample, 'sample')}: {self.text} has stopped holding{who}; estimated onset: "
             f"after {plural(self.onset.estimate, 'sample')}{earliest_onset(self.onset.low, self.onset.risk)}{value}"
         )
 
@@ -119,13 +119,13 @@ class WatchStatistics:
     samples, pending, missing
         How many samples were judged, wait for an outcome, and were left out for lack of one.
     acknowledged
-        After how many samples alarms were acknowledged, each time.
+        After how many samples alerts were acknowledged, each time.
     everything, recent
         The sums of each rate and mean: of the whole stream, and of the last window.
     sides
         The wealth of the bets on each half-space.
     crossings
-        For each alarm, the number of its half-space, and the state of its e-detector.
+        For each alert, the number of its half-space, and the state of its e-detector.
     """
 
     samples: int
@@ -138,7 +138,7 @@ class WatchStatistics:
     crossings: tuple[tuple[int, Crossing], ...]
 
     def epoch(self, sample: int) -> int:
-        """How often alarms had been acknowledged when a sample was judged."""
+        """How often alerts had been acknowledged when a sample was judged."""
         return bisect_left(self.acknowledged, sample)
 
 
@@ -185,10 +185,10 @@ class WatchTerms:
         prop = self.properties[claim.number]
         return prop.name or str(prop)
 
-    # --------------------------------------------------------------------------------------------------------- alarms
+    # --------------------------------------------------------------------------------------------------------- alerts
 
     def enough(self, epoch: int) -> float:
-        """The log wealth at which an e-detector gives an alarm, after ``epoch`` acknowledgements."""
+        """The log wealth at which an e-detector gives an alert, after ``epoch`` acknowledgements."""
         count = len(self.sides)
         if self.run_length is not None:
             return log(self.run_length * count)
@@ -201,11 +201,11 @@ class WatchTerms:
         """The risk of the bound on the earliest onset of a failure."""
         return self.delta if self.alpha is None else self.alpha
 
-    def alarm(self, index: int, crossing: Crossing) -> Alarm:
-        """The alarm that a half-space gave."""
+    def alert(self, index: int, crossing: Crossing) -> Alert:
+        """The alert that a half-space gave."""
         number, side = self.sides[index]
         claim, onset = self.claims[number], crossing.onset(self.onset_risk)
-        return Alarm(
+        return Alert(
             self.name(claim),
             claim.group,
             claim.text,

@@ -1,8 +1,8 @@
 """The evidence of a watch: the statistics that its answers are computed from, the answers, and what was read.
 
 It is an evidence file like that of a run, with an additional part. It holds sums and the wealth of bets at the moments
-that matter, and no samples; its size is constant, except for the list of what was read and the alarms. *Guarantee*: if
-nothing differs, alarms, verdicts and intervals follow from these statistics. It is not implied that the statistics are
+that matter, and no samples; its size is constant, except for the list of what was read and the alerts. *Guarantee*: if
+nothing differs, alerts, verdicts and intervals follow from these statistics. It is not implied that the statistics are
 those of the stream, since wealth cannot be computed without the samples: only reading them again shows that.
 """
 
@@ -22,7 +22,7 @@ from isonomia.records.evidence import CheckEvidence, EvidenceFile
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Rate
 from isonomia.toml import toml_key, toml_value
-from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchTerms
+from isonomia.watch.answers import Alert, SideStatistics, WatchStatistics, WatchTerms
 from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, LEFT_OUT, OUTCOMES, StreamTally, WatchedSide, window_start
 from isonomia.wording import plural
 
@@ -30,7 +30,7 @@ MAX_SAMPLES = 2**53
 """The most samples of a stream: beyond this, whole numbers are not exact as floats."""
 
 CLOSE = 1e-9
-"""The relative error that rounding may cause in sums, and between the log wealth of an alarm and its threshold."""
+"""The relative error that rounding may cause in sums, and between the log wealth of an alert and its threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class StreamRecord:
     source
         What it is, in words.
     log
-        What was read, in order, and where alarms were acknowledged: ``brings``, ``position``, ``rows``, ``digest``.
-    alarms
-        For each alarm, when it was ``raised`` and ``acknowledged``, and the parts ``in`` which it came and
+        What was read, in order, and where alerts were acknowledged: ``brings``, ``position``, ``rows``, ``digest``.
+    alerts
+        For each alert, when it was ``raised`` and ``acknowledged``, and the parts ``in`` which it came and
         ``began_in`` which it began.
     """
 
     source: str | None = None
     log: tuple[Mapping[str, Any], ...] = ()
-    alarms: tuple[Mapping[str, Any], ...] = ()
+    alerts: tuple[Mapping[str, Any], ...] = ()
 
 
 def watch_evidence(
@@ -83,8 +83,8 @@ def watch_evidence(
     )
     part = watch_part(terms, known)
     nothing = {"raised": None, "acknowledged": None, "in": None, "began_in": None}
-    times = stream.alarms or (nothing,) * len(part["alarms"])
-    part["alarms"] = [{**alarm, **when} for alarm, when in zip(part["alarms"], times, strict=True)]
+    times = stream.alerts or (nothing,) * len(part["alerts"])
+    part["alerts"] = [{**alert, **when} for alert, when in zip(part["alerts"], times, strict=True)]
     watch = {"source": stream.source, **part, "log": [dict(entry) for entry in stream.log]}
     return EvidenceFile(run, audit, checks, watch=watch)
 
@@ -99,8 +99,8 @@ def watch_part(terms: WatchTerms, known: WatchStatistics) -> dict[str, Any]:
         "rates": _rates(terms, known),
         "sides": [_side(terms, *each) for each in zip(terms.sides, known.sides, strict=True)],
         "now": _now(terms, known),
-        "alarms": [
-            {**_alarm(terms.alarm(index, crossing)), **_plain_crossing(index, crossing)}
+        "alerts": [
+            {**_alert(terms.alert(index, crossing)), **_plain_crossing(index, crossing)}
             for index, crossing in known.crossings
         ],
     }
@@ -113,8 +113,8 @@ def options_of(terms: WatchTerms) -> list[dict[str, Any]]:
     return [{**shared, "explanation": prop.explain()} for prop in terms.properties]
 
 
-def _alarm(alarm: Alarm) -> dict[str, Any]:
-    content = asdict(alarm)
+def _alert(alert: Alert) -> dict[str, Any]:
+    content = asdict(alert)
     content["onset"] = {name: content["onset"][name] for name in ("estimate", "low", "high")}
     return content
 
@@ -199,7 +199,7 @@ def statistics_in(watch: Mapping[str, Any], terms: WatchTerms) -> WatchStatistic
         sides=tuple(
             SideStatistics(each["against"], each["opposite"], _or_lowest(each["height"])) for each in watch["sides"]
         ),
-        crossings=tuple(_crossing(each, terms) for each in watch["alarms"]),
+        crossings=tuple(_crossing(each, terms) for each in watch["alerts"]),
     )
 
 
@@ -208,16 +208,16 @@ def _tally(rates: Sequence[Mapping[str, Any]], count: str, total: str, start: in
     return StreamTally(start, number, counts, totals)
 
 
-def _crossing(alarm: Mapping[str, Any], terms: WatchTerms) -> tuple[int, Crossing]:
-    index, moments = alarm["side"], np.asarray(alarm["moments"], dtype=np.int64)
-    against, opposite = (np.asarray(alarm[key], dtype=float) for key in ("against", "opposite"))
+def _crossing(alert: Mapping[str, Any], terms: WatchTerms) -> tuple[int, Crossing]:
+    index, moments = alert["side"], np.asarray(alert["moments"], dtype=np.int64)
+    against, opposite = (np.asarray(alert[key], dtype=float) for key in ("against", "opposite"))
     if not 0 <= index < len(terms.sides):
-        raise RecordError(f"expected an alarm of one of {plural(len(terms.sides), 'half-space')}, but got {index}")
+        raise RecordError(f"expected an alert of one of {plural(len(terms.sides), 'half-space')}, but got {index}")
     groups = len(terms.sides[index][1].channels)
-    if not len(moments) == len(against) == len(opposite) > 0 or len(alarm["since"]) != groups:
-        raise RecordError(f"alarm {alarm['sample']}: expected an entry for each moment and group, but some are missing")
-    before, after = (_or_lowest(height) for height in alarm["heights"])
-    since = np.asarray(alarm["since"], dtype=float)
+    if not len(moments) == len(against) == len(opposite) > 0 or len(alert["since"]) != groups:
+        raise RecordError(f"alert {alert['sample']}: expected an entry for each moment and group, but some are missing")
+    before, after = (_or_lowest(height) for height in alert["heights"])
+    since = np.asarray(alert["since"], dtype=float)
     return index, Crossing(int(moments[-1]), (before, after), moments, against, opposite, since)
 
 
@@ -231,7 +231,7 @@ def _or_lowest(value: float | None) -> float:
 def contradictions(watch: Mapping[str, Any], terms: WatchTerms, known: WatchStatistics) -> Iterator[str]:
     """Why no stream can have these statistics, in words; replaying alone would accept any statistics."""
     yield from _impossible_sums(terms, known)
-    yield from _impossible_alarms(watch["alarms"], terms, known)
+    yield from _impossible_alerts(watch["alerts"], terms, known)
     if watch["source"] is not None:
         yield from _other_log(watch, known)
 
@@ -263,17 +263,17 @@ def _possible(count: float, total: float) -> bool:
     return count >= 0 and -close <= total <= count + close
 
 
-def _impossible_alarms(alarms: Sequence[Mapping[str, Any]], terms: WatchTerms, known: WatchStatistics) -> Iterator[str]:
+def _impossible_alerts(alerts: Sequence[Mapping[str, Any]], terms: WatchTerms, known: WatchStatistics) -> Iterator[str]:
     times = known.acknowledged
     if any(later < sooner for sooner, later in pairwise((0, *times, known.samples))):
-        yield f"alarms were acknowledged after {list(times)!r:.80} of {known.samples} samples"
+        yield f"alerts were acknowledged after {list(times)!r:.80} of {known.samples} samples"
     drawn = [crossing.draws for _, crossing in known.crossings]
     if any(later < sooner for sooner, later in pairwise((0, *drawn, known.samples))):
-        yield f"alarms came after {drawn!r:.80} of {known.samples} samples"
+        yield f"alerts came after {drawn!r:.80} of {known.samples} samples"
     given = set()
-    for recorded, (index, crossing) in zip(alarms, known.crossings, strict=True):
+    for recorded, (index, crossing) in zip(alerts, known.crossings, strict=True):
         epoch, claim = known.epoch(crossing.draws), terms.claims[terms.sides[index][0]]
-        what, (before, after) = f"the alarm after {crossing.draws:,} samples", crossing.heights
+        what, (before, after) = f"the alert after {crossing.draws:,} samples", crossing.heights
         enough = terms.enough(epoch)
         if not before - CLOSE * abs(enough) < enough <= after + CLOSE * abs(enough) or not isfinite(after):
             yield f"{what} needs a log wealth of {enough:.6g}, but it was {before:.6g} and then {after:.6g}"
@@ -292,7 +292,7 @@ def _impossible_alarms(alarms: Sequence[Mapping[str, Any]], terms: WatchTerms, k
     for (number, _), side in zip(terms.sides, known.sides, strict=True):
         claim = terms.claims[number]
         if side.height > terms.enough(len(times)) + CLOSE and (len(times), claim.text, claim.group) not in given:
-            yield f"{claim.text} has an e-detector with a log wealth of {side.height:.6g}, and no alarm"
+            yield f"{claim.text} has an e-detector with a log wealth of {side.height:.6g}, and no alert"
         if min(side.against, side.opposite) < -CLOSE:
             yield f"the highest wealth of {claim.text} is below the initial wealth"
 
@@ -329,25 +329,25 @@ def _other_log(watch: Mapping[str, Any], known: WatchStatistics) -> Iterator[str
     late = any(entry["brings"] == OUTCOMES for entry in watch["log"]) or known.pending or known.missing
     times = list(known.acknowledged)
     if len(acknowledged) != len(times) or (not late and acknowledged != times):
-        yield f"alarms were acknowledged after {acknowledged!r:.80} decisions by the log, and after {times!r:.80}"
+        yield f"alerts were acknowledged after {acknowledged!r:.80} decisions by the log, and after {times!r:.80}"
     named = [(before, upto, name) for before, upto, name in files if name is not None]
     if not late and len(named) == len(files):
-        yield from _other_files(watch["alarms"], named)
+        yield from _other_files(watch["alerts"], named)
 
 
-def _other_files(alarms: Sequence[Mapping[str, Any]], files: Sequence[tuple[int, int, str]]) -> Iterator[str]:
-    """Where an alarm is said to have come, or to have begun, in another file than its samples are in."""
+def _other_files(alerts: Sequence[Mapping[str, Any]], files: Sequence[tuple[int, int, str]]) -> Iterator[str]:
+    """Where an alert is said to have come, or to have begun, in another file than its samples are in."""
     names = [name for *_, name in files]
-    for alarm in alarms:
-        what, onset = f"the alarm after {alarm['sample']:,} samples", alarm["onset"]["estimate"]
-        came = next((k for k, (before, upto, _) in enumerate(files) if before < alarm["sample"] <= upto), None)
-        if came is None or alarm["in"] != names[came]:
-            yield f"{what} is said to have come in {alarm['in']}, which has other samples"
+    for alert in alerts:
+        what, onset = f"the alert after {alert['sample']:,} samples", alert["onset"]["estimate"]
+        came = next((k for k, (before, upto, _) in enumerate(files) if before < alert["sample"] <= upto), None)
+        if came is None or alert["in"] != names[came]:
+            yield f"{what} is said to have come in {alert['in']}, which has other samples"
             continue
-        began = next(k for k, (_, upto, _) in enumerate(files) if upto >= min(onset, alarm["sample"]))
+        began = next(k for k, (_, upto, _) in enumerate(files) if upto >= min(onset, alert["sample"]))
         # A long history drops some files: then the next one that is kept is named.
-        if alarm["began_in"] not in names[began : came + 1]:
-            yield f"{what} is said to have begun in {alarm['began_in']}, which has other samples"
+        if alert["began_in"] not in names[began : came + 1]:
+            yield f"{what} is said to have begun in {alert['began_in']}, which has other samples"
 
 
 # ----------------------------------------------------------------------------------------------- a watch made in Python

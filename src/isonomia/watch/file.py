@@ -1,4 +1,4 @@
-"""A watch in one TOML file: what must hold, where decisions come from, and who receives alarms.
+"""A watch in one TOML file: what must hold, where decisions come from, and who receives alerts.
 
 Like an audit file, it may come from a stranger: :mod:`isonomia.audits.audit_file.permissions` finds in its text what
 needs permission, before anything is opened.
@@ -30,13 +30,13 @@ from isonomia.models.process import Command
 from isonomia.models.protocol import Model
 from isonomia.records.store import FOLDER
 from isonomia.watch.databases import PostgresTable, SqliteTable
-from isonomia.watch.monitor import AlarmChannel, AlarmCommand, Webhook
+from isonomia.watch.monitor import AlertChannel, AlertCommand, Webhook
 from isonomia.watch.source import Folder, Lines, StreamSource
 from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.watch.watch import Watch
 
 TOP: Mapping[str, Key] = {
-    "title": Key("text", "what is watched, for the page and for alarms"),
+    "title": Key("text", "what is watched, for the page and for alerts"),
     "alpha": Key("number", "the probability that there is ever a false alarm"),
     "run_length": Key("number", "in place of alpha: the mean number of samples to a false alarm"),
     "delta": Key("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
@@ -50,7 +50,7 @@ TOP: Mapping[str, Key] = {
     "values": Key("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
     "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
     "model": Key("table", "the model; leave it out if the rows have the decisions"),
-    "alarm": Key("table", "who receives alarms"),
+    "alert": Key("table", "who receives alerts"),
     "property": Key("tables", "what must hold"),
 }
 
@@ -77,9 +77,9 @@ OUTCOME: Mapping[str, Key] = {
     **PLACES,
 }
 
-ALARM: Mapping[str, Key] = {
-    "command": Key("command", "a program with its arguments; it reads the alarm, as JSON, from its standard input"),
-    "webhook": Key("webhook", "an address to which the alarm is sent as JSON, by POST"),
+ALERT: Mapping[str, Key] = {
+    "command": Key("command", "a program with its arguments; it reads the alert, as JSON, from its standard input"),
+    "webhook": Key("webhook", "an address to which the alert is sent as JSON, by POST"),
     "webhook_env": Key("webhook", "in place of webhook: the environment variable that holds the address"),
     "token_env": Key("token", "the environment variable that holds the token for the webhook"),
     "token_header": Key("text", "the header that the token goes into; default: Authorization"),
@@ -103,7 +103,7 @@ def sections() -> dict[str, Mapping[str, Key]]:
     return {
         "source": SOURCE,
         "outcomes": OUTCOME,
-        "alarm": ALARM,
+        "alert": ALERT,
         "model": {name: MODEL[name] for name in ("load", "features", "options")},
         "property": PROPERTY,
     }
@@ -197,15 +197,15 @@ def store_of(file: AuditFile) -> Path:
     return file.folder / (named if named is not None else f"{FOLDER}/{file.path.stem}.sqlite")
 
 
-def channels_of(file: AuditFile) -> list[AlarmChannel]:
-    """The channels for alarms."""
-    entry = FileTable(file, ("alarm",), file.content.get("alarm", {}))
+def channels_of(file: AuditFile) -> list[AlertChannel]:
+    """The channels for alerts."""
+    entry = FileTable(file, ("alert",), file.content.get("alert", {}))
     timeout = float(entry.get("timeout", 30.0))
-    channels: list[AlarmChannel] = []
+    channels: list[AlertChannel] = []
     if "command" in entry.content:
         if not entry.get("command"):
             raise entry.error("expected a program and its arguments, but the list is empty", "command")
-        channels.append(AlarmCommand(Command(tuple(entry.get("command")), file.folder.resolve(), timeout)))
+        channels.append(AlertCommand(Command(tuple(entry.get("command")), file.folder.resolve(), timeout)))
     if "webhook" in entry.content and "webhook_env" in entry.content:
         raise entry.error("expected webhook or webhook_env, but got both", "webhook_env")
     if "webhook" in entry.content or "webhook_env" in entry.content:
@@ -213,7 +213,7 @@ def channels_of(file: AuditFile) -> list[AlarmChannel]:
         try:
             channels.append(Webhook(sender_to(_address(entry), *given)))
         except UsageError as error:
-            key = error.name if error.name in ALARM else "webhook"
+            key = error.name if error.name in ALERT else "webhook"
             raise entry.error(str(error), str(key)) from None
     elif "token_env" in entry.content:
         raise entry.error("expected webhook with token_env: the token is sent to nothing else", "token_env")

@@ -1,6 +1,6 @@
-"""A running watch: it reads its source, stores the results, and delivers alarms.
+"""A running watch: it reads its source, stores the results, and delivers alerts.
 
-Every part of the source is judged and stored in one transaction. An alarm is stored with it, and delivered afterwards,
+Every part of the source is judged and stored in one transaction. An alert is stored with it, and delivered afterwards,
 until each of its channels has it: at least once, and perhaps twice if the process was killed in between.
 """
 
@@ -24,10 +24,10 @@ from isonomia.populations.table import plain_value
 from isonomia.records.evidence import EvidenceFile
 from isonomia.records.store import versions
 from isonomia.toml import TomlText
-from isonomia.watch.answers import Alarm
+from isonomia.watch.answers import Alert
 from isonomia.watch.evidence import StreamRecord, watch_evidence
 from isonomia.watch.source import Part, Position, StreamSource, day_of
-from isonomia.watch.store import HistoryPoint, KeptAlarm, LogEntry, SeenSample, WatchStore, timestamp
+from isonomia.watch.store import HistoryPoint, KeptAlert, LogEntry, SeenSample, WatchStore, timestamp
 from isonomia.watch.stream import DECISIONS, EARLY, LEFT_OUT, OUTCOMES, PARTS, ids_of
 from isonomia.watch.watch import Watch
 from isonomia.wording import first_few, plural
@@ -37,11 +37,11 @@ SELDOM = 1.0
 a part of a window in between."""
 
 
-# ------------------------------------------------------------------------------------------------------- alarm channels
+# ------------------------------------------------------------------------------------------------------- alert channels
 
 
-class AlarmChannel(Protocol):
-    """Delivers alarms."""
+class AlertChannel(Protocol):
+    """Delivers alerts."""
 
     @property
     def name(self) -> str:
@@ -49,12 +49,12 @@ class AlarmChannel(Protocol):
         ...
 
     def deliver(self, message: bytes) -> None:
-        """Deliver an alarm, as JSON; raises ``ModelError`` if it did not arrive."""
+        """Deliver an alert, as JSON; raises ``ModelError`` if it did not arrive."""
 
 
 @dataclass(frozen=True, slots=True)
-class AlarmCommand:
-    """A program that reads an alarm from its standard input. Exit code 0 means that it was delivered."""
+class AlertCommand:
+    """A program that reads an alert from its standard input. Exit code 0 means that it was delivered."""
 
     command: Command
     name = "command"
@@ -68,7 +68,7 @@ class AlarmCommand:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address to which an alarm is sent by POST. A status of 200 to 299 means that it was delivered."""
+    """An address to which an alert is sent by POST. A status of 200 to 299 means that it was delivered."""
 
     sender: Sender
     name = "webhook"
@@ -80,7 +80,7 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
-class AlarmLine:
+class AlertLine:
     """A line of JSON in the output of the command."""
 
     write: Callable[[str], None]
@@ -96,14 +96,14 @@ class AlarmLine:
 
 @dataclass(slots=True)
 class Monitor:
-    """A watch with its store, its source, and the channels for alarms.
+    """A watch with its store, its source, and the channels for alerts.
 
     Attributes
     ----------
     outcomes
         Where late outcomes come from, unless the source brings them itself.
     title
-        What is watched, for the recipients of alarms.
+        What is watched, for the recipients of alerts.
     time
         The column that says when a decision was made; without one, rows are counted by file, or by the day of reading.
     warn
@@ -113,7 +113,7 @@ class Monitor:
     watch: Watch
     store: WatchStore
     source: StreamSource
-    channels: Sequence[AlarmChannel]
+    channels: Sequence[AlertChannel]
     outcomes: StreamSource | None = None
     title: str = ""
     time: str | None = None
@@ -182,19 +182,19 @@ class Monitor:
 
     def _leave_out(self) -> None:
         before = self.watch.pending
-        alarms = self.watch.leave_out() if before else ()
+        alerts = self.watch.leave_out() if before else ()
         if self.watch.pending < before:
             label = f"{plural(before - self.watch.pending, 'sample')} that waited for outcomes"
             self._save(
                 Part(None, None, label, LEFT_OUT, alone=True),
-                alarms,
+                alerts,
                 self.watch.samples - len(self.watch.judged_ids),
                 (),
             )
 
     def acknowledge(self) -> int:
-        """Acknowledge the open alarms, and watch on; returns how many there were."""
-        waiting = [alarm for alarm in self.store.alarms() if alarm.acknowledged is None]
+        """Acknowledge the open alerts, and watch on; returns how many there were."""
+        waiting = [alert for alert in self.store.alerts() if alert.acknowledged is None]
         if waiting:
             self.watch.acknowledge()
             self.store.acknowledge(self.watch.state)
@@ -206,15 +206,15 @@ class Monitor:
             {"brings": each.brings, "position": _lasting(each.position), "rows": each.rows, "digest": each.digest}
             for each in self.store.log()
         ]
-        alarms = [
+        alerts = [
             {"raised": each.raised, "acknowledged": each.acknowledged, "in": each.label, "began_in": each.began}
-            for each in self.store.alarms()
+            for each in self.store.alerts()
         ]
         run = {"id": self.store.id, "begun": self.store.begun, "ended": timestamp()}
         return watch_evidence(
             self.watch.terms,
             self.watch.statistics,
-            StreamRecord(self.store.source, tuple(log), tuple(alarms)),
+            StreamRecord(self.store.source, tuple(log), tuple(alerts)),
             run={**run, "title": self.title, "versions": versions(), "seed": self.watch.seed},
             audit={"name": file.path.name, "text": _shareable(file), "files": {}},
             definitions=[dict(table.content) for table in file.properties()],
@@ -222,32 +222,32 @@ class Monitor:
         )
 
     def deliver(self) -> bool:
-        """Deliver alarms to every channel that does not have them; returns whether all of them do."""
+        """Deliver alerts to every channel that does not have them; returns whether all of them do."""
         all_delivered = True
-        for alarm in self.store.alarms():
+        for alert in self.store.alerts():
             for channel in self.channels:
-                if channel.name in alarm.delivered:
+                if channel.name in alert.delivered:
                     continue
                 try:
-                    channel.deliver(self.message(alarm))
+                    channel.deliver(self.message(alert))
                 except IsonomiaError as error:
                     all_delivered = False
-                    self.warn(f"alarm {alarm.number} was not delivered by {channel.name}, and will be: {error}")
+                    self.warn(f"alert {alert.number} was not delivered by {channel.name}, and will be: {error}")
                 else:
-                    self.store.delivered(alarm.number, channel.name)
+                    self.store.delivered(alert.number, channel.name)
         return all_delivered
 
-    def message(self, alarm: KeptAlarm) -> bytes:
-        """An alarm as JSON: the same each time, so that a recipient can recognize a duplicate."""
-        onset = {name: alarm.content["onset"][name] for name in ("estimate", "low", "high")}
+    def message(self, alert: KeptAlert) -> bytes:
+        """An alert as JSON: the same each time, so that a recipient can recognize a duplicate."""
+        onset = {name: alert.content["onset"][name] for name in ("estimate", "low", "high")}
         content = {
-            "id": f"{self.store.id}-{alarm.number}",
+            "id": f"{self.store.id}-{alert.number}",
             "title": self.title,
-            "raised": alarm.raised,
-            **alarm.content,
+            "raised": alert.raised,
+            **alert.content,
             "onset": onset,
-            "in": alarm.label,
-            "began_in": alarm.began,
+            "in": alert.label,
+            "began_in": alert.began,
         }
         return json.dumps(content).encode()
 
@@ -266,21 +266,21 @@ class Monitor:
     def _save(
         self,
         part: Part,
-        alarms: Sequence[Alarm],
+        alerts: Sequence[Alert],
         before: int,
         seen: Sequence[SeenSample],
         days: Mapping[str, int] | None = None,
     ) -> None:
         labelled = []
-        for alarm in alarms:
-            label, onset = self._label(part, alarm.sample - before - 1), min(alarm.onset.estimate, alarm.sample - 1)
+        for alert in alerts:
+            label, onset = self._label(part, alert.sample - before - 1), min(alert.onset.estimate, alert.sample - 1)
             began = self._label(part, onset - before) if onset >= before else self.store.label_of(onset)
-            labelled.append((alarm, label, began or label))
+            labelled.append((alert, label, began or label))
         moment, samples, day = self._last_point
         today = part.label[:10] if self.time is not None and part.names else day
         enough = self.watch.samples - samples >= max(self.watch.window // PARTS, 1)
         point = None
-        if part.alone or alarms or enough or today != day or monotonic() - moment >= SELDOM:
+        if part.alone or alerts or enough or today != day or monotonic() - moment >= SELDOM:
             point, self._last_point = self.point(part.label), (monotonic(), self.watch.samples, today)
         self.store.save(self.watch.state, part, labelled, days or {}, point, seen)
 
@@ -365,15 +365,15 @@ class Monitor:
 
 def _shareable(file: AuditFile) -> str:
     """The text of a watch file without the path of a webhook, which often acts as its password."""
-    address = file.content.get("alarm", {}).get("webhook")
+    address = file.content.get("alert", {}).get("webhook")
     if address is None:
         return file.text
     text = file.text.replace(address, f"https://{urlsplit(address).hostname}/...")
-    if TomlText.parse(text, str(file.path)).content["alarm"]["webhook"] == address:
+    if TomlText.parse(text, str(file.path)).content["alert"]["webhook"] == address:
         raise file.error(
             "expected the address of the webhook as it is, without escapes, so that evidence can be written without "
             "it; or name an environment variable, webhook_env",
-            "alarm",
+            "alert",
             "webhook",
         )
     return text
@@ -386,8 +386,8 @@ def _lasting(position: Position | None) -> Position | None:
     return {name: value for name, value in position.items() if name not in {"stamp", "kinds", "chain"}}
 
 
-def judged(watch: Watch, part: Part, *, leave_out: bool) -> tuple[Alarm, ...]:
-    """Let a watch judge a part, samples or outcomes of earlier ones; returns the alarms.
+def judged(watch: Watch, part: Part, *, leave_out: bool) -> tuple[Alert, ...]:
+    """Let a watch judge a part, samples or outcomes of earlier ones; returns the alerts.
 
     ``leave_out`` says whether samples may be left out that have waited too long: only where outcomes come through the
     same source, in order.

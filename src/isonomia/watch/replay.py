@@ -24,7 +24,7 @@ from isonomia.models.protocol import Model
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import EvidenceFile
 from isonomia.records.verdict import Verdict
-from isonomia.watch.answers import Alarm, WatchStatistics, WatchTerms
+from isonomia.watch.answers import Alert, WatchStatistics, WatchTerms
 from isonomia.watch.evidence import contradictions, options_of, statistics_in, watch_part
 from isonomia.watch.file import described, outcomes_of, recorded_watch_file, source_of, watch_of
 from isonomia.watch.monitor import judged
@@ -37,7 +37,7 @@ from isonomia.wording import visible
 # ------------------------------------------------------------------------------------------------ from statistics alone
 
 
-EACH = ("sides", "now", "alarms")
+EACH = ("sides", "now", "alerts")
 """The parts of the evidence that belong to single properties; the rest is shared by all of them."""
 
 
@@ -88,15 +88,15 @@ class RebuiltWatch:
         return _Again.of(self.terms, self.known)
 
     @property
-    def alarms(self) -> tuple[Alarm, ...]:
-        """The alarms that follow from the statistics."""
-        return tuple(self.terms.alarm(index, crossing) for index, crossing in self.known.crossings)
+    def alerts(self) -> tuple[Alert, ...]:
+        """The alerts that follow from the statistics."""
+        return tuple(self.terms.alert(index, crossing) for index, crossing in self.known.crossings)
 
     @property
-    def open_alarms(self) -> tuple[Alarm, ...]:
+    def open_alerts(self) -> tuple[Alert, ...]:
         """Those that were not acknowledged."""
         known = self.known
-        return tuple(each for each in self.alarms if known.epoch(each.sample) == len(known.acknowledged))
+        return tuple(each for each in self.alerts if known.epoch(each.sample) == len(known.acknowledged))
 
     @cached_property
     def contradictions(self) -> tuple[object, ...]:
@@ -133,7 +133,7 @@ def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
 
 
 def recomputed_watch(watch: RebuiltWatch) -> Iterator[Recomputed]:
-    """Compute every verdict, alarm and interval again from the statistics alone."""
+    """Compute every verdict, alert and interval again from the statistics alone."""
     for number, check in enumerate(watch.evidence.checks):
         began = perf_counter()
         result = attempt(check, partial(_recompute, watch, number))
@@ -172,7 +172,7 @@ def _property(terms: WatchTerms, name: str, index: int, item: Mapping[str, Any])
     """The number of the property that an item of the evidence belongs to."""
     if name == "now":
         return terms.claims[index].number
-    side = item["side"] if name == "alarms" else index
+    side = item["side"] if name == "alerts" else index
     return terms.claims[terms.sides[side][0]].number
 
 
@@ -198,7 +198,7 @@ def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: 
     folder
         The folder of the data and the model that it names.
     permissions
-        What is permitted. No alarms are delivered.
+        What is permitted. No alerts are delivered.
     models
         The model to use instead of the one that it names.
 
@@ -245,7 +245,7 @@ def replayed(
 ) -> tuple[list[str], int]:
     """Read everything again that a store says was read, with a fresh watch, and compare.
 
-    Returns the differences, none if state and alarms are the same bit for bit, and how many rows were read.
+    Returns the differences, none if state and alerts are the same bit for bit, and how many rows were read.
     """
     expected = store.state()
     if expected is None:
@@ -285,13 +285,13 @@ def _read_again(
 
 
 def _compared(fresh: Watch, expected: bytes) -> list[str]:
-    """What differs between a watch and a state: first the alarms, then any bit."""
+    """What differs between a watch and a state: first the alerts, then any bit."""
     stored, again = json.loads(expected), json.loads(fresh.state)
     for each in (stored, again):
         each.pop("queries", None)  # a cache answers the second time
     differences = []
-    if stored["alarms"] != again["alarms"]:
-        differences.append(f"the store has {len(stored['alarms'])} alarms, reading again gave {again['alarms']}")
+    if stored["alerts"] != again["alerts"]:
+        differences.append(f"the store has {len(stored['alerts'])} alerts, reading again gave {again['alerts']}")
     if stored["samples"] != again["samples"]:
         differences.append(f"the store has judged {stored['samples']:,} samples, reading again {again['samples']:,}")
     if stored != again and not differences:

@@ -1,4 +1,4 @@
-"""What is kept of a watch: one SQLite file with its state, how far its source was read, alarms, and a history.
+"""What is kept of a watch: one SQLite file with its state, how far its source was read, alerts, and a history.
 
 State and position are written in one transaction. So whatever was counted is in the state exactly once, whenever the
 process was killed, and a copy of the file can be continued elsewhere. SQLite's default journal mode leaves a single
@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from isonomia.errors import RecordError
 from isonomia.records.sqlite import Database, Schema
-from isonomia.watch.answers import Alarm
+from isonomia.watch.answers import Alert
 from isonomia.watch.source import Part, Position
 from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 
@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS log (
     digest TEXT,
     written TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS alarms (
+CREATE TABLE IF NOT EXISTS alerts (
     number INTEGER PRIMARY KEY,
     content TEXT NOT NULL,
     raised TEXT NOT NULL,
@@ -53,10 +53,10 @@ CREATE TABLE IF NOT EXISTS alarms (
     acknowledged TEXT
 );
 CREATE TABLE IF NOT EXISTS deliveries (
-    alarm INTEGER NOT NULL,
+    alert INTEGER NOT NULL,
     channel TEXT NOT NULL,
     delivered TEXT NOT NULL,
-    PRIMARY KEY (alarm, channel)
+    PRIMARY KEY (alert, channel)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (
     id TEXT PRIMARY KEY,
@@ -95,8 +95,8 @@ class LogEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAlarm:
-    """An alarm, when it was raised, in which parts it came and probably began, and what happened to it."""
+class KeptAlert:
+    """An alert, when it was raised, in which parts it came and probably began, and what happened to it."""
 
     number: int
     content: Mapping[str, Any]
@@ -198,21 +198,21 @@ class WatchStore:
         self,
         state: bytes,
         part: Part,
-        alarms: Sequence[tuple[Alarm, str, str | None]],
+        alerts: Sequence[tuple[Alert, str, str | None]],
         days: Mapping[str, int],
         point: HistoryPoint | None,
         seen: Sequence[SeenSample] = (),
     ) -> None:
-        """Store the results of a part, all or nothing. ``alarms`` come with where they were raised and began."""
+        """Store the results of a part, all or nothing. ``alerts`` come with where they were raised and began."""
         with self._database.writing("keep the watch") as connection:
             self._keep_state(connection, state)
             self._keep_part(connection, part)
             rows = [(each.id, each.outcome, each.decided) for each in seen]
             connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
-            for alarm, label, began in alarms:
-                content = json.dumps(asdict(alarm))
+            for alert, label, began in alerts:
+                content = json.dumps(asdict(alert))
                 connection.execute(
-                    "INSERT INTO alarms (content, raised, label, began) VALUES (?, ?, ?, ?)",
+                    "INSERT INTO alerts (content, raised, label, began) VALUES (?, ?, ?, ?)",
                     (content, timestamp(), label, began),
                 )
             column = "outcomes" if part.brings == OUTCOMES else "samples"  # LEFT_OUT has no days
@@ -223,13 +223,13 @@ class WatchStore:
                 _keep_point(connection, point)
 
     def acknowledge(self, state: bytes) -> None:
-        """Record that the alarms so far were acknowledged, and the state after it."""
-        with self._database.writing("acknowledge alarms") as connection:
+        """Record that the alerts so far were acknowledged, and the state after it."""
+        with self._database.writing("acknowledge alerts") as connection:
             self._keep_state(connection, state)
             connection.execute(
                 "INSERT INTO log (brings, position, rows, written) VALUES (?, NULL, 0, ?)", (ACKNOWLEDGED, timestamp())
             )
-            connection.execute("UPDATE alarms SET acknowledged = ? WHERE acknowledged IS NULL", (timestamp(),))
+            connection.execute("UPDATE alerts SET acknowledged = ? WHERE acknowledged IS NULL", (timestamp(),))
 
     def _keep_state(self, connection: sqlite3.Connection, state: bytes) -> None:
         changed = connection.execute(
@@ -257,24 +257,24 @@ class WatchStore:
                 (part.brings, position, part.rows, part.digest, timestamp()),
             )
 
-    # --------------------------------------------------------------------------------------------------------- alarms
+    # --------------------------------------------------------------------------------------------------------- alerts
 
-    def alarms(self) -> list[KeptAlarm]:
-        """Every alarm, in order."""
-        with self._database.reading("read alarms") as connection:
-            rows = connection.execute("SELECT * FROM alarms ORDER BY number").fetchall()
+    def alerts(self) -> list[KeptAlert]:
+        """Every alert, in order."""
+        with self._database.reading("read alerts") as connection:
+            rows = connection.execute("SELECT * FROM alerts ORDER BY number").fetchall()
             delivered: dict[int, list[str]] = {}
-            for alarm, channel in connection.execute("SELECT alarm, channel FROM deliveries"):
-                delivered.setdefault(alarm, []).append(channel)
+            for alert, channel in connection.execute("SELECT alert, channel FROM deliveries"):
+                delivered.setdefault(alert, []).append(channel)
         return [
-            KeptAlarm(n, _loaded(content), raised, label, began, acknowledged, tuple(delivered.get(n, ())))
+            KeptAlert(n, _loaded(content), raised, label, began, acknowledged, tuple(delivered.get(n, ())))
             for n, content, raised, label, began, acknowledged in rows
         ]
 
-    def delivered(self, alarm: int, channel: str) -> None:
-        """Record that an alarm was delivered through a channel."""
+    def delivered(self, alert: int, channel: str) -> None:
+        """Record that an alert was delivered through a channel."""
         with self._database.writing("keep a delivery") as connection:
-            connection.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alarm, channel, timestamp()))
+            connection.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?)", (alert, channel, timestamp()))
 
     # ------------------------------------------------------------------------------------------------- late outcomes
 

@@ -236,7 +236,7 @@ DECISIONS, OUTCOMES = "decisions", "outcomes"
 """What a part of a stream brings: samples, or outcomes of earlier samples."""
 
 ACKNOWLEDGED = "acknowledged"
-"""Marks in the log where alarms were acknowledged, so that a replayed watch does so at the same moment."""
+"""Marks in the log where alerts were acknowledged, so that a replayed watch does so at the same moment."""
 
 LEFT_OUT = "left out"
 """Marks in the log where all outcomes had been read, and samples that had waited too long were left out."""

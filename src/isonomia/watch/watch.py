@@ -35,7 +35,7 @@ from isonomia.spec.evaluate import Batch
 from isonomia.spec.property import Property, parse
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Value, check_names, columns_of, outputs_of
-from isonomia.watch.answers import Alarm, SideStatistics, WatchStatistics, WatchStatus, WatchTerms
+from isonomia.watch.answers import Alert, SideStatistics, WatchStatistics, WatchStatus, WatchTerms
 from isonomia.watch.evidence import StreamRecord, terms_text, watch_evidence
 from isonomia.watch.stream import (
     StreamTally,
@@ -92,11 +92,11 @@ class Watch:
     Notes
     -----
     Guarantee: while every property holds for the distribution of every sample, given those before, the probability that
-    there is ever an alarm is at most ``alpha``, or the mean number of samples to the first alarm is at least
+    there is ever an alert is at most ``alpha``, or the mean number of samples to the first alert is at least
     ``run_length``. The distribution may change from sample to sample, and who comes next may depend on earlier
     decisions and outcomes. For properties that compare groups, at most one of the compared rates may change within a
     block: usually the few samples in which each of the groups occurs once or twice, never more than 10,000. After an
-    alarm was acknowledged, the watch goes on with half of the risk that was left.
+    alert was acknowledged, the watch goes on with half of the risk that was left.
 
     With late outcomes it does no harm if they come sooner for some samples than for others, since samples are judged in
     the order in which they came. Whether ``patience`` leaves a sample out must not depend on its outcome; ``bounds``
@@ -109,10 +109,10 @@ class Watch:
     >>> rng = np.random.default_rng(1)
     >>> watch = iso.Watch("P[hired] >= 0.3", alpha=0.01)
     >>> before = watch.update({"hired": rng.random(5_000) < 0.4})
-    >>> (alarm,) = watch.update({"hired": rng.random(5_000) < 0.2})
-    >>> 5_000 < alarm.sample < 5_500
+    >>> (alert,) = watch.update({"hired": rng.random(5_000) < 0.2})
+    >>> 5_000 < alert.sample < 5_500
     True
-    >>> alarm.onset.low <= 5_000 <= alarm.onset.high
+    >>> alert.onset.low <= 5_000 <= alert.onset.high
     True
     """
 
@@ -175,12 +175,12 @@ class Watch:
         self._crossings: tuple[tuple[int, Crossing], ...] = ()
         self.samples = 0
         self.judged_ids: tuple[str, ...] = ()  # of the samples that the last update judged, with late outcomes
-        self.alarms: tuple[Alarm, ...] = ()
+        self.alerts: tuple[Alert, ...] = ()
 
     # -------------------------------------------------------------------------------------------------------- updates
 
-    def update(self, table: Any) -> tuple[Alarm, ...]:
-        """Judge the next samples of the stream, in their order; returns the alarms that they raise.
+    def update(self, table: Any) -> tuple[Alert, ...]:
+        """Judge the next samples of the stream, in their order; returns the alerts that they raise.
 
         ``table`` is any table that :class:`Sample` takes, or a mapping from column to value for one sample. The results
         do not depend on how a stream is cut into tables.
@@ -189,7 +189,7 @@ class Watch:
             table = {name: [value] for name, value in table.items()}
         return self.take_in(Table.of(table), leave_out=True)
 
-    def take_in(self, people: Table, *, ids: Sequence[str] | None = None, leave_out: bool) -> tuple[Alarm, ...]:
+    def take_in(self, people: Table, *, ids: Sequence[str] | None = None, leave_out: bool) -> tuple[Alert, ...]:
         """Judge samples as :meth:`update` does.
 
         ``ids`` are those of late outcomes, if the table's own may be inexact. Unless it may ``leave_out`` samples that
@@ -205,8 +205,8 @@ class Watch:
             self._late.take_back(ids)
             raise
 
-    def label(self, ids: Any, outcomes: Any) -> tuple[Alarm, ...]:
-        """Add outcomes that have become known, by the ids of their samples; returns the alarms that they raise.
+    def label(self, ids: Any, outcomes: Any) -> tuple[Alert, ...]:
+        """Add outcomes that have become known, by the ids of their samples; returns the alerts that they raise.
 
         Ids are compared as text, so that 7 and ``"7"`` are the same. The first outcome of a sample counts.
         """
@@ -218,8 +218,8 @@ class Watch:
             late.refuse(labelled)
             raise
 
-    def leave_out(self) -> tuple[Alarm, ...]:
-        """Leave out the samples that have waited too long, and judge those behind them; returns the alarms."""
+    def leave_out(self) -> tuple[Alert, ...]:
+        """Leave out the samples that have waited too long, and judge those behind them; returns the alerts."""
         return self._judge_those_ready(leave_out=True)
 
     @property
@@ -261,15 +261,15 @@ class Watch:
             bounds[to_text(leaf)] = low + (high - low) * float(ends[0]), low + (high - low) * float(ends[1])
         return bounds
 
-    def _judge_those_ready(self, *, leave_out: bool) -> tuple[Alarm, ...]:
+    def _judge_those_ready(self, *, leave_out: bool) -> tuple[Alert, ...]:
         late = self._waiting
         ids, columns, done = late.ready(leave_out=leave_out)
-        alarms = self._judge(Table.of(columns)) if columns else ()
+        alerts = self._judge(Table.of(columns)) if columns else ()
         late.settle(done)
         self.judged_ids = tuple(ids)
-        return alarms
+        return alerts
 
-    def _judge(self, people: Table) -> tuple[Alarm, ...]:
+    def _judge(self, people: Table) -> tuple[Alert, ...]:
         reader = Reader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
         # Errors are raised here, before anything is changed.
         inside, values = zip(*(self._values(leaf, reader) for leaf in self.terms.leaves), strict=True)
@@ -284,42 +284,42 @@ class Watch:
             if crossed:
                 crossings.append((index, crossed))
         self.samples += people.rows
-        before = len(self.alarms)
+        before = len(self.alerts)
         for index, crossed in sorted(crossings, key=lambda crossing: crossing[1][1]):
             number, side = self.terms.sides[index]
             if not self._is_open(self.terms.claims[number]):
                 crossing = side.detector.crossing(*crossed).thinned(self.terms.onset_risk)
                 self._crossings = (*self._crossings, (index, crossing))
-                self.alarms = (*self.alarms, self.terms.alarm(index, crossing))
-        return self.alarms[before:]
+                self.alerts = (*self.alerts, self.terms.alert(index, crossing))
+        return self.alerts[before:]
 
     @property
-    def open_alarms(self) -> tuple[Alarm, ...]:
-        """The alarms that have not been acknowledged."""
+    def open_alerts(self) -> tuple[Alert, ...]:
+        """The alerts that have not been acknowledged."""
         since = self._acknowledged[-1] if self._acknowledged else 0
-        return tuple(alarm for alarm in self.alarms if alarm.sample > since)
+        return tuple(alert for alert in self.alerts if alert.sample > since)
 
     @property
-    def alarm(self) -> Alarm | None:
-        """The first alarm that has not been acknowledged."""
-        return min(self.open_alarms, key=lambda alarm: alarm.sample, default=None)
+    def alert(self) -> Alert | None:
+        """The first alert that has not been acknowledged."""
+        return min(self.open_alerts, key=lambda alert: alert.sample, default=None)
 
     def acknowledge(self) -> None:
-        """Acknowledge all alarms, and start the detectors again from now, with half of the risk that is left."""
+        """Acknowledge all alerts, and start the detectors again from now, with half of the risk that is left."""
         self._acknowledged = (*self._acknowledged, self.samples)
         for index, (_, side) in enumerate(self.terms.sides):
             self._states[index] = side.detector.restarted(self._states[index])
 
     @property
     def risk_words(self) -> str:
-        """The risk that is left after the acknowledged alarms, in words."""
+        """The risk that is left after the acknowledged alerts, in words."""
         if self.alpha is None:
             return f"the mean number of samples to the next false alarm is {self.run_length:,.0f} or more, as before"
         left = self.alpha * 0.5 ** len(self._acknowledged)
-        return f"of the risk of {self.alpha:g} there is {left:g} left for all alarms from now on"
+        return f"of the risk of {self.alpha:g} there is {left:g} left for all alerts from now on"
 
     def _is_open(self, claim: WatchedClaim) -> bool:
-        return any((alarm.text, alarm.group) == (claim.text, claim.group) for alarm in self.open_alarms)
+        return any((alert.text, alert.group) == (claim.text, claim.group) for alert in self.open_alerts)
 
     def _wanted(self, people: Table, *, first: bool) -> tuple[str, ...]:
         """The columns that the properties name; all columns if there is a model. Missing ones are refused."""
@@ -402,7 +402,7 @@ class Watch:
 
     @property
     def statistics(self) -> WatchStatistics:
-        """What all answers are computed from; of constant size, except for the alarms."""
+        """What all answers are computed from; of constant size, except for the alerts."""
         sides = zip(self.terms.sides, self._states, strict=True)
         return WatchStatistics(
             samples=self.samples,
@@ -431,7 +431,7 @@ class Watch:
             "everything": to_plain(self._sums.everything),
             "parts": [to_plain(each) for each in self._sums.parts],
             "waiting": None if self._late is None else self._late.state(),
-            "alarms": [asdict(alarm) for alarm in self.alarms],
+            "alerts": [asdict(alert) for alert in self.alerts],
             "crossings": [[index, to_plain(crossing)] for index, crossing in self._crossings],
         }
         return json.dumps(content, separators=(",", ":")).encode()
@@ -465,8 +465,8 @@ class Watch:
             self._sums = Sums(self.window, from_plain(StreamTally, content["everything"]), parts)
             if self._late is not None:
                 self._late.restore(content["waiting"])
-            self.alarms = tuple(
-                Alarm(**{**each, "onset": Onset(**{**each["onset"], "means": ()})}) for each in content["alarms"]
+            self.alerts = tuple(
+                Alert(**{**each, "onset": Onset(**{**each["onset"], "means": ()})}) for each in content["alerts"]
             )
             self._crossings = tuple((int(index), from_plain(Crossing, each)) for index, each in content["crossings"])
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -476,7 +476,7 @@ class Watch:
     def evidence(self, title: str = "A watch", key: bytes | None = None) -> str:
         """The text of a sealed evidence file of the watch in its present state, for ``isonomia replay``.
 
-        It holds the statistics from which alarms, verdicts and intervals are computed, and no samples. ``title`` says
+        It holds the statistics from which alerts, verdicts and intervals are computed, and no samples. ``title`` says
         what is watched; with a ``key`` of at least 16 bytes, only holders of the key can make the seal.
         """
         late = None

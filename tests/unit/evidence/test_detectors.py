@@ -11,7 +11,7 @@ from isonomia.evidence import detectors
 from isonomia.evidence.detectors import (
     DISTANCES,
     LONGEST_BLOCK,
-    MOMENTS_OF_ALARM,
+    MOMENTS_OF_ALERT,
     MOST_LEAD,
     Detector,
     DetectorState,
@@ -113,7 +113,7 @@ def test_how_a_stream_is_cut_does_not_matter(detector: Detector, longest: int, m
     groups = rng.integers(-1, len(detector.lows), size=3_000)
     groups[1_000:1_400] = np.maximum(groups[1_000:1_400], len(detector.lows) - 1)
     payoffs = np.where(groups >= 0, _payoffs(detector, np.maximum(groups, 0), rng.random(3_000) < 0.45), 0.0)
-    whole, alarm = detector.observe(detector.begin(), groups, payoffs, 8.0)
+    whole, alert = detector.observe(detector.begin(), groups, payoffs, 8.0)
     state, raised = detector.begin(), None
     cuts = np.unique(rng.integers(0, 3_000, size=200))
     for part in np.split(np.arange(3_000), cuts):
@@ -125,10 +125,10 @@ def test_how_a_stream_is_cut_does_not_matter(detector: Detector, longest: int, m
     arrays = ("arrivals", "waiting", "moments", "fresh", "weights", "always", "log_restarts", "sums")
     for name in (*arrays, "edges", "edge_wealth", "edge_sums"):
         assert np.array_equal(getattr(state, name), getattr(whole, name)), name
-    assert (raised is None) == (alarm is None)
-    if alarm and raised:
-        assert raised[1] == alarm[1]
-        mine, other = detector.crossing(*raised), detector.crossing(*alarm)
+    assert (raised is None) == (alert is None)
+    if alert and raised:
+        assert raised[1] == alert[1]
+        mine, other = detector.crossing(*raised), detector.crossing(*alert)
         assert mine.onset(0.05) == other.onset(0.05)
         for name in ("draws", "heights", "moments", "against", "opposite", "since"):
             assert np.array_equal(getattr(mine, name), getattr(other, name)), name
@@ -217,9 +217,9 @@ def test_what_waits_and_what_is_remembered_stay_small() -> None:
 def test_a_change_is_found_soon_and_dated() -> None:
     rng = np.random.default_rng(6)
     yes = np.concatenate([rng.random(4_000) < 0.25, rng.random(4_000) < 0.5]).astype(float)
-    _, alarm = RATE.observe(RATE.begin(), np.zeros(8_000, dtype=np.int64), yes, float(np.log(10_000)))
-    assert alarm is not None
-    sample, onset = alarm[1], RATE.crossing(*alarm).onset(0.05)
+    _, alert = RATE.observe(RATE.begin(), np.zeros(8_000, dtype=np.int64), yes, float(np.log(10_000)))
+    assert alert is not None
+    sample, onset = alert[1], RATE.crossing(*alert).onset(0.05)
     assert 4_000 < sample < 4_400
     assert onset.low <= 4_000 <= onset.high == sample
     assert 3_900 <= onset.estimate <= 4_150
@@ -227,28 +227,28 @@ def test_a_change_is_found_soon_and_dated() -> None:
 
 
 @pytest.mark.parametrize("detector", [RATE, RATIO])
-def test_the_few_moments_that_are_kept_of_an_alarm_give_the_same_onset(detector: Detector) -> None:
+def test_the_few_moments_that_are_kept_of_an_alert_give_the_same_onset(detector: Detector) -> None:
     for seed in range(8):
         rng = np.random.default_rng(seed)
         groups = rng.integers(len(detector.lows), size=6_000)
         changed = np.arange(6_000) >= 300 * seed
         before, after = ((0.2,), (0.7,)) if detector is RATE else ((0.5, 0.3), (0.0, 0.3))
         yes = rng.random(6_000) < np.where(changed, np.asarray(after)[groups], np.asarray(before)[groups])
-        _, alarm = detector.observe(detector.begin(), groups, _payoffs(detector, groups, yes), 9.0)
-        assert alarm is not None
-        whole = detector.crossing(*alarm)
+        _, alert = detector.observe(detector.begin(), groups, _payoffs(detector, groups, yes), 9.0)
+        assert alert is not None
+        whole = detector.crossing(*alert)
         for risk in (1e-6, 0.01, 0.5, 0.999):
             few = whole.thinned(risk)
             assert few.onset(risk) == whole.onset(risk)
-            assert len(few.moments) <= MOMENTS_OF_ALARM
+            assert len(few.moments) <= MOMENTS_OF_ALERT
             assert (few.moments[0], few.moments[-1]) == (whole.moments[0], whole.moments[-1])
-    assert len(whole.moments) > MOMENTS_OF_ALARM
+    assert len(whole.moments) > MOMENTS_OF_ALERT
 
 
 def test_numbers_are_watched_within_their_range() -> None:
     mean = Detector((0.0,), (100.0,), 50.0, RestartWeights(run_length=True))
     rng = np.random.default_rng(7)
     values = np.concatenate([rng.uniform(20, 70, 3_000), rng.uniform(30, 80, 2_000)])
-    _, alarm = mean.observe(mean.begin(), np.zeros(5_000, dtype=np.int64), values, float(np.log(10_000)))
-    assert alarm is not None
-    assert 3_000 < alarm[1] < 3_300
+    _, alert = mean.observe(mean.begin(), np.zeros(5_000, dtype=np.int64), values, float(np.log(10_000)))
+    assert alert is not None
+    assert 3_000 < alert[1] < 3_300

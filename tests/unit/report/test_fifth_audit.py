@@ -26,7 +26,7 @@ def _counterexample(verdict: iso.Verdict, item: Mapping[str, Any]) -> Counterexa
     return CounterexampleView(
         title=f"day {item['day']} drifts",
         records=(RecordView("before", f"day {item['day'] - 1}"), RecordView("after", changes={"rate": item["rate"]})),
-        outputs=(("alarm", True),),
+        outputs=(("alert", True),),
         violates=("rate stays",),
     )
 

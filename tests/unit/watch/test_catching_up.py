@@ -143,7 +143,7 @@ def _caught_up(monitor: Monitor) -> Monitor:
 
 
 def assert_backlog_equals_days(make: Callable[[Path], Any], tmp_path: Path) -> None:
-    """Let one watch run daily, and another one once at the end: alarms, counts and replays agree."""
+    """Let one watch run daily, and another one once at the end: alerts, counts and replays agree."""
     daily, at_once = make(tmp_path / "daily"), make(tmp_path / "once")
     for day in _days():
         daily.add(day)
@@ -151,15 +151,15 @@ def assert_backlog_equals_days(make: Callable[[Path], Any], tmp_path: Path) -> N
         monitor = _caught_up(_monitor(tmp_path / "daily", daily.sources()))
         monitor.store.close()
     backlog = _caught_up(_monitor(tmp_path / "once", at_once.sources()))
-    assert len(backlog.watch.alarms) == 1
-    assert backlog.watch.alarms == monitor.watch.alarms
+    assert len(backlog.watch.alerts) == 1
+    assert backlog.watch.alerts == monitor.watch.alerts
     assert (backlog.watch.samples, backlog.watch.missing) == (monitor.watch.samples, 0) == (DAYS * A_DAY, 0)
     for store, sources in ((backlog.store, at_once), (_monitor(tmp_path / "daily", daily.sources()).store, daily)):
         assert replayed(_watch(), store, *sources.sources()) == ([], 2 * DAYS * A_DAY)
 
 
 @pytest.mark.parametrize("make", [_Folders, _Sqlite, _Lines, _LinesAndFolder])
-def test_a_backlog_gives_the_alarms_of_daily_runs(make: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_a_backlog_gives_the_alerts_of_daily_runs(make: Callable[[Path], Any], tmp_path: Path) -> None:
     assert_backlog_equals_days(make, tmp_path)
 
 

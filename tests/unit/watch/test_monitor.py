@@ -68,7 +68,7 @@ def test_a_store_with_a_trigger_is_not_opened(tmp_path: Path) -> None:
     monitor = _monitor(tmp_path)
     monitor.store.close()
     with closing(sqlite3.connect(tmp_path / "watch.sqlite")) as database:
-        database.execute("CREATE TRIGGER quiet AFTER INSERT ON alarms BEGIN DELETE FROM alarms; END")
+        database.execute("CREATE TRIGGER quiet AFTER INSERT ON alerts BEGIN DELETE FROM alerts; END")
     with raises(RecordError, "watch.sqlite", "quiet", "--store"):
         _monitor(tmp_path)
 
@@ -98,13 +98,13 @@ def test_a_damaged_store_is_an_error_that_says_so(tmp_path: Path, damage: str) -
         _monitor(tmp_path)
 
 
-def test_an_alarm_is_offered_until_it_is_taken(tmp_path: Path) -> None:
+def test_an_alert_is_offered_until_it_is_taken(tmp_path: Path) -> None:
     _day(tmp_path / "days", "1", 0.2)
     _day(tmp_path / "days", "2", -3.0)
     channel, warnings = Deaf(), []
     monitor = _monitor(tmp_path, channel, title="it", warn=warnings.append)
     monitor.catch_up(Event())
-    assert monitor.watch.alarm is not None
+    assert monitor.watch.alert is not None
     assert (channel.heard, len(warnings)) == ([], 1)
     again = _monitor(tmp_path, channel, title="it")
     assert again.deliver()

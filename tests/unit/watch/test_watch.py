@@ -1,4 +1,4 @@
-"""A watch: alarms that name the group and the time, verdicts so far, the last samples, late outcomes, its state."""
+"""A watch: alerts that name the group and the time, verdicts so far, the last samples, late outcomes, its state."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def _people(rng: np.random.Generator, rows: int, women: float, men: float = 0.3)
     }
 
 
-def test_an_alarm_names_the_property_the_group_and_when_it_began() -> None:
+def test_an_alert_names_the_property_the_group_and_when_it_began() -> None:
     rng = np.random.default_rng(1)
     watch = iso.Watch(iso.parse(FOUR_FIFTHS).named("four fifths"), run_length=10_000)
     assert watch.update(_people(rng, 6_000, 0.28)) == ()
-    assert watch.alarm is None
-    (alarm,) = watch.update(_people(rng, 2_000, 0.12))
-    assert alarm.property == "four fifths"
-    assert 6_000 < alarm.sample < 6_600
-    assert alarm.onset.low <= 6_000 <= alarm.onset.high == alarm.sample
-    assert alarm.estimate is not None
-    assert alarm.estimate < 0.8
-    assert watch.alarm == alarm
-    assert "has stopped holding" in str(alarm)
-    assert f"{alarm.sample:,}" in str(alarm)
+    assert watch.alert is None
+    (alert,) = watch.update(_people(rng, 2_000, 0.12))
+    assert alert.property == "four fifths"
+    assert 6_000 < alert.sample < 6_600
+    assert alert.onset.low <= 6_000 <= alert.onset.high == alert.sample
+    assert alert.estimate is not None
+    assert alert.estimate < 0.8
+    assert watch.alert == alert
+    assert "has stopped holding" in str(alert)
+    assert f"{alert.sample:,}" in str(alert)
 
 
 def test_of_many_groups_the_one_that_changed_is_named() -> None:
@@ -48,8 +48,8 @@ def test_of_many_groups_the_one_that_changed_is_named() -> None:
     watch.update(_people(rng, 3_000, 0.3))
     table = _people(rng, 3_000, 0.3)
     table["hired"] &= (table["race"] != "B") | (rng.random(3_000) < 0.2)
-    (alarm,) = watch.update(table)
-    assert alarm.group == "race == 'B'"
+    (alert,) = watch.update(table)
+    assert alert.group == "race == 'B'"
     answers = {standing.group: standing.answer for standing in watch.now}
     assert answers["race == 'B'"] == "violated"
     assert {record.group for record in watch.verdict.groups} == {f"race == '{each}'" for each in "ABC"}
@@ -63,7 +63,7 @@ def test_a_mean_and_overlapping_groups_are_watched() -> None:
     assert not watch.update(_people(rng, 5_000, 0.29))
     table = _people(rng, 5_000, 0.05)
     table["pay"] = rng.uniform(0, 30, 5_000)
-    assert {alarm.text for alarm in watch.update(table)} == {
+    assert {alert.text for alert in watch.update(table)} == {
         "E[pay] >= 25",
         "P[hired | sex == 'F'] >= P[hired] - 0.1",
     }
@@ -73,9 +73,9 @@ def test_one_sample_at_a_time_is_the_same_as_all_at_once() -> None:
     rng = np.random.default_rng(4)
     table = _people(rng, 700, 0.05)
     whole, single = iso.Watch(FOUR_FIFTHS, alpha=0.05), iso.Watch(FOUR_FIFTHS, alpha=0.05)
-    alarms = whole.update(table)
-    found = [alarm for row in range(700) for alarm in single.update({name: table[name][row] for name in table})]
-    assert alarms == tuple(found) != ()
+    alerts = whole.update(table)
+    found = [alert for row in range(700) for alert in single.update({name: table[name][row] for name in table})]
+    assert alerts == tuple(found) != ()
     assert single.verdict == whole.verdict
     assert single.now == whole.now
 
@@ -88,7 +88,7 @@ def test_a_watch_goes_on_from_its_state() -> None:
     other = iso.Watch(FOUR_FIFTHS, alpha=0.05, window=500).restore(watch.state)
     assert watch.update(second) == other.update(second) != ()
     assert other.state == watch.state
-    assert other.alarms == watch.alarms
+    assert other.alerts == watch.alerts
     with raises(RecordError, "alpha", 0.05, "window", 500):
         iso.Watch(FOUR_FIFTHS, alpha=0.01, window=500).restore(watch.state)
     with raises(RecordError, "format", cause=KeyError):
@@ -97,17 +97,17 @@ def test_a_watch_goes_on_from_its_state() -> None:
         iso.Watch(FOUR_FIFTHS, alpha=0.05, window=500).restore(watch.state.replace(b'"format":6', b'"format":5', 1))
 
 
-def test_an_alarm_that_was_acknowledged_is_given_again_while_it_does_not_hold() -> None:
+def test_an_alert_that_was_acknowledged_is_given_again_while_it_does_not_hold() -> None:
     rng = np.random.default_rng(6)
     watch = iso.Watch("P[hired] >= 0.3", alpha=0.05)
     assert watch.update({"hired": rng.random(2_000) < 0.1})
     assert not watch.update({"hired": rng.random(2_000) < 0.1})
     watch.acknowledge()
-    assert watch.alarm is None
+    assert watch.alert is None
     assert watch.update({"hired": rng.random(2_000) < 0.1})
     watch.acknowledge()
     assert not watch.update({"hired": rng.random(4_000) < 0.4})
-    assert len(watch.alarms) == 2
+    assert len(watch.alerts) == 2
 
 
 def test_verdicts_so_far_say_what_they_claim() -> None:
@@ -161,16 +161,16 @@ def test_the_groups_of_a_property_have_answers_of_their_own() -> None:
 
 
 def test_a_hire_that_brings_the_next_woman_raises_no_false_alarm() -> None:
-    """Equal rates, always. With the groups of a block known before its outcomes, all of these streams had an alarm."""
-    claim, alarms = "P[hired | sex == 'F'] >= P[hired | sex == 'M']", 0
+    """Equal rates, always. With the groups of a block known before its outcomes, all of these streams had an alert."""
+    claim, alerts = "P[hired | sex == 'F'] >= P[hired | sex == 'M']", 0
     for run in range(10):
         rng = np.random.default_rng(run)
         hired = rng.random(10_000) < 0.5
         woman = rng.random(10_000) < np.where(np.append(False, hired[:-1]), 0.8, 0.2)
         watch = iso.Watch(claim, alpha=0.05)
-        alarms += bool(watch.update({"sex": np.where(woman, "F", "M"), "hired": hired}))
+        alerts += bool(watch.update({"sex": np.where(woman, "F", "M"), "hired": hired}))
         assert watch.verdict.answer != "violated"
-    assert alarms <= 2
+    assert alerts <= 2
 
 
 def test_an_acknowledgement_within_a_block_leaves_that_block_without_a_bet() -> None:
@@ -301,17 +301,17 @@ def test_its_state_is_the_same_bit_for_bit_however_the_stream_is_cut() -> None:
             done = upto
         states.append(watch.state)
     assert states[0] == states[1] == states[2]
-    assert watch.alarms
+    assert watch.alerts
 
 
-def test_of_two_sides_that_are_left_the_first_gives_the_alarm() -> None:
+def test_of_two_sides_that_are_left_the_first_gives_the_alert() -> None:
     hired = np.concatenate([np.ones(400, dtype=bool), np.zeros(4_000, dtype=bool)])
     at_once, single = (iso.Watch("abs(P[hired] - 0.5) <= 0.05", alpha=0.01) for _ in range(2))
     at_once.update({"hired": hired})
     for part in np.array_split(hired, 400):
         single.update({"hired": part})
-    assert at_once.alarms == single.alarms
-    assert at_once.alarms[0].sample < 400
+    assert at_once.alerts == single.alerts
+    assert at_once.alerts[0].sample < 400
 
 
 def test_a_model_is_not_given_the_outcome_that_it_should_predict() -> None:
@@ -358,9 +358,9 @@ def test_an_outcome_that_is_refused_can_be_brought_again() -> None:
 
 
 @pytest.mark.parametrize("claim", ["2 * P[hired == 1] >= 0.5", "P[hired == 1] >= 0.5"])
-def test_an_alarm_about_a_rate_of_zero_says_zero(claim: str) -> None:
-    (alarm,) = iso.Watch(claim, alpha=0.05).update({"hired": [0] * 200})
-    assert str(alarm.estimate) == "0.0"
+def test_an_alert_about_a_rate_of_zero_says_zero(claim: str) -> None:
+    (alert,) = iso.Watch(claim, alpha=0.05).update({"hired": [0] * 200})
+    assert str(alert.estimate) == "0.0"
 
 
 def test_nothing_is_said_about_nobody() -> None:
@@ -373,6 +373,6 @@ def test_nothing_is_said_about_nobody() -> None:
 
 def test_an_event_that_nobody_had_is_said() -> None:
     watch = iso.Watch("P[prediction == 'Yes'] >= 0.5", alpha=0.05)
-    (alarm,) = watch.update({"prediction": ["yes", "no"] * 200})
-    assert str(alarm.estimate) == "0.0"
+    (alert,) = watch.update({"prediction": ["yes", "no"] * 200})
+    assert str(alert.estimate) == "0.0"
     assert any("spelled as the model gives it" in remark for remark in watch.verdict.remarks)

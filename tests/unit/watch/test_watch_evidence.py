@@ -64,7 +64,7 @@ def _acknowledged() -> iso.Watch:
     watch.acknowledge()
     watch = iso.Watch(["P[hired | sex == 'F'] >= 0.3", FOUR_FIFTHS], alpha=0.05, window=300).restore(watch.state)
     watch.update(_people(3, 500, 0.02))
-    assert len(watch.alarms) == 4
+    assert len(watch.alerts) == 4
     return watch
 
 
@@ -127,16 +127,16 @@ def _problems(content: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", WATCHES)
 def test_every_kind_of_watch_comes_back_from_its_evidence(name: str) -> None:
-    make, alarms = WATCHES[name]
+    make, alerts = WATCHES[name]
     watch = make()
     text = watch.evidence("A stream")
     content = strict_json(text.encode(), "the file")
     assert seal_problem(content) is None
     assert _problems(content) == []
     again = _rebuilt(content)
-    assert again.alarms == watch.alarms
-    assert again.open_alarms == watch.open_alarms
-    assert alarms is None or len(watch.alarms) == alarms
+    assert again.alerts == watch.alerts
+    assert again.open_alerts == watch.open_alerts
+    assert alerts is None or len(watch.alerts) == alerts
     assert again.terms.verdicts(again.known) == watch.verdicts
     assert again.terms.now(again.known) == watch.now
     assert parse_evidence(content, "it").verdicts == {each.name or each.text: each for each in watch.verdicts}
@@ -165,7 +165,7 @@ def test_whatever_a_stream_does_its_evidence_is_in_order(seed: int) -> None:
             watch = iso.Watch(properties, **options).restore(watch.state)
     content = strict_json(watch.evidence().encode(), "the file")
     assert _problems(content) == []
-    assert _rebuilt(content).alarms == watch.alarms
+    assert _rebuilt(content).alerts == watch.alerts
 
 
 def test_no_sample_and_nobody_that_waits_is_in_the_file() -> None:
@@ -233,7 +233,7 @@ def _monitor(folder: Path, model: Any = None) -> Monitor:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that was watched: an alarm, acknowledged, and another that is open."""
+    """A folder that was watched: an alert, acknowledged, and another that is open."""
     folder = tmp_path_factory.mktemp("watched")
     (folder / "watch.toml").write_text(WATCH_FILE)
     _write_days(folder, [0.1, 0.1, -4.0])
@@ -251,7 +251,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def content(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "evidence.json").read_text())
-    assert len(found["watch"]["alarms"]) == 2
+    assert len(found["watch"]["alerts"]) == 2
     return found
 
 
@@ -287,14 +287,14 @@ def _other(value: Any) -> Any:
 
 NOT_FOUND = {
     *("run.id", "run.begun", "run.ended", "run.versions", "audit.name", "checks.verdict.seconds"),
-    *("watch.alarms.raised", "watch.alarms.acknowledged"),
+    *("watch.alerts.raised", "watch.alerts.acknowledged"),
     *("watch.log.position.file", "watch.log.position.bytes", "watch.log.digest"),
     *(
         "watch.sides.height",
-        "watch.alarms.heights",
-        "watch.alarms.moments",
-        "watch.alarms.against",
-        "watch.alarms.opposite",
+        "watch.alerts.heights",
+        "watch.alerts.moments",
+        "watch.alerts.against",
+        "watch.alerts.opposite",
     ),
 }
 """What the seal alone guards: moments and versions, what only the source can tell, and wealth that decides nothing."""
@@ -314,7 +314,7 @@ def test_a_change_of_any_field_is_found_even_if_the_file_is_sealed_anew(content:
         kinds.add(_kind(path))
         assert _problems(_with(content, path, _other(value))), path
     assert {"watch.samples", "watch.rates.recent_sum", "watch.sides.against", "watch.sides.opposite"} <= kinds
-    assert {"watch.alarms.onset.low", "watch.alarms.since", "watch.alarms.in", "watch.now.low"} <= kinds
+    assert {"watch.alerts.onset.low", "watch.alerts.since", "watch.alerts.in", "watch.now.low"} <= kinds
     assert {"watch.acknowledged", "watch.log.rows", "watch.source", "audit.text", "run.versions.isonomia"} <= kinds
 
 
@@ -331,16 +331,16 @@ def test_a_change_of_any_field_breaks_the_seal(content: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda watch: watch["alarms"].pop(), "no alarm"),
-        (lambda watch: watch["alarms"][0].update(heights=[1.0, 2.0]), "needs a log wealth of"),
-        (lambda watch: watch["alarms"][0]["moments"].reverse(), "not in order"),
-        (lambda watch: watch["alarms"][0].update(since=[[10.5, 1.0]]), "as draws and sums since it began"),
-        (lambda watch: watch["alarms"][1].update(acknowledged="2026-01-01"), "was acknowledged"),
-        (lambda watch: watch["alarms"][0].update(side=5), "half-space"),
-        (lambda watch: watch["alarms"][0].update(against=[0.0]), "each moment and group"),
-        (lambda watch: watch["alarms"][0].update(began_in="6.csv"), "begun in 6.csv"),
-        (lambda watch: watch["alarms"][0]["opposite"].__setitem__(0, 0.0), "onset.low"),
-        (lambda watch: watch["alarms"][0]["against"].__setitem__(0, 99.0), "onset.estimate"),
+        (lambda watch: watch["alerts"].pop(), "no alert"),
+        (lambda watch: watch["alerts"][0].update(heights=[1.0, 2.0]), "needs a log wealth of"),
+        (lambda watch: watch["alerts"][0]["moments"].reverse(), "not in order"),
+        (lambda watch: watch["alerts"][0].update(since=[[10.5, 1.0]]), "as draws and sums since it began"),
+        (lambda watch: watch["alerts"][1].update(acknowledged="2026-01-01"), "was acknowledged"),
+        (lambda watch: watch["alerts"][0].update(side=5), "half-space"),
+        (lambda watch: watch["alerts"][0].update(against=[0.0]), "each moment and group"),
+        (lambda watch: watch["alerts"][0].update(began_in="6.csv"), "begun in 6.csv"),
+        (lambda watch: watch["alerts"][0]["opposite"].__setitem__(0, 0.0), "onset.low"),
+        (lambda watch: watch["alerts"][0]["against"].__setitem__(0, 99.0), "onset.estimate"),
         (lambda watch: watch["rates"][0].update(sum=0.5), "sums"),
         (lambda watch: watch["rates"][0].update(text="P[y]"), "which the watch file speaks of"),
         (lambda watch: watch.update(rates=[]), "which the watch file speaks of"),
@@ -405,9 +405,9 @@ def test_everything_is_read_again_and_is_the_same(folder: Path, content: dict[st
 
 @pytest.mark.parametrize("part", ["heights", "moments", "against", "opposite"])
 def test_reading_again_finds_made_up_wealth(folder: Path, content: dict[str, Any], part: str) -> None:
-    content["watch"]["alarms"][0][part][1] += 1
+    content["watch"]["alerts"][0][part][1] += 1
     (each,) = reread(_rebuilt(content), folder, Permissions(), {}).properties
-    assert any(f"alarms[0].{part}" in difference.path for difference in each.differences)
+    assert any(f"alerts[0].{part}" in difference.path for difference in each.differences)
 
 
 def test_reading_again_finds_files_that_changed_and_counts_that_never_were(
@@ -452,11 +452,11 @@ def test_a_record_names_no_file_outside_of_its_folder(folder: Path, content: dic
         reread(_rebuilt(content), folder, Permissions(allow_outside=True), {})
 
 
-def test_what_a_record_would_do_needs_permission_but_nobody_is_told_of_alarms(
+def test_what_a_record_would_do_needs_permission_but_nobody_is_told_of_alerts(
     folder: Path, content: dict[str, Any]
 ) -> None:
     text = content["audit"]["text"]
-    content["audit"]["text"] = text.replace("[source]", '[alarm]\ncommand = ["false"]\n[source]')
+    content["audit"]["text"] = text.replace("[source]", '[alert]\ncommand = ["false"]\n[source]')
     assert reread(_rebuilt(content), folder, Permissions(), {}).rows == 600
     content["audit"]["text"] = text.replace('folder = "days"', 'postgres = "host=db"\ntable = "t"\nkey = "k"')
     with raises(NotAllowedError, "host=db"):
@@ -484,7 +484,7 @@ def test_positions_of_another_kind_of_source_are_refused(folder: Path, content: 
 
 def test_the_address_of_a_webhook_is_not_handed_on(tmp_path: Path) -> None:
     (tmp_path / "days").mkdir()
-    hook = '[alarm]\nwebhook = "https://hooks.example.org/T0/s3cret"\n[source]'
+    hook = '[alert]\nwebhook = "https://hooks.example.org/T0/s3cret"\n[source]'
     (tmp_path / "watch.toml").write_text(WATCH_FILE.replace("[source]", hook))
     monitor = _monitor(tmp_path)
     text = evidence_text(monitor.evidence(read_watch_file(tmp_path / "watch.toml")))

@@ -94,7 +94,7 @@ def check_allowed(
     elsewhere
         Whether the user said where the model runs, so that the key ``executor`` is not followed.
     quiet
-        Whether alarms are not reported, so that the table ``[alarm]`` of a watch file is not followed.
+        Whether alerts are not reported, so that the table ``[alert]`` of a watch file is not followed.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def needs_of(
     needs: list[Need] = []
     for table, keys in file.tables():
         if (table.path and table.path[0] in {"model", "models"} and _name_of(table) in given) or (
-            quiet and table.path == ("alarm",)
+            quiet and table.path == ("alert",)
         ):
             continue
         for key in table.content:
@@ -170,12 +170,12 @@ def _code_need(words: Callable[[FileTable, str], str]) -> Callable[[FileTable, s
 
 def _webhook_words(table: FileTable, key: str) -> str:
     return (
-        f"sends alarms to {_host(table.get(key)) if key == 'webhook' else 'the address in that environment variable'}"
+        f"sends alerts to {_host(table.get(key)) if key == 'webhook' else 'the address in that environment variable'}"
     )
 
 
 def _command_words(table: FileTable, key: str) -> str:
-    return f"runs {shortened(' '.join(map(str, table.get(key))), 200)} when there is an alarm"
+    return f"runs {shortened(' '.join(map(str, table.get(key))), 200)} when there is an alert"
 
 
 def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> Need:
@@ -499,7 +499,7 @@ def _code_files(file: AuditFile) -> Iterator[Path]:
         if here.is_file() and _kind(here) in {Kind.PROGRAM, Kind.SERVICE}:
             yield here.resolve()
             yield from _parts_of_command(here)
-    commands = [alarm.get("command", ()) for alarm in file.entries("alarm", "alarms").values()]
+    commands = [alert.get("command", ()) for alert in file.entries("alert", "alerts").values()]
     for path in (file.folder / str(part) for command in commands for part in command):
         if _exists(path) and path.is_file():
             yield path.resolve()

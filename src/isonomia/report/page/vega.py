@@ -372,18 +372,18 @@ def _history(alt: Any) -> Any:
 
 
 def _timeline(alt: Any) -> Any:
-    """How an estimate changed from update to update, with alarms as vertical lines."""
+    """How an estimate changed from update to update, with alerts as vertical lines."""
     base = alt.Chart()
     axis = alt.Axis(title="samples", tickCount=5, format="~s", grid=False)
-    # The domain is given, because alarms, of which there may be none, have an extent of their own.
+    # The domain is given, because alerts, of which there may be none, have an extent of their own.
     span = alt.Scale(domain=[alt.expr("first"), alt.expr("last")], nice=False)
     across = alt.X("at:Q", scale=span, axis=axis)
-    points, alarms = base.transform_filter("!datum.alarm"), base.transform_filter("datum.alarm")
+    points, alerts = base.transform_filter("!datum.alert"), base.transform_filter("datum.alert")
     tips = [alt.Tooltip("at:Q", title="samples", format=","), *_tips(alt, label="in", shown="finding")]
     band, line, limit, dots = _course(alt, points, across, tips, "linear")
-    # From the probable onset to the alarm, and the alarm itself.
-    since = alarms.mark_rect(color="var(--violated)", opacity=0.14).encode(x=across, x2="until:Q")
-    bell = alarms.mark_rule(color="var(--violated)", strokeWidth=2).encode(
+    # From the probable onset to the alert, and the alert itself.
+    since = alerts.mark_rect(color="var(--violated)", opacity=0.14).encode(x=across, x2="until:Q")
+    bell = alerts.mark_rule(color="var(--violated)", strokeWidth=2).encode(
         x=alt.X("until:Q", scale=span), tooltip=tips[1:]
     )
     layered = alt.layer(since, band, line, limit, bell, dots)

@@ -1,4 +1,4 @@
-"""The page of a watch: alarms, the state of each property after each update, counts by day, and what is pending."""
+"""The page of a watch: alerts, the state of each property after each update, counts by day, and what is pending."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from isonomia.report.page.charts import Drawing, clipped, short
 from isonomia.report.page.page import odds, rendered
 from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.answers import earliest_onset
-from isonomia.watch.store import HistoryPoint, KeptAlarm, WatchStore
+from isonomia.watch.store import HistoryPoint, KeptAlert, WatchStore
 from isonomia.wording import capitalised, chance, listed, number, plural
 
 MAX_CHARTS = 12
-"""The most charts of one property, those with an alarm first; the table has every group."""
+"""The most charts of one property, those with an alert first; the table has every group."""
 
 MAX_DAYS = 90
 """Days in the chart of counts."""
 
 KEY = (
     "For the last samples, from update to update, with its interval; the dashed line is the threshold. Red: from the "
-    "probable beginning to an alarm."
+    "probable beginning to an alert."
 )
 """How to read the charts of a property; shown with the first one."""
 
-MAX_ALARMS = 50
-"""Alarms in the table, the latest first."""
+MAX_ALERTS = 50
+"""Alerts in the table, the latest first."""
 
 
 def watch_page(
@@ -39,19 +39,19 @@ def watch_page(
 
     ``why`` says why properties must hold, by name; ``updated`` is the time of the update.
     """
-    alarms, points, now = store.alarms(), store.points(), watch.now
+    alerts, points, now = store.alerts(), store.points(), watch.now
     counts = _counts(store.days(MAX_DAYS))
     return rendered(
         "watch.html",
         title=short(title, 200) or "Watch",
         facts=tuple(_facts(watch, points, updated)),
-        conclusion=conclusion(watch, alarms),
+        conclusion=conclusion(watch, alerts),
         promise=promise(watch),
-        alarms=[_alarm_row(alarm) for alarm in reversed(alarms[-MAX_ALARMS:])],
-        left_out=max(0, len(alarms) - MAX_ALARMS),
-        open=any(alarm.acknowledged is None for alarm in alarms),
+        alerts=[_alert_row(alert) for alert in reversed(alerts[-MAX_ALERTS:])],
+        left_out=max(0, len(alerts) - MAX_ALERTS),
+        open=any(alert.acknowledged is None for alert in alerts),
         acknowledge=f"isonomia watch {watch_file} --acknowledge",
-        sections=list(_sections(watch, now, points, alarms, why)),
+        sections=list(_sections(watch, now, points, alerts, why)),
         level=f"The probability that any interval ever shown here misses is at most {chance(watch.delta)}.",
         counts=counts,
         bounds=[(text, number(low), number(high)) for text, (low, high) in watch.bounds.items()],
@@ -72,18 +72,18 @@ def _facts(watch: Watch, points: Sequence[HistoryPoint], updated: str) -> Iterat
         yield "outcomes", f"{watch.pending:,} pending, {watch.missing:,} left out"
 
 
-def conclusion(watch: Watch, alarms: Sequence[KeptAlarm]) -> str:
+def conclusion(watch: Watch, alerts: Sequence[KeptAlert]) -> str:
     """What a reader of the page wants to know first, in one sentence."""
-    waiting = [alarm for alarm in alarms if alarm.acknowledged is None]
+    waiting = [alert for alert in alerts if alert.acknowledged is None]
     if waiting:
-        names = dict.fromkeys(_whom(alarm.content) for alarm in waiting)
-        return f"{plural(len(waiting), 'alarm')}: {short(listed(names), 400)} stopped holding."
+        names = dict.fromkeys(_whom(alert.content) for alert in waiting)
+        return f"{plural(len(waiting), 'alert')}: {short(listed(names), 400)} stopped holding."
     past = (
-        f" {plural(len(alarms), 'earlier alarm')} {'was' if len(alarms) == 1 else 'were'} acknowledged."
-        if alarms
+        f" {plural(len(alerts), 'earlier alert')} {'was' if len(alerts) == 1 else 'were'} acknowledged."
+        if alerts
         else ""
     )
-    return f"No alarm is open after {plural(watch.samples, 'sample')}.{past}"
+    return f"No alert is open after {plural(watch.samples, 'sample')}.{past}"
 
 
 def promise(watch: Watch) -> str:
@@ -101,19 +101,19 @@ def _whom(content: Mapping[str, Any]) -> str:
     return f"{content['property']}{group}"
 
 
-def _alarm_row(alarm: KeptAlarm) -> dict[str, str]:
-    content, onset = alarm.content, alarm.content["onset"]
+def _alert_row(alert: KeptAlert) -> dict[str, str]:
+    content, onset = alert.content, alert.content["onset"]
     since = "" if content["estimate"] is None else f"{number(content['estimate'])} since"
     return {
-        "number": str(alarm.number),
+        "number": str(alert.number),
         "what": short(_whom(content), 200),
-        "when": f"{_moment(alarm.raised)}, in {short(alarm.label, 80)}",
+        "when": f"{_moment(alert.raised)}, in {short(alert.label, 80)}",
         "sample": f"{content['sample']:,}",
         "began": f"after {onset['estimate']:,} samples{earliest_onset(onset['low'], onset.get('risk'))}"
-        + (f", in {short(alarm.began, 80)}" if alarm.began else ""),
+        + (f", in {short(alert.began, 80)}" if alert.began else ""),
         "value": f"{since}, must be {content['relation']} {number(content['threshold'])}".removeprefix(", "),
-        "state": f"acknowledged {_moment(alarm.acknowledged)}" if alarm.acknowledged else "open",
-        "delivered": ", ".join(sorted(alarm.delivered)) or "not delivered yet",
+        "state": f"acknowledged {_moment(alert.acknowledged)}" if alert.acknowledged else "open",
+        "delivered": ", ".join(sorted(alert.delivered)) or "not delivered yet",
     }
 
 
@@ -128,7 +128,7 @@ class WatchSection:
     name: str
     text: str
     why: str
-    state: str  # of the border: violated where an alarm is open
+    state: str  # of the border: violated where an alert is open
     badge: str
     so_far: str
     meaning: str
@@ -141,20 +141,20 @@ def _sections(
     watch: Watch,
     now: Sequence[WatchStatus],
     points: Sequence[HistoryPoint],
-    alarms: Sequence[KeptAlarm],
+    alerts: Sequence[KeptAlert],
     why: Mapping[str, str],
 ) -> Iterator[WatchSection]:
     names = [prop.name or str(prop) for prop in watch.properties]
     for count, (name, verdict) in enumerate(zip(names, watch.verdicts, strict=True), start=1):
         mine = [(index, standing) for index, standing in enumerate(now) if standing.property == name]
         ringing = {
-            (alarm.content["group"], alarm.content["text"])
-            for alarm in alarms
-            if alarm.acknowledged is None and alarm.content["property"] == name
+            (alert.content["group"], alert.content["text"])
+            for alert in alerts
+            if alert.acknowledged is None and alert.content["property"] == name
         }
         groups = {group for group, _ in ringing}
         ordered = sorted(mine, key=lambda pair: pair[1].group not in groups)
-        timelines = [_timeline(index, standing, points, alarms) for index, standing in ordered[:MAX_CHARTS]]
+        timelines = [_timeline(index, standing, points, alerts) for index, standing in ordered[:MAX_CHARTS]]
         drawings = [drawing for drawing in timelines if drawing is not None]
         if drawings:
             drawings[0] = replace(drawings[0], key=KEY)
@@ -164,7 +164,7 @@ def _sections(
             str(watch.properties[count - 1]),
             short(why.get(name, ""), 600),
             "violated" if ringing else _worst([standing.answer for _, standing in mine]),
-            "alarm" if ringing else "no alarm",
+            "alert" if ringing else "no alert",
             verdict.answer,
             _meaning(verdict),
             tuple(_standing_row(standing) for _, standing in mine),
@@ -200,7 +200,7 @@ def _standing_row(standing: WatchStatus) -> tuple[str, str, str, str, str]:
 
 
 def _timeline(
-    index: int, standing: WatchStatus, points: Sequence[HistoryPoint], alarms: Sequence[KeptAlarm]
+    index: int, standing: WatchStatus, points: Sequence[HistoryPoint], alerts: Sequence[KeptAlert]
 ) -> Drawing | None:
     item = standing.expression
     known = [(point, *point.claims[index]) for point in points if index < len(point.claims)]
@@ -210,7 +210,7 @@ def _timeline(
     ends = _ends(drawn, item)
     rows = [
         {
-            "alarm": False,
+            "alert": False,
             "at": point.samples,
             "until": point.samples,
             "estimate": clipped(value, ends),
@@ -223,20 +223,20 @@ def _timeline(
         for point, value, low, high in drawn
     ]
     mine = [
-        alarm
-        for alarm in alarms
-        if (alarm.content["property"], alarm.content["group"]) == (standing.property, standing.group)
-        and alarm.content["threshold"] == item.threshold
+        alert
+        for alert in alerts
+        if (alert.content["property"], alert.content["group"]) == (standing.property, standing.group)
+        and alert.content["threshold"] == item.threshold
     ]
-    for alarm in mine[-MAX_ALARMS:]:
+    for alert in mine[-MAX_ALERTS:]:
         rows.append(
             rows[0]
             | {
-                "alarm": True,
-                "at": alarm.content["onset"]["estimate"],
-                "until": alarm.content["sample"],
-                "label": short(alarm.label, 80),
-                "shown": f"alarm {alarm.number}, {_moment(alarm.raised)}",
+                "alert": True,
+                "at": alert.content["onset"]["estimate"],
+                "until": alert.content["sample"],
+                "label": short(alert.label, 80),
+                "shown": f"alert {alert.number}, {_moment(alert.raised)}",
             }
         )
     whom = f"{standing.group}: " if standing.group else ""
@@ -245,7 +245,7 @@ def _timeline(
     return Drawing(
         "timeline",
         title,
-        f"Last {_known(*last[1:])} after {last[0].samples:,} samples; {plural(len(mine), 'alarm')}.",
+        f"Last {_known(*last[1:])} after {last[0].samples:,} samples; {plural(len(mine), 'alert')}.",
         tuple(rows),
         ("in", "samples", "estimate", "interval", "written"),
         tuple(
