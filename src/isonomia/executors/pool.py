@@ -29,6 +29,7 @@ from concurrent.futures import (
     Future,
     wait,
 )
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -119,8 +120,13 @@ def _portable(error: BaseException, what: str) -> Exception:
 
 
 def begin_process() -> None:
-    """Prepare a process of our own: leave Ctrl-C to the calling program, and exit when that program ends."""
+    """Prepare a process of our own: leave Ctrl-C to the calling program, and exit when that program ends.
+
+    With the processes that the model starts it is a group of its own, so that they can be ended together.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.name != "nt":
+        os.setpgid(0, 0)
     from multiprocessing import parent_process
     from multiprocessing.connection import wait
 
@@ -474,7 +480,10 @@ def _why_lost(name: str) -> str:
 
 
 def _end_processes(processes: Sequence[Any]) -> None:
-    """End processes, by force if need be. One that hangs would keep the calling program from ending."""
+    """End processes, by force if need be, and what the model has started in them.
+
+    One that hangs would keep the calling program from ending, and so would a fork of it, which holds its pipes open.
+    """
     for process in processes:
         process.terminate()
     last = time.monotonic() + TERMINATION
@@ -482,6 +491,9 @@ def _end_processes(processes: Sequence[Any]) -> None:
         process.join(max(last - time.monotonic(), 0.0))
         if process.exitcode is None:  # those of loky have no method for it
             os.kill(process.pid, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
+        if os.name != "nt":
+            with suppress(ProcessLookupError, PermissionError):  # it has no group, or nothing is left of it
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(slots=True, eq=False)

@@ -38,6 +38,12 @@ def hangs_later(table):
         hangs(table)
     return table["x"] > 0
 
+def forks_and_hangs(table):
+    note()
+    if os.fork() == 0:
+        note()
+    time.sleep(3600)
+
 def ends(table):
     note()
     os._exit(3)
@@ -127,6 +133,32 @@ def test_what_was_measured_before_workers_hang_counts(folder: Path) -> None:
     )
     assert (verdict.answer, verdict.stopped) == ("undecided", "the budget of time is spent")
     assert verdict.samples > 0
+    assert_all_gone(folder)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="forks")
+@pytest.mark.parametrize("executor", ["processes:2", "loky:2"])
+def test_a_fork_of_a_worker_does_not_keep_the_program_from_ending(folder: Path, executor: str) -> None:
+    if executor.startswith("loky") and find_spec("loky") is None and find_spec("joblib") is None:
+        pytest.skip("loky is not installed")
+    script = folder / "script.py"
+    script.write_text(
+        f"""
+import numpy as np
+import isonomia as iso
+from hanging import forks_and_hangs
+from isonomia.models import meter
+
+if __name__ == "__main__":
+    meter.PATIENCE = 0.0
+    people = iso.Sample({{"x": np.arange(1000.0)}})
+    verdict = iso.check("P[prediction] >= 0.5", forks_and_hangs, people, executor={executor!r}, budget="5s", seed=1)
+    print(verdict.answer)
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, str(script)], cwd=folder, stdout=subprocess.DEVNULL, timeout=120)
+    assert done.returncode == 0
     assert_all_gone(folder)
 
 
