@@ -159,7 +159,12 @@ def _safety() -> dict[str, Callable[[], Arguments]]:
     made: dict[str, Callable[[], Arguments]] = {
         "functions, listed": lambda: (spec(), steps, people, {}),
         "functions, drawn": lambda: (spec(enumerate=False), rises, people, {"budget": 400}),
-        "functions, fresh people": lambda: (spec(JITTERED, corners=False), steps, iso.Generator(draw), {"budget": 300}),
+        "functions, fresh people": lambda: (
+            spec(JITTERED, edge_cases=False),
+            steps,
+            iso.Generator(draw),
+            {"budget": 300},
+        ),
         "functions, a rate": lambda: (spec(JITTERED, " in 68% of cases"), steps, iso.Census(PEOPLE), {"budget": 1000}),
         "a block that is code": lambda: (spec(code=True, enumerate=False), rises, people, {"budget": 150}),
     }

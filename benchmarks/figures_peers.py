@@ -102,7 +102,7 @@ def relations(found: dict[str, Any]) -> Iterator[Figure]:
             yield Figure("5,000 tests of a relation, plain model, processor time", duration(ours), said, seconds / ours)
     for row in found["rows"]:
         if "hypothesis" in row:
-            place = "inside the ranges" if row["defect"] == "inside" else "at a corner of the ranges"
+            place = "inside the ranges" if row["defect"] == "inside" else "at an edge case of the ranges"
             mine, theirs = row["ours"], row["hypothesis"]
             found_both = mine["found"] == theirs["found"] == row["seeds"]
             yield Figure(

@@ -159,7 +159,7 @@ def population(found: Any, prop: Any, table: Columns) -> Row:
 
     held = {name: values[found.held_out] for name, values in table.items()}
     people = iso.Sample({name: values for name, values in held.items() if name != "label"})
-    counting = replace(prop, enumerate=False, stop_early=False, corners=False)
+    counting = replace(prop, enumerate=False, stop_early=False, edge_cases=False)
     seen = iso.check(counting, found.model, people, delta=DELTA / 2, seed=SEED)
     tested, bad = seen.details["cases"]["tested"], seen.details["violations"]["cases"]
     counts = found.verdict.details["accuracy"]

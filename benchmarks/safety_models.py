@@ -26,13 +26,13 @@ def inside(table: Any) -> Any:
     return np.where((table["priors"] == 17) & (table["felonies"] == 6), False, score(table))
 
 
-def corner(table: Any) -> Any:
+def edge_case(table: Any) -> Any:
     """The score, but a high class for the youngest without priors and without felonies."""
     least = (table["priors"] == 0) & (table["felonies"] == 0) & (table["age"] == RANGES["age"][0])
     return np.where(least, True, score(table))
 
 
-MODELS: dict[str, Model] = {"none": score, "inside": inside, "corner": corner}
+MODELS: dict[str, Model] = {"none": score, "inside": inside, "edge_case": edge_case}
 
 
 def draw(n: int, rng: np.random.Generator) -> dict[str, Any]:

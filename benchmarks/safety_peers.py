@@ -3,10 +3,10 @@
     python -m benchmarks.safety_peers [--seeds 20] [--repetitions 3] [--peers-python PYTHON] [--json FILE]
 
 The relation is that more priors never lower the risk class; a case is an age, priors, felonies and a rise of priors.
-Both tools are given the ranges, of whole numbers: we try some corners of them and then draw uniformly, Hypothesis draws
-in its own way. The models are a score with a defect: none, one inside the ranges, and one at their corner. Both tools
-have at most 5,000 cases; we ask in batches of rows, Hypothesis one case at a time, two rows in one call. Where a corner
-violates, we draw a first batch nevertheless, to say how frequent that is. For each defect: in how many
+Both tools are given the ranges, of whole numbers: we try some edge cases of them and then draw uniformly, Hypothesis
+draws in its own way. The models are a score with a defect: none, one inside the ranges, and one at an edge case. Both
+tools have at most 5,000 cases; we ask in batches of rows, Hypothesis one case at a time, two rows in one call. Where an
+edge case violates, we draw a first batch nevertheless, to say how frequent that is. For each defect: in how many
 seeds it was found, the median of the cases that were asked until then, and of the milliseconds; and the seconds of
 5,000 tests of the model without a defect. Times are of the processor. Giskard, where a Python of ``--peers-python`` or
 ISONOMIA_PEERS_PYTHON has it, runs its metamorphic test on 5,000 cases that are drawn here; its count must be the one
@@ -170,7 +170,7 @@ def main() -> None:
     else:
         by_giskard(giskard, "inside", 0)  # its count is right where there is something to count
     by_isonomia(MODELS["none"], 0)  # once to warm up
-    rows = [searched(defect, arguments.seeds) for defect in ("inside", "corner")]
+    rows = [searched(defect, arguments.seeds) for defect in ("inside", "edge_case")]
     seconds = whole(arguments.repetitions, giskard)
     show(rows, seconds)
     for line in skipped:

@@ -55,7 +55,7 @@ def people(n: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def checked(n: int) -> iso.Verdict:
-    prop = iso.safety.property(SPEC, stop_early=False, corners=False)
+    prop = iso.safety.property(SPEC, stop_early=False, edge_cases=False)
     return iso.check(prop, model, iso.Generator(people), budget=n, seed=0)
 
 

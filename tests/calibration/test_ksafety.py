@@ -141,8 +141,8 @@ def test_a_fifth_fewer_cases_exceed_the_risk(kind: str, delta: float) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_whole_check_says_holds_at_the_boundary_as_seldom(kind: str) -> None:
     delta, repetitions = 0.3, 150
-    # Corners find these violations at once, and would leave nothing to err about.
-    prop = iso.safety.property(SPEC, eps=share(), enumerate=False, corners=False)
+    # Edge cases find these violations at once, and would leave nothing to err about.
+    prop = iso.safety.property(SPEC, eps=share(), enumerate=False, edge_cases=False)
     checked = population("generator" if kind == "sample" else kind, 0)
     answers = []
     for seed in range(repetitions):
@@ -189,7 +189,7 @@ def test_as_many_cases_are_needed_as_the_guide_says_and_no_more() -> None:
     prop = iso.safety.property(SPEC, enumerate=False)
     verdict = iso.check(prop, lambda table: np.zeros(len(table["a"])), iso.Census(PEOPLE), seed=1)
     assert (verdict.answer, verdict.details["cases"]["tested"]) == ("holds", 2_995)
-    assert verdict.samples == 2_995 + verdict.details["corners"]["tried"]
+    assert verdict.samples == 2_995 + verdict.details["edge_cases"]["tried"]
 
 
 def test_a_required_rate_far_from_the_truth_is_decided_within_few_cases() -> None:

@@ -290,11 +290,11 @@ CASES: Mapping[str, AuditCases] = {
             "drawn, some fail",
             "drawn, rated, holds",
             "sample with violations",
-            "corner and draws, violated",
+            "edge case and draws, violated",
         ),
         least_tried=20,
         beside=_beside_safety,
-        stepless=frozenset({"corner in code, violated", "code that draws"}),
+        stepless=frozenset({"edge case in code, violated", "code that draws"}),
         small_steps=(ksafety_steps, "CHUNK", 8),
     ),
     "responsiveness": AuditCases(

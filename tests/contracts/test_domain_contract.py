@@ -153,8 +153,8 @@ def test_the_model_gets_a_row_for_each_record_and_may_write_into_it(example: Exa
     assert shown(domain, records) == before
 
 
-def test_corners_are_some_of_the_inputs_that_were_given_the_same_by_the_seed(example: Example) -> None:
-    offered: Any = getattr(example.domain, "corners", None)
+def test_edge_cases_are_some_of_the_inputs_that_were_given_the_same_by_the_seed(example: Example) -> None:
+    offered: Any = getattr(example.domain, "edge_cases", None)
     if offered is None:
         return  # a domain need not know its ends
     rows = np.array([3, 0, 2], dtype=np.intp)

@@ -61,7 +61,7 @@ def rows_per_case(prop: Safety, model: Model, people: Census) -> int:
 
 def counting(prop: Safety) -> Safety:
     """The property, tried on random cases only, however many violate."""
-    return replace(prop, enumerate=False, stop_early=False, corners=False, known=())
+    return replace(prop, enumerate=False, stop_early=False, edge_cases=False, known=())
 
 
 def related_records(program: CompiledSpec, values: Mapping[str, Any]) -> tuple[str, list[str]]:

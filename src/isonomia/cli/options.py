@@ -248,7 +248,7 @@ OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
         "eps": Shown("Specification: the share of violating cases below which it holds.", "SHARE"),
         "label": Shown("Specification: the column with the right answers.", "COLUMN"),
         "groups": Shown("Specification: one-hot columns as a single feature.", "NAME=COLUMN,...", names=("--group",)),
-        "corners": Shown("Specification: try edge cases before any draw.", names=("--corners/--no-corners",)),
+        "edge_cases": Shown("Specification: try edge cases before any draw.", names=("--edge-cases/--no-edge-cases",)),
         "shrink": Shown(
             "Specification: shrink violations, at the cost of further queries.", names=("--shrink/--no-shrink",)
         ),

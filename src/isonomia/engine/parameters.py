@@ -23,7 +23,7 @@ from isonomia.models.meter import BudgetSpentError, Meter, metering
 from isonomia.models.session import ModelSession
 from isonomia.records.verdict import Expression
 
-DRAWS, TICKETS, CORNERS = 1, 2, 3
+DRAWS, TICKETS, EDGE_CASES = 1, 2, 3
 
 
 def derived_seed(*parts: str) -> int:
@@ -48,9 +48,9 @@ def fold_rng(seed: int, batch: int, stream: int, of: int) -> np.random.Generator
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(TICKETS, batch, stream, of)))
 
 
-def corner_rng(seed: int) -> np.random.Generator:
-    """The randomness that chooses which corners are tried, independent of all draws."""
-    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(CORNERS,)))
+def edge_case_rng(seed: int) -> np.random.Generator:
+    """The randomness that chooses which edge cases are tried, independent of all draws."""
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(EDGE_CASES,)))
 
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}

@@ -48,7 +48,7 @@ class Generator:
         A callable ``draw(n, rng)`` that gives a table of ``n`` rows, drawing with the NumPy generator ``rng``
         and nothing else; or a mapping from condition to such callables, ``{"sex == 'F'": women, "sex == 'M'":
         men}``, each of which draws from the people who satisfy its condition. One that also has a method
-        ``corners(most, rng)`` gives people at the ends of its ranges, as :class:`Ranges` does: k-safety tries them
+        ``edge_cases(most, rng)`` gives people at the ends of its ranges, as :class:`Ranges` does: k-safety tries them
         first.
     given
         Draws of groups, in addition to ``draw`` for all people: ``{"income > 1e6": rich}``. A rate given such a
@@ -309,9 +309,9 @@ class GeneratorSource:
             name=callable_name(self.draws[stream]),
         )
 
-    def corners(self, most: int, rng: np.random.Generator) -> Table | None:
-        """At most ``most`` people at the ends of what the first stream can draw; ``None`` if it has no ``corners``."""
-        own = getattr(self.draws[0], "corners", None)
+    def edge_cases(self, most: int, rng: np.random.Generator) -> Table | None:
+        """At most ``most`` people at the ends of what the first stream draws; ``None`` without ``edge_cases``."""
+        own = getattr(self.draws[0], "edge_cases", None)
         if own is None:
             return None
         table = _drawn(own, most, rng, self.array_names, self.device)

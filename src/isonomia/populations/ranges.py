@@ -58,7 +58,7 @@ class Ranges:
         """Draw ``n`` people, every feature uniform and independent of the others."""
         return {name: _drawn(given, n, rng) for name, given in self.features.items()}
 
-    def corners(self, most: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    def edge_cases(self, most: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """At most ``most`` people whose features are all at an end, at zero, or a listed value.
 
         All such people, if there are few enough. Otherwise every pair of such values occurs as early as possible.

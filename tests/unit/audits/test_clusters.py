@@ -204,7 +204,7 @@ def test_measure_has_intervals_for_clusters() -> None:
         ("E[x | sex == 'F'] - E[x | sex == 'M'] >= 0.2", {"x": (0.1, 0.3)}),
     ],
 )
-def test_a_truth_in_a_corner_is_not_refuted_by_rounding(claim: str, ranges: dict[str, tuple[float, float]]) -> None:
+def test_a_truth_in_an_edge_case_is_not_refuted_by_rounding(claim: str, ranges: dict[str, tuple[float, float]]) -> None:
     sex = np.asarray(["F", "M"] * 120)
     table = {"who": np.repeat(np.arange(60), 4), "sex": sex, "one": [True] * 240, "x": np.where(sex == "F", 0.3, 0.1)}
     verdict = iso.check(claim, population=iso.Sample(table, cluster="who"), ranges=ranges, stop="all", seed=1)

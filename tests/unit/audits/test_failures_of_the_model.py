@@ -38,7 +38,7 @@ def test_ksafety_of_a_sample_remembers_what_failed_while_its_rows_were_listed(se
     assert iso.check(RISES, fails_at(0), iso.Sample(SIXTY), seed=seed).answer == "holds"
 
 
-def test_ksafety_remembers_a_corner_that_failed() -> None:
+def test_ksafety_remembers_an_edge_case_that_failed() -> None:
     draws = iso.Generator(iso.Ranges({"age": (20, 50)}))
     rises = iso.safety.monotone("age", up=(0.0, 5.0), at_most=100, eps=0.2)
 
@@ -49,7 +49,7 @@ def test_ksafety_remembers_a_corner_that_failed() -> None:
         return (ages > 30).astype(int)
 
     verdict = iso.check(rises, model, draws, seed=1)
-    assert verdict.details["corners"]["failed"] > 0
+    assert verdict.details["edge_cases"]["failed"] > 0
     assert verdict.answer == "undecided"
     assert any("no table for the age 55" in remark for remark in verdict.remarks)
 
@@ -61,7 +61,9 @@ def test_ksafety_remembers_a_known_counterexample_on_which_the_model_fails_now()
     people = iso.Sample(SIXTY)
     before = iso.check(RISES, falls, people, seed=1)
     assert before.answer == "violated"
-    known = iso.safety.monotone("age", up=(1, 5), eps=0.2, enumerate=False, corners=False, known=before.counterexamples)
+    known = iso.safety.monotone(
+        "age", up=(1, 5), eps=0.2, enumerate=False, edge_cases=False, known=before.counterexamples
+    )
 
     def now(table: Mapping[str, Any]) -> NDArray[Any]:
         ages = np.asarray(table["age"])

@@ -39,20 +39,20 @@ def test_draws_are_uniform_and_independent() -> None:
         assert low <= hit.sum() <= high
 
 
-def test_few_corners_are_all_there_are() -> None:
-    found = rows(Ranges(FEATURES).corners(64, np.random.default_rng(0)))
+def test_few_edge_cases_are_all_there_are() -> None:
+    found = rows(Ranges(FEATURES).edge_cases(64, np.random.default_rng(0)))
     assert sorted(found) == sorted(product((18, 20), (0.5, 2.0), ("F", "M")))
 
 
-def test_zero_is_a_corner_where_it_lies_between_and_nowhere_else() -> None:
+def test_zero_is_an_edge_case_where_it_lies_between_and_nowhere_else() -> None:
     people = Ranges({"change": (-1.0, 3.0), "debt": (0, 9), "rate": (2, 2)})
-    found = rows(people.corners(64, np.random.default_rng(0)))
+    found = rows(people.edge_cases(64, np.random.default_rng(0)))
     assert sorted(found) == sorted(product((-1.0, 0.0, 3.0), (0, 9), (2,)))
 
 
-def test_of_many_corners_every_pair_of_ends_occurs() -> None:
+def test_of_many_edge_cases_every_pair_of_ends_occurs() -> None:
     features = {f"x{number}": (0, 9) for number in range(12)}
-    table = Ranges(features).corners(64, np.random.default_rng(0))
+    table = Ranges(features).edge_cases(64, np.random.default_rng(0))
     found = rows(table)
     assert len(found) == len(set(found)) == 64
     assert {(0,) * 12, (9,) * 12} <= set(found)

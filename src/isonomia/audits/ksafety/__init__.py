@@ -142,7 +142,7 @@ class KSafetyAudit:
         """Do nothing here: a specification may have inputs of its own, so the check itself looks at names."""
 
     def run(self, check: Check[Safety], observer: Observer) -> Verdict:
-        """Try known counterexamples, every case where there are few, corners, and random cases."""
+        """Try known counterexamples, every case where there are few, edge cases, and random cases."""
         from isonomia.audits.ksafety.check import check_safety
 
         return check_safety(check, observer)
@@ -194,11 +194,11 @@ class KSafetyAudit:
         return [_stored(item) for item in check.prop.known] if check.prop.stop_early else []
 
     def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:
-        """The cases of each batch, of all cases, and of corners; and the violations."""
-        from isonomia.audits.ksafety.corners import MAX_CORNERS
+        """The cases of each batch, of all cases, and of edge cases; and the violations."""
+        from isonomia.audits.ksafety.edge_cases import MAX_EDGE_CASES
 
         del check
-        corners = entries.get("corners", {"violating": MAX_CORNERS})["violating"]
+        edge_cases = entries.get("edge_cases", {"violating": MAX_EDGE_CASES})["violating"]
         for key, entry in entries.items():
             if key.startswith("batch "):
                 tested = [piece["tested"] for piece in entry["pieces"]]
@@ -216,8 +216,8 @@ class KSafetyAudit:
             elif key == "found":
                 yield RecordedCounts(key, [entry["gone"], entry["distinct"], entry["inputs"]])
                 kinds = [kind["count"] for kind in entry.get("kinds", ())]
-                yield RecordedCounts(key, kinds, entry["distinct"] + corners, exactly=False)
-            elif key == "corners":
+                yield RecordedCounts(key, kinds, entry["distinct"] + edge_cases, exactly=False)
+            elif key == "edge_cases":
                 yield RecordedCounts(key, [entry["violating"]], entry["tried"], exactly=False)
                 yield RecordedCounts(key, [entry["failed"]], entry["tried"], exactly=False)
 

@@ -399,7 +399,7 @@ def _called(program: CompiledSpec) -> set[str]:
 
 def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
     tally, summary = outcome.tally, outcome.summary
-    remarks = [] if outcome.corners is None else outcome.corners.remarks()
+    remarks = [] if outcome.edge_cases is None else outcome.edge_cases.remarks()
     if tally.rejected or tally.without_choice:
         remarks.append(
             f"{tally.rejected:,} draws were rejected by a precondition and {tally.without_choice:,} had nothing to "
@@ -461,7 +461,7 @@ def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
 
 
 def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
-    tally, summary, corners = outcome.tally, outcome.summary, outcome.corners
+    tally, summary, edge_cases = outcome.tally, outcome.summary, outcome.edge_cases
     conditions = [expression_text(item.condition) for item in setup.program.spec.ensures]
     changes, repeats = noise_shares(tally, setup.check.delta)
     return {
@@ -488,5 +488,5 @@ def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
         },
         **({"kinds": list(summary.kinds)} if summary.kinds else {}),
         "failures": dict((tally.reasons + Counter(outcome.failures)).most_common(20)),
-        **({"corners": corners.counts()} if corners and corners.tried else {}),
+        **({"edge_cases": edge_cases.counts()} if edge_cases and edge_cases.tried else {}),
     }

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
 from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, draw_choices, prepare
-from isonomia.audits.ksafety.corners import CODED_BATCH, Corners, budget_left, try_corners, with_corners
+from isonomia.audits.ksafety.edge_cases import CODED_BATCH, EdgeCases, budget_left, try_edge_cases, with_edge_cases
 from isonomia.audits.ksafety.evaluate import SEEDS, Evaluation, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.evidence import PAIRS, RateState, Share, Tally, beyond_noise, compared_share, drawn_share
 from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
@@ -68,10 +68,10 @@ class SafetyOutcome:
         What else a reader should know.
     drawn
         The random cases from which shares are estimated, where they are not those of ``tally``.
-    corners
-        The result of the corners, where some were tried.
+    edge_cases
+        The result of the edge cases, where some were tried.
     failures
-        Why cases outside ``tally`` failed, and how many: known counterexamples, corners, and the cases of a sample's
+        Why cases outside ``tally`` failed, and how many: known counterexamples, edge cases, and the cases of a sample's
         rows.
     beyond
         For a claim beyond noise, by how much answers change more often than when asked again.
@@ -86,7 +86,7 @@ class SafetyOutcome:
     seconds: float
     remarks: tuple[str, ...] = ()
     drawn: Tally | None = None
-    corners: Corners | None = None
+    edge_cases: EdgeCases | None = None
     failures: Mapping[str, int] = field(default_factory=dict)
     beyond: Share | None = None
 
@@ -99,8 +99,8 @@ class SafetyOutcome:
 
     @property
     def refuted(self) -> bool:
-        """Whether a corner violates what must always be true."""
-        return self.corners is not None and self.corners.refuting
+        """Whether an edge case violates what must always be true."""
+        return self.edge_cases is not None and self.edge_cases.refuting
 
     @property
     def estimating(self) -> Tally:
@@ -167,7 +167,7 @@ class SampledCases:
     noted
         Whether violations are kept, not just counted.
     refuted
-        Whether a corner has already refuted the property, so that a first batch is enough.
+        Whether an edge case has already refuted the property, so that a first batch is enough.
     """
 
     setup: Setup
@@ -393,23 +393,24 @@ def _next_size(wanted: int, tested: int, drawn: int) -> int:
 
 
 def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
-    """Try corners and draw random cases until there is an answer; ``listed`` is the tally of all cases of a sample.
+    """Try edge cases and draw random cases until there is an answer; ``listed`` is the tally of all cases of a sample.
 
-    The draws are the same whatever the corners show. Where a corner violates, a first batch is drawn nevertheless, to
-    tell how frequent violations are; but where the block is code, so that a case may take long, the check ends there.
+    The draws are the same whatever the edge cases show. Where an edge case violates, a first batch is drawn
+    nevertheless, to show how frequent violations are; but where the block is code, so that a case may take long, the
+    check ends there.
     """
     try:
-        corners = try_corners(setup) if listed is None else None
+        edge_cases = try_edge_cases(setup) if listed is None else None
     except KeyboardInterrupt:
         return _without_draws(setup, None, INTERRUPTED)
-    refuted = corners is not None and corners.refuting
+    refuted = edge_cases is not None and edge_cases.refuting
     if refuted and setup.program.code is not None:
-        return _without_draws(setup, corners, "a corner violates it")
-    schedule, budget = _pace(setup, budget_left(setup.check.budget, corners))
+        return _without_draws(setup, edge_cases, "an edge case violates it")
+    schedule, budget = _pace(setup, budget_left(setup.check.budget, edge_cases))
     work = SampledCases(setup, monotonic() + budget.seconds, setup.check.prop.stop_early, refuted=refuted)
     ended = _run(work, schedule, budget)
     tally = ended.state.tally
-    tried = 0 if corners is None else corners.tried
+    tried = 0 if edge_cases is None else edge_cases.tried
     if not tried:
         _refuse_nothing(setup, tally, ended.reason)
     summary = _summary(setup, interrupted=ended.reason == INTERRUPTED)
@@ -421,16 +422,16 @@ def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
     outcome = SafetyOutcome(
         False if refuted else setup.evidence.decision(ended.state),
         tally,
-        with_corners(summary, corners),
+        with_edge_cases(summary, edge_cases),
         complete=False,
         tested=before + ended.samples + tried,
         stopped=why_stopped(ended.reason),
         seconds=setup.seconds(),
         remarks=(remark,) if before else (),
-        corners=corners,
+        edge_cases=edge_cases,
         beyond=None if setup.evidence.noise is None else beyond_noise(setup.evidence, ended.state),
     )
-    return outcome.with_failures({} if corners is None else corners.reasons).with_failures(
+    return outcome.with_failures({} if edge_cases is None else edge_cases.reasons).with_failures(
         {} if listed is None else listed.why_failed
     )
 
@@ -486,12 +487,12 @@ def _refuse_nothing(setup: Setup, tally: Tally, reason: str) -> None:
         )
 
 
-def _without_draws(setup: Setup, corners: Corners | None, stopped: str) -> SafetyOutcome:
-    """The outcome without draws: a corner decided it, or Ctrl-C was pressed before."""
-    summary = with_corners(_summary(setup, interrupted=corners is None), corners)
+def _without_draws(setup: Setup, edge_cases: EdgeCases | None, stopped: str) -> SafetyOutcome:
+    """The outcome without draws: an edge case decided it, or Ctrl-C was pressed before."""
+    summary = with_edge_cases(_summary(setup, interrupted=edge_cases is None), edge_cases)
     tally = Tally.empty(len(setup.program.ensures))
-    answer, tried = (None, 0) if corners is None else (False, corners.tried)
-    return SafetyOutcome(answer, tally, summary, False, tried, stopped, setup.seconds(), corners=corners)
+    answer, tried = (None, 0) if edge_cases is None else (False, edge_cases.tried)
+    return SafetyOutcome(answer, tally, summary, False, tried, stopped, setup.seconds(), edge_cases=edge_cases)
 
 
 def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:

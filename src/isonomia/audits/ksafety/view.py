@@ -44,10 +44,10 @@ def _finding(verdict: Verdict, compact: bool) -> str:
     if "noise" in details and item is not None and tested:
         finding = "answers change in {changes:.2%} of cases, in {again:.2%} when asked again".format(**details["noise"])
         return f"{finding}; difference {quantity_finding(item, compact)}"
-    corners = details.get("corners", {"violating": 0})
-    if corners["violating"] and not bad and verdict.answer == "violated":
+    edge_cases = details.get("edge_cases", {"violating": 0})
+    if edge_cases["violating"] and not bad and verdict.answer == "violated":
         drawn = f", none of {tested:,} random cases" if tested else ""
-        return f"{_broken(corners['violating'], corners['tried'], 'corners')}{drawn}"
+        return f"{_broken(edge_cases['violating'], edge_cases['tried'], 'edge cases')}{drawn}"
     if not tested and verdict.answer == "violated":
         return verdict.stopped  # known counterexamples decided it
     finding = _broken(bad, tested, "cases")
@@ -63,9 +63,9 @@ def _broken(bad: int, of: int, what: str) -> str:
 
 def _tally(verdict: Verdict) -> str | None:
     violations = verdict.details.get("violations")
-    corners = verdict.details.get("corners", {"violating": 0})
-    if violations and corners["violating"] and not violations["cases"]:
-        return _broken(corners["violating"], corners["tried"], "corners, which lie at the ends of ranges,")
+    edge_cases = verdict.details.get("edge_cases", {"violating": 0})
+    if violations and edge_cases["violating"] and not violations["cases"]:
+        return _broken(edge_cases["violating"], edge_cases["tried"], "edge cases, which lie at the ends of ranges,")
     if violations and violations["cases"]:
         tested, inputs = verdict.details["cases"]["tested"], plural(violations["inputs"], "input")
         return f"{violations['cases']:,} of {tested:,} cases violate it, of {inputs}"
@@ -77,8 +77,8 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         return ()
     cases, bad = verdict.details["cases"], verdict.details["violations"]
     facts = [("cases that violate it", f"{bad['cases']:,}"), ("inputs among them", f"{bad['inputs']:,}")]
-    if corners := verdict.details.get("corners"):
-        facts.append(("corners that violate it", f"{corners['violating']:,} of {corners['tried']:,}"))
+    if edge_cases := verdict.details.get("edge_cases"):
+        facts.append(("edge cases that violate it", f"{edge_cases['violating']:,} of {edge_cases['tried']:,}"))
     words = {"rejected": "rejected draws", "vacuous": "cases without a test", "failed": "cases that failed"}
     return (*facts, *((label, f"{cases[key]:,}") for key, label in words.items() if cases[key]))
 
@@ -135,8 +135,8 @@ def _changed(differs: Mapping[str, Mapping[str, Any]], max_n: int, unchanged: fr
 def _counts(details: Mapping[str, Any]) -> str:
     """How many cases were tested, were left out, failed and violated."""
     cases, bad = details["cases"], details["violations"]
-    corners = details.get("corners", {"tried": 0})
-    words = [f"{plural(corners['tried'], 'corner')} tried"] if corners["tried"] else []
+    edge_cases = details.get("edge_cases", {"tried": 0})
+    words = [f"{plural(edge_cases['tried'], 'edge case')} tried"] if edge_cases["tried"] else []
     words.append(f"{plural(cases['tested'], 'case')} tested")
     labels = {
         "rejected": "rejected",
@@ -148,8 +148,8 @@ def _counts(details: Mapping[str, Any]) -> str:
     more = "" if bad.get("exact", True) else "more than "
     called = "consistent flip" if "noise" in details else "distinct violation"
     words.append(f"{more}{plural(bad['distinct'], called)} of {plural(bad['inputs'], 'input')}")
-    if corners["tried"] and corners["violating"]:
-        words.append(f"{plural(corners['violating'], 'violating corner')}")
+    if edge_cases["tried"] and edge_cases["violating"]:
+        words.append(f"{plural(edge_cases['violating'], 'violating edge case')}")
     return ", ".join(words)
 
 

@@ -211,7 +211,7 @@ class Violations:
     draws
         How often something was added.
     stored, kinds
-        All distinct violations, including those of the corners; and their kinds.
+        All distinct violations, including those of the edge cases; and their kinds.
     first
         The smallest of them as it was computed when it was found, for a budget that is spent by the end.
     """
@@ -225,7 +225,7 @@ class Violations:
     stored: ViolationSet = field(default_factory=ViolationSet)
     kinds: KindCount = field(default_factory=KindCount)
     first: dict[str, Any] | None = None
-    _corners: DistinctCount = field(default_factory=DistinctCount)
+    _edge_cases: DistinctCount = field(default_factory=DistinctCount)
 
     def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, source: str = "random") -> None:
         """Add judged cases; ``fresh`` where their inputs were newly drawn, whatever their row numbers."""
@@ -242,14 +242,14 @@ class Violations:
         sure = fresh or source == "listed"
         new = self.add_cases(judgement.domain, chosen, judgement.changed[:, violating], draw, sure=sure)
         self.stored.more = not self.distinct.exact
-        if len(new) and len(self._corners):
-            new = new[~self._corners.has(_of_cases(chosen.take(new), draw))]
+        if len(new) and len(self._edge_cases):
+            new = new[~self._edge_cases.has(_of_cases(chosen.take(new), draw))]
         self._keep(program, judgement, violating[new], source)
 
-    def add_corners(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
-        """Add corners that violate: they are kept with the others, but not in any count of random cases."""
-        new = self._corners.add(_of_cases(judgement.cases.take(violating), 0))
-        self._keep(program, judgement, violating[new], "corner")
+    def add_edge_cases(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
+        """Add edge cases that violate: they are kept with the others, but not in any count of random cases."""
+        new = self._edge_cases.add(_of_cases(judgement.cases.take(violating), 0))
+        self._keep(program, judgement, violating[new], "edge_case")
 
     def note_first(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
         """Show the smallest of some cases that violate, if it is smaller than those before."""

@@ -172,8 +172,8 @@ class DomainFacts:
         ``one(records, index)`` is one record as a function of one case takes it; ``None`` for what is shown of it.
     many
         ``many(items)`` makes records of the results of such a function, ``None`` if they are other values.
-    corners
-        ``corners(rows, most, rng)`` are those of these inputs that lie at the ends of their ranges, at most ``most``.
+    edge_cases
+        ``edge_cases(rows, most, rng)`` are those of these inputs at the ends of their ranges, at most ``most``.
     difference
         ``difference(before, after, index)`` says where two records differ, as ``[before, after]`` by name, if their
         shown values say too much.
@@ -185,7 +185,7 @@ class DomainFacts:
     together: int | None = None
     one: Callable[[Any, int], Any] | None = None
     many: Callable[[Sequence[Any]], Any] | None = None
-    corners: Callable[[NDArray[np.intp], int, np.random.Generator], Any] | None = None
+    edge_cases: Callable[[NDArray[np.intp], int, np.random.Generator], Any] | None = None
     difference: Callable[[Any, Any, int], Mapping[str, list[Any]]] | None = None
 
     @classmethod

@@ -130,7 +130,7 @@ class TableDomain:
         """The rows at these positions."""
         return TableRecords(indices)
 
-    def corners(self, rows: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    def edge_cases(self, rows: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """At most ``most`` of these rows, which lie at the ends of their columns."""
         return np.asarray(rows[rows_at_ends([self.whole.column(name)[rows] for name in self.columns], most, rng)])
 

@@ -42,7 +42,7 @@ class Safety:
         are few enough.
     stop_early
         Whether to stop at the first violation; ``False`` spends the budget, to count violations.
-    corners
+    edge_cases
         Whether cases at the ends of ranges are tried before any is drawn.
     shrink
         Whether violations are made as small as the budget allows.
@@ -75,7 +75,7 @@ class Safety:
     domains: Mapping[str, Any] = field(default_factory=dict)
     folder: str | None = None
     claim: str | None = None
-    corners: bool = True
+    edge_cases: bool = True
     shrink: bool = True
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ def property(  # noqa: A001  (the word of the glossary)
     known: Sequence[Mapping[str, Any]] = (),
     name: str | None = None,
     domains: Mapping[str, Any] | None = None,
-    corners: bool = True,
+    edge_cases: bool = True,
     shrink: bool = True,
 ) -> Safety:
     """A k-safety property from a specification in Nomos.
@@ -140,7 +140,7 @@ def property(  # noqa: A001  (the word of the glossary)
         mapping with some of ``inputs``, ``labels``, ``groups``, ``orders`` and ``functions``. An import without an
         entry names a Python module that sets the same names; it is looked for next to the file first, then in the
         current folder.
-    corners
+    edge_cases
         Whether some cases at the ends of ranges are tried before any is drawn. One that violates what must always be
         true is proof. They are not random cases: no share, and no *holds*, rests on them. None are tried separately
         where every case is tried, or where violations are counted (``stop_early=False``).
@@ -160,7 +160,7 @@ def property(  # noqa: A001  (the word of the glossary)
         raise UsageError(f"expected eps, the share of cases left open, between 0 and 1, but got eps={eps!r}")
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise UsageError(f"expected seconds, the time for one case, above 0, but got seconds={seconds!r}")
-    for option, flag in (("corners", corners), ("shrink", shrink)):
+    for option, flag in (("edge_cases", edge_cases), ("shrink", shrink)):
         if not isinstance(flag, bool):
             raise UsageError(f"expected {option} as True or False, but got {option}={flag!r}")
     spec = parse_nomos(text)
@@ -180,7 +180,7 @@ def property(  # noqa: A001  (the word of the glossary)
         name=name or (None if file is None else file.stem),
         domains=dict(domains or {}),
         folder=None if file is None else str(file.parent),
-        corners=corners,
+        edge_cases=edge_cases,
         shrink=shrink,
     )
 

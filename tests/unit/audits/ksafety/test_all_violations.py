@@ -104,11 +104,11 @@ def test_fresh_people_are_kept_with_their_values() -> None:
         assert item["outputs"]["d2"] == (after * 7 + before["b"]) % 3
 
 
-def test_corners_that_violate_are_among_them() -> None:
+def test_edge_cases_that_violate_are_among_them() -> None:
     text = "input x1; var v1 := randInt(0, 1000000); output d1; { d1 = predict(x1) } ensures d1 == 0 || v1 < 1000000;"
     verdict = iso.check(iso.safety.property(text), lambda table: np.ones(len(table["a"])), iso.Census(TABLE), seed=1)
     kept = list(verdict.violations())
-    assert {item["found"] for item in kept} >= {"corner"}
+    assert {item["found"] for item in kept} >= {"edge_case"}
     assert {item["choices"][0] for item in kept} == {1000000}
 
 

@@ -85,7 +85,7 @@ def test_random_cases_without_a_violation_prove_all_but_eps() -> None:
     assert (verdict.answer, verdict.risk) == ("holds", 1e-3)
     needed = int(np.ceil(np.log(1e-3) / np.log(0.99)))
     assert verdict.details["cases"]["tested"] == needed
-    assert verdict.samples == needed + verdict.details["corners"]["tried"]
+    assert verdict.samples == needed + verdict.details["edge_cases"]["tried"]
     assert any("all but 0.01" in remark for remark in verdict.remarks)
     assert verdict.expressions[0].settled is True
 
@@ -93,7 +93,7 @@ def test_random_cases_without_a_violation_prove_all_but_eps() -> None:
 def test_too_few_random_cases_are_undecided_and_say_what_they_prove() -> None:
     verdict = check(RISING, enumerate=False, budget=100)
     assert (verdict.answer, verdict.samples) == ("undecided", 100)
-    assert any(f"all but {chance(1 - 0.05 ** (1 / 90))}" in remark for remark in verdict.remarks)  # 10 were corners
+    assert any(f"all but {chance(1 - 0.05 ** (1 / 90))}" in remark for remark in verdict.remarks)  # 10 were edge cases
 
 
 def test_rejected_draws_cost_no_budget() -> None:

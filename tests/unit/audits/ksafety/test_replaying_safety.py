@@ -87,7 +87,7 @@ def test_a_check_that_goes_on_tries_the_counterexamples_that_it_began_with() -> 
 
 
 def test_a_journal_that_lacks_its_end_cannot_be_repeated() -> None:
-    for name in ("every case, violated", "drawn, holds", "corner, violated"):
+    for name in ("every case, violated", "drawn, holds", "edge case, violated"):
         made = CHECKS[name]()
         _, entries = made.run()
         for key in entries:

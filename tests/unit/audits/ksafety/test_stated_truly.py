@@ -115,7 +115,7 @@ def test_two_bounds_of_a_share_are_told_apart() -> None:
     def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         return {"a": rng.integers(0, 4, n)}
 
-    verdict = check(HEAD + "ensures d1 == 1;\n", one, iso.Generator(people), budget=2000, eps=1e-4, corners=False)
+    verdict = check(HEAD + "ensures d1 == 1;\n", one, iso.Generator(people), budget=2000, eps=1e-4, edge_cases=False)
     (told,) = [item for item in verdict.remarks if "showed no violation" in item]
     by_itself = 1 - 0.05 ** (1 / 2000)
     assert verdict.answer == "undecided"

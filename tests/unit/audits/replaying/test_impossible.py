@@ -174,9 +174,9 @@ def _set(*path: str | int) -> Callable[[Any], Callable[[dict[str, Any]], None]]:
     return to
 
 
-def _a_corner_that_holds(entries: dict[str, Any]) -> None:
+def _an_edge_case_that_holds(entries: dict[str, Any]) -> None:
     found = {"inputs": {}, "choices": [], "outputs": {"d1": 0, "d2": 0}, "violates": ["d2 <= d1"]}
-    entries["corners"] |= {"violating": 1, "counterexamples": [found]}
+    entries["edge_cases"] |= {"violating": 1, "counterexamples": [found]}
 
 
 LIES: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
@@ -218,10 +218,10 @@ LIES: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
         ),
     ),
     "more cases than were wanted": ("drawn relation", _set("batch 0", "pieces", 0, "tested")(lambda n: n + 1)),
-    "more corners violate than were tried": ("drawn relation", _set("corners", "violating")(10**6)),
-    "more corners fail than were tried": ("drawn relation", _set("corners", "failed")(10**6)),
-    "half a corner": ("drawn relation", _set("corners", "tried")(lambda n: n + 0.5)),
-    "a corner that proves nothing": ("drawn relation", _a_corner_that_holds),
+    "more edge cases violate than were tried": ("drawn relation", _set("edge_cases", "violating")(10**6)),
+    "more edge cases fail than were tried": ("drawn relation", _set("edge_cases", "failed")(10**6)),
+    "half an edge case": ("drawn relation", _set("edge_cases", "tried")(lambda n: n + 0.5)),
+    "an edge case that proves nothing": ("drawn relation", _an_edge_case_that_holds),
     "half a case": ("drawn relation", _set("batch 0", "rejected")(lambda n: n - 0.5)),
     "draws without end as if they were a list": ("drawn relation", _set("subject", "fresh")(False)),
     "a case turned away by half": ("relation", _set("listed", "rejected")(0.5)),

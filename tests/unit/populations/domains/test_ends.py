@@ -77,4 +77,4 @@ def test_a_table_looks_at_the_rows_and_columns_that_the_model_is_given() -> None
     table = Table.of({"a": np.arange(10), "right": np.arange(10)[::-1] % 5})
     domain = table_domain(table, {}, {}, "right", {})
     rows = np.array([3, 4, 5, 8], dtype=np.intp)
-    assert set(domain.corners(rows, 2, np.random.default_rng(0)).tolist()) == {3, 8}
+    assert set(domain.edge_cases(rows, 2, np.random.default_rng(0)).tolist()) == {3, 8}

@@ -59,12 +59,12 @@ def test_an_argument_without_meaning_is_refused(make: object) -> None:
         make()  # type: ignore[operator]
 
 
-def test_corners_are_tried_unless_it_is_said_that_they_are_not() -> None:
+def test_edge_cases_are_tried_unless_it_is_said_that_they_are_not() -> None:
     text = str(iso.safety.monotone("age"))
-    assert iso.safety.property(text).corners
-    assert not iso.safety.property(text, corners=False).corners
-    with raises(UsageError, "corners='no'"):
-        iso.safety.property(text, corners="no")  # type: ignore[arg-type]
+    assert iso.safety.property(text).edge_cases
+    assert not iso.safety.property(text, edge_cases=False).edge_cases
+    with raises(UsageError, "edge_cases='no'"):
+        iso.safety.property(text, edge_cases="no")  # type: ignore[arg-type]
 
 
 def test_a_file_gives_its_name(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
-"""Corners: cases at the ends of ranges, tried before any is drawn, since random draws hardly ever meet them.
+"""Edge cases: cases at the ends of ranges, tried before any is drawn, since random draws hardly ever meet them.
 
-Every corner is a case that the property speaks of: its inputs are in the domain, or the population has drawn them or
+Every edge case is a case that the property speaks of: its inputs are in the domain, or the population has drawn them or
 says that it can draw them; its choices are from their ranges; and it meets the preconditions.
 
-Corners are chosen, not drawn, so nothing about a share may rest on them. What must always be true is refuted by a
-single case, however it was found. So a corner can turn an answer into *violated*, which is then a fact; and one on
+Edge cases are chosen, not drawn, so nothing about a share may rest on them. What must always be true is refuted by a
+single case, however it was found. So an edge case can turn an answer into *violated*, which is then a fact; and one on
 which the model fails turns *holds* into *undecided*, as any case does. *Holds* is said wrongly no more often than
 without them. Intervals of shares are valid whenever drawing stops, for whatever reason; so it does no harm that a
-corner may end it after the first batch.
+edge case may end it after the first batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from isonomia.audits.ksafety.violations import (
     is_proof,
     show_violations,
 )
-from isonomia.engine.parameters import Budget, corner_rng
+from isonomia.engine.parameters import Budget, edge_case_rng
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain
@@ -42,8 +42,8 @@ from isonomia.populations.generator import GeneratorSource
 from isonomia.records.journal import Entry, once
 from isonomia.wording import plural
 
-MAX_CORNERS = 64
-"""How many corners are tried, and so the most violations that are not random cases."""
+MAX_EDGE_CASES = 64
+"""How many edge cases are tried, and so the most violations that are not random cases."""
 
 CODED_BATCH = 32
 """How many are tried where the block is code, and also the size of the first batch of random cases there."""
@@ -54,12 +54,12 @@ POOL = 4096
 TURNS = 4
 """How often each input is proposed, with different choices every time."""
 
-KEY = "corners"
+KEY = "edge_cases"
 """The journal key of this step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Corners:
+class EdgeCases:
     """The result of the cases at the ends of ranges, which were tried before any was drawn.
 
     Attributes
@@ -91,7 +91,7 @@ class Corners:
         return {"tried": self.tried, "violating": self.violating, "failed": self.failed}
 
     def remarks(self) -> list[str]:
-        """Their result. A reader who also sees a share must know that corners are not random cases."""
+        """Their result. A reader who also sees a share must know that edge cases are not random cases."""
         if not self.tried:
             return []
         result = "no violation"
@@ -100,51 +100,53 @@ class Corners:
             result = f"{self.violating:,} {does} it, which is proof. They do not enter any share"
         elif self.violating:
             result = f"{self.violating:,} violated it, but not when computed again"
-        remarks = [f"{plural(self.tried, 'corner')} (at the ends of ranges) tried before the draws: {result}"]
+        remarks = [f"{plural(self.tried, 'edge case')} (at the ends of ranges) tried before the draws: {result}"]
         if self.failed:
-            remarks.append(f"{plural(self.failed, 'corner')} failed")
+            remarks.append(f"{plural(self.failed, 'edge case')} failed")
         return remarks
 
 
-def try_corners(setup: Setup) -> Corners | None:
-    """Try the corners; ``None`` where they are not wanted or could prove nothing."""
+def try_edge_cases(setup: Setup) -> EdgeCases | None:
+    """Try the edge cases; ``None`` where they are not wanted or could prove nothing."""
     prop, evidence = setup.check.prop, setup.evidence
-    max_n = max_corners(setup.check.budget, evidence, coded=setup.program.code is not None)
+    max_n = max_edge_cases(setup.check.budget, evidence, coded=setup.program.code is not None)
     max_n = int(min(max_n, setup.check.budget.queries / (10 * (setup.program.k or 1))))
-    if not prop.corners or not prop.stop_early or not evidence.strict or not max_n:
+    if not prop.edge_cases or not prop.stop_early or not evidence.strict or not max_n:
         return None
     entry = setup.journal.recall(KEY)
     if entry is None:
         entry = once(setup.journal, KEY, lambda: _try(setup, max_n))
     elif not setup.finished:
         _try(setup, max_n)  # again, for the violations themselves; the model's answers are kept
-    return Corners(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
+    return EdgeCases(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
 
 
-def max_corners(budget: Budget, evidence: RateEvidence, *, coded: bool) -> int:
+def max_edge_cases(budget: Budget, evidence: RateEvidence, *, coded: bool) -> int:
     """How many may be tried: at most a tenth of a budget, and never so many that too few are left to draw.
 
-    Where the block is code, a case may take long, and no more corners are tried than cases are drawn at first.
+    Where the block is code, a case may take long, and no more edge cases are tried than cases are drawn at first.
     """
-    max_n = CODED_BATCH if coded else MAX_CORNERS
+    max_n = CODED_BATCH if coded else MAX_EDGE_CASES
     if budget.samples == inf:
         return max_n
     spare = budget.samples - evidence.needed
     return int(min(max_n, budget.samples // 10, spare if spare >= 0 else inf))
 
 
-def budget_left(budget: Budget, corners: Corners | None) -> Budget:
-    """What the corners leave of a budget."""
-    if corners is None:
+def budget_left(budget: Budget, edge_cases: EdgeCases | None) -> Budget:
+    """What the edge cases leave of a budget."""
+    if edge_cases is None:
         return budget
-    return replace(budget, samples=budget.samples - corners.tried, seconds=max(budget.seconds - corners.seconds, 1e-9))
+    return replace(
+        budget, samples=budget.samples - edge_cases.tried, seconds=max(budget.seconds - edge_cases.seconds, 1e-9)
+    )
 
 
-def with_corners(summary: ViolationSummary, corners: Corners | None) -> ViolationSummary:
-    """The violations, including those of the corners, the smallest changes first."""
-    if corners is None or not corners.refuting:
+def with_edge_cases(summary: ViolationSummary, edge_cases: EdgeCases | None) -> ViolationSummary:
+    """The violations, including those of the edge cases, the smallest changes first."""
+    if edge_cases is None or not edge_cases.refuting:
         return summary
-    both = (*corners.counterexamples, *summary.counterexamples)
+    both = (*edge_cases.counterexamples, *summary.counterexamples)
     return replace(summary, counterexamples=tuple(sorted(both, key=_cost)))
 
 
@@ -153,15 +155,15 @@ def _cost(item: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def _try(setup: Setup, max_n: int) -> Entry:
-    """Try the corners. Their answers are kept apart: later steps number their own answers from 0."""
+    """Try the edge cases. Their answers are kept apart: later steps number their own answers from 0."""
     began = monotonic()
     runner = setup.new_runner(KEY)
     # No more people are drawn for this than will be drawn anyway: a population may be slow too.
     pool = int(min(POOL, setup.check.budget.samples, setup.evidence.needed))
-    rng = corner_rng(setup.check.seed)
+    rng = edge_case_rng(setup.check.seed)
     result: dict[str, Any] = {"tried": 0, "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
     try:
-        domain, cases = _corner_cases(setup, runner, max_n, pool, rng)
+        domain, cases = _cases_at_edges(setup, runner, max_n, pool, rng)
         result["tried"] = len(cases)
         if len(cases):
             result |= _judge(setup, runner, domain, cases)
@@ -170,7 +172,7 @@ def _try(setup: Setup, max_n: int) -> Entry:
     except BudgetSpentError:
         result["tried"] = 0  # what follows ends for the same reason
     except ModelError as error:
-        # A model that never answers is an error once cases are drawn; if it answers there, only the corners failed.
+        # A model that never answers is an error once cases are drawn; if it answers there, only the edge cases failed.
         result |= {"failed": result["tried"], "reasons": {str(error.__cause__ or error): result["tried"]}}
     except RaisedEverywhereError as error:
         result |= {"tried": error.cases, "failed": error.cases, "reasons": {error.why: error.cases}}
@@ -183,7 +185,7 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
     bad = np.flatnonzero(judgement.violates[list(setup.evidence.strict)].any(axis=0))
     violations = Violations()
     violations.add_cases(domain, judgement.cases.take(bad), judgement.changed[:, bad])
-    setup.violations.add_corners(setup.program, judgement, bad)
+    setup.violations.add_edge_cases(setup.program, judgement, bad)
     smallest = violations.ranked(SHRUNK)
     with current_meter().further():
         # Next to a claim about a share, the smallest change that violates anything may not be a proof.
@@ -198,7 +200,7 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
     return {**counts, "counterexamples": proofs, "reasons": tally.why_failed}
 
 
-def _corner_cases(
+def _cases_at_edges(
     setup: Setup, runner: Runner, max_n: int, pool: int, rng: np.random.Generator
 ) -> tuple[Domain, Cases]:
     """Cases at the ends of ranges, no two of them the same, and the domain of their inputs."""
@@ -211,7 +213,7 @@ def _corner_cases(
     prepared = prepare(program, domain, columns, drawn)
     seeds = rng.integers(0, SEEDS, size=len(columns[0]))
     choices = (*drawn.choices, seeds) if runner.draws else tuple(drawn.choices)
-    if not drawn.bounded and DomainFacts.of(domain).corners is None:
+    if not drawn.bounded and DomainFacts.of(domain).edge_cases is None:
         prepared.accepted[:] = False  # nothing is at an end of anything, such as images with noise
     accepted = Cases(columns, choices).take(np.flatnonzero(prepared.accepted))
     return domain, accepted.take(_different(accepted)[:max_n])
@@ -224,7 +226,7 @@ def _inputs_at_ends(
     inputs, domain = setup.inputs, setup.domain
     if isinstance(inputs, FreshInputs):
         source = inputs.source
-        own = source.corners(TURNS * max_n, rng) if isinstance(source, GeneratorSource) else None
+        own = source.edge_cases(TURNS * max_n, rng) if isinstance(source, GeneratorSource) else None
         domain = inputs.domain_of(source.batch(0, pool, rng) if own is None else own)
         rows = worth_drawing(runner, domain)
         return domain, rows if own is not None else _at_ends(domain, rows, max_n, rng)
@@ -234,8 +236,8 @@ def _inputs_at_ends(
 
 def _at_ends(domain: Domain, rows: NDArray[np.intp], max_n: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Those at the ends, where the domain can tell; otherwise any, so that at least choices are at the ends."""
-    corners = DomainFacts.of(domain).corners
-    return rng.permutation(rows)[:max_n] if corners is None else np.asarray(corners(rows, max_n, rng))
+    edge_cases = DomainFacts.of(domain).edge_cases
+    return rng.permutation(rows)[:max_n] if edge_cases is None else np.asarray(edge_cases(rows, max_n, rng))
 
 
 def _in_turns(rows: NDArray[np.intp], max_n: int, index: int, rng: np.random.Generator) -> NDArray[np.intp]:

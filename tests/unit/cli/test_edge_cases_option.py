@@ -1,4 +1,4 @@
-"""Corners on the command line and in audit files: on by default, and off where that is said."""
+"""Edge cases on the command line and in audit files: on by default, and off where that is said."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ nomos = "moved.nom"
 [[property]]
 name = "drawn"
 nomos = "moved.nom"
-with = {{corners = false}}
+with = {{edge_cases = false}}
 """
 
 
@@ -59,17 +59,17 @@ def _check(*more: str) -> tuple[int, str]:
     return done.exit_code, " ".join(done.output.split())
 
 
-def test_the_command_tries_corners_unless_told_not_to() -> None:
+def test_the_command_tries_edge_cases_unless_told_not_to() -> None:
     code, told = _check()
     assert code == 1
-    assert "corners (at the ends of ranges) tried before the draws" in told
-    assert "violating corner" in told
-    code, told = _check("--no-corners")
+    assert "edge cases (at the ends of ranges) tried before the draws" in told
+    assert "violating edge case" in told
+    code, told = _check("--no-edge-cases")
     assert code == 0
-    assert "corners" not in told
+    assert "edge_cases" not in told
 
 
 def test_a_property_of_an_audit_file_says_so_under_with() -> None:
     file = read_audit_file(Path("audit.toml"))
-    wanted = {each.name: each.check.prop.corners for each in plan_audit(file, 1, Permissions())}  # type: ignore[union-attr]
+    wanted = {each.name: each.check.prop.edge_cases for each in plan_audit(file, 1, Permissions())}  # type: ignore[union-attr]
     assert wanted == {"tried": True, "drawn": False}

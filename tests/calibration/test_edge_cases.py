@@ -1,4 +1,4 @@
-"""Corners leave error rates alone: a violation that lies at no corner is missed as often as without them."""
+"""Edge cases leave error rates alone: a violation that lies at no edge case is missed as often as without them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def at_the_end(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
     return (table["a"] < 4).astype(int)
 
 
-def test_holds_is_said_at_the_boundary_with_the_chance_that_is_computed_although_corners_are_tried() -> None:
+def test_holds_is_said_at_the_boundary_with_the_chance_that_is_computed_although_edge_cases_are_tried() -> None:
     prop = iso.safety.property(TEXT, eps=SHARE)
     verdicts = [iso.check(prop, inside, PEOPLE, delta=DELTA, seed=seed) for seed in range(REPETITIONS)]
-    assert all(verdict.details["corners"] == {"tried": 4, "violating": 0, "failed": 0} for verdict in verdicts)
+    assert all(verdict.details["edge_cases"] == {"tried": 4, "violating": 0, "failed": 0} for verdict in verdicts)
     chance = (1 - SHARE) ** rate_evidence([None], SHARE, DELTA).needed
     assert chance <= DELTA
     low, high = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], REPETITIONS, chance)
     assert low <= sum(verdict.answer == "holds" for verdict in verdicts) <= high
 
 
-def test_the_interval_of_the_share_is_missed_no_more_often_where_corners_find_the_violation() -> None:
-    """Were corners counted, two of four of them would violate, and the share would seem twelve times as large."""
+def test_the_interval_of_the_share_is_missed_no_more_often_where_edge_cases_find_the_violation() -> None:
+    """Were edge cases counted, two of four of them would violate, and the share would seem twelve times as large."""
     prop = iso.safety.property(TEXT, eps=SHARE)
     verdicts = [iso.check(prop, at_the_end, PEOPLE, delta=DELTA, seed=seed) for seed in range(REPETITIONS)]
     assert all(verdict.answer == "violated" and verdict.risk == 0.0 for verdict in verdicts)
