@@ -173,14 +173,14 @@ def _audit(text: str, folder: Path) -> Use:
     from isonomia.audits.audit_file.reader import read_audit_file
     from isonomia.audits.check import run_check
     from isonomia.audits.protocol import Permissions
-    from isonomia.engine.parameters import Silent
+    from isonomia.engine.parameters import NullObserver
 
     (folder / "audit.toml").write_text(text, encoding="utf-8", errors="replace")
     planned = plan_audit(read_audit_file(folder / "audit.toml"), 1, Permissions())
 
     def use() -> None:
         for each in planned[:3]:
-            run_check(each.check, Silent()).to_dict()
+            run_check(each.check, NullObserver()).to_dict()
 
     return use
 

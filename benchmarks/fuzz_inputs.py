@@ -415,7 +415,7 @@ def _small_evidence() -> dict[str, Any]:
     from isonomia.audits.audit_file.reader import read_audit_file
     from isonomia.audits.audit_file.runner import begin_run, run_checks
     from isonomia.audits.protocol import Permissions
-    from isonomia.engine.parameters import Silent
+    from isonomia.engine.parameters import NullObserver
     from isonomia.records.evidence import evidence_of, evidence_text
     from isonomia.records.store import Store
 
@@ -429,7 +429,7 @@ def _small_evidence() -> dict[str, Any]:
         (folder / "audit.toml").write_text(text)
         file, store = read_audit_file(folder / "audit.toml"), Store(folder / "records")
         planned = plan_audit(file, 1, Permissions())
-        run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: Silent(), lambda *_: None)
+        run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: NullObserver(), lambda *_: None)
         content: dict[str, Any] = json.loads(evidence_text(evidence_of(store)))
         return content
 

@@ -26,7 +26,7 @@ from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.records.store import Store
 
 MOST_GROWTH = 0.05
@@ -107,7 +107,9 @@ def many_runs(count: int) -> dict[str, Any]:
         for number in range(count):
             file = read_audit_file(folder / "audit.toml")
             planned = plan_audit(file, number, Permissions())
-            run_checks(store, begin_run(store, file, planned, number), planned, lambda _: Silent(), lambda *_: None)
+            run_checks(
+                store, begin_run(store, file, planned, number), planned, lambda _: NullObserver(), lambda *_: None
+            )
             gc.collect()
             seen.append((round(megabytes(), 1), round(store.path.stat().st_size / 1e3, 1)))
         store.prune([run.id for run in store.runs()[1:]])

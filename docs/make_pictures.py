@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from isonomia.cli.hiring import answers
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.report import show
 from isonomia.report.entries import AuditReport, Entry
 from isonomia.report.page import write_page
@@ -27,7 +27,7 @@ SHOWN = ("four-fifths rule", "qualified women and men")
 
 def main() -> None:
     """Make them all."""
-    entries = [entry for _, entry in answers(1, Silent())]
+    entries = [entry for _, entry in answers(1, NullObserver())]
     terminal_picture(entries)
     report_picture(entries)
 

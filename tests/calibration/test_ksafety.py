@@ -21,9 +21,9 @@ from simulation import FALSE_ALARM, MANY, REPETITIONS, batches, most_errors, two
 from simulation import peaks as peaks_of
 
 import isonomia as iso
-from isonomia.audits.ksafety.evidence import RateEvidence, Tally, rate_evidence
+from isonomia.audits.ksafety.evidence import CaseTally, RateEvidence, rate_evidence
 from isonomia.audits.ksafety.sampling import SampledCases
-from isonomia.audits.ksafety.setup import Setup
+from isonomia.audits.ksafety.setup import SafetySetup
 from isonomia.audits.protocol import Check
 from isonomia.engine.loop import Plan
 from isonomia.models.adapt import adapt
@@ -83,7 +83,7 @@ def violations(kind: str, n: int) -> Violations:
     """Which of ``n`` random cases violate, as the audit draws them."""
     prop = iso.safety.property(SPEC)
     check = Check(prop, adapt(model), population(kind, n), seed=11 + KINDS.index(kind))
-    batch, judgements = SampledCases(Setup(check)).draw(Plan(0, 0, 3 * n if kind == "sample" else n, (1.0,)))
+    batch, judgements = SampledCases(SafetySetup(check)).draw(Plan(0, 0, 3 * n if kind == "sample" else n, (1.0,)))
     assert batch.rejected > n // 20
     found = np.concatenate([judgement.violating for judgement in judgements])
     assert len(found) >= n
@@ -103,11 +103,11 @@ def wrongly_held(kind: str, delta: float, cases: int) -> int:
     return sum(not state.tally.violating for state in states)
 
 
-def tallied(bound: RateEvidence, violating: Violations) -> Tally:
+def tallied(bound: RateEvidence, violating: Violations) -> CaseTally:
     """The counts of cases, none of which failed, for a specification with one ``ensures``."""
     bad = int(np.count_nonzero(violating))
     cells = bound.cells(violating[None], np.zeros(len(violating), dtype=bool))
-    return Tally([bad], tested=len(violating), violating=bad, cells=cells)
+    return CaseTally([bad], tested=len(violating), violating=bad, cells=cells)
 
 
 def cases_for(delta: float) -> int:

@@ -20,7 +20,7 @@ from simulation import assert_calibrated, batches, peaks
 import isonomia as iso
 from isonomia.audits.ksafety.evidence import PAIRS, RateEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.sampling import SampledCases
-from isonomia.audits.ksafety.setup import Setup
+from isonomia.audits.ksafety.setup import SafetySetup
 from isonomia.audits.protocol import Check
 from isonomia.engine.loop import Plan
 from isonomia.models import adapt
@@ -87,7 +87,7 @@ def test_a_check_draws_the_results_that_brute_force_expects(items: Sequence[tupl
     rng, n = np.random.default_rng(5), 20_000
     people = iso.Sample(table(rng, items, n))
     check = Check(TO_B, adapt(model(rng, items)), people, seed=1, random_model=True)
-    batch, _ = SampledCases(Setup(check)).draw(Plan(0, 0, n, (1.0,)))
+    batch, _ = SampledCases(SafetySetup(check)).draw(Plan(0, 0, n, (1.0,)))
     counts, expected = np.asarray(sum(batch.pieces[1:], batch.pieces[0]).pairs), results(items)
     assert not counts[expected == 0].any()
     assert np.all(np.abs(counts - n * expected) <= 5.0 * np.sqrt(n * expected) + 5)

@@ -20,7 +20,7 @@ from scipy.stats import binom
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.people import SharedPeople
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.models import adapt
 from isonomia.models.session import open_session
 
@@ -54,7 +54,7 @@ def _answers(seed: int) -> list[tuple[str, int]]:
     found = []
     for text in CLAIMS:
         check = new_check(text, model, population, delta=DELTA, budget=BUDGET, seed=seed, growth=1.3)
-        verdict = run_check(replace(check, sharing=sharing), Silent())
+        verdict = run_check(replace(check, sharing=sharing), NullObserver())
         found.append((verdict.answer, verdict.samples))
     return found
 

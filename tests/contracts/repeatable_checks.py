@@ -11,7 +11,7 @@ from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check
 from isonomia.audits.replay import refuse_impossible
 from isonomia.audits.verdicts import recorded_model, recorded_population
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.models.adapt import adapt
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import Steadiness
@@ -51,12 +51,12 @@ class Repeatable:
     def run(self, entries: Mapping[str, Any] | None = None) -> tuple[Verdict, Entries]:
         """Go on from entries, or begin."""
         journal = Notebook(dict(entries or {}))
-        verdict = run_check(self.check().with_journal(journal), Silent())
+        verdict = run_check(self.check().with_journal(journal), NullObserver())
         return replace(verdict, seconds=0.0), journal.entries
 
     def run_without_journal(self) -> Verdict:
         """The verdict of a check that keeps nothing."""
-        return replace(run_check(self.check(), Silent()), seconds=0.0)
+        return replace(run_check(self.check(), NullObserver()), seconds=0.0)
 
     def check(self) -> Check[Any]:
         def model(rows: Any) -> Any:
@@ -74,7 +74,7 @@ class Repeatable:
         stand_ins = recorded_model(kept), recorded_population(kept)
         check = new_check(self.prop if prop is None else prop, *stand_ins, **self._options)
         refuse_impossible(check, kept)
-        verdict = run_check(check.with_journal(ReadOnly(kept)), Silent())
+        verdict = run_check(check.with_journal(ReadOnly(kept)), NullObserver())
         return replace(verdict, seconds=0.0)
 
     @property

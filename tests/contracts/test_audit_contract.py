@@ -29,9 +29,17 @@ from isonomia.audits.audit_file.runner import begin_run, resume_run, run_checks
 from isonomia.audits.check import run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import AUDITS, audit_for
-from isonomia.audits.replay import CounterexampleRecheck, Rebuilt, Recomputed, rebuilt, recheck, recomputed, rerun
+from isonomia.audits.replay import (
+    CounterexampleRecheck,
+    RebuiltAudit,
+    RecomputedProperty,
+    rebuilt,
+    recheck,
+    recomputed,
+    rerun,
+)
 from isonomia.cli.app import app
-from isonomia.engine.parameters import Progress, Silent
+from isonomia.engine.parameters import NullObserver, Progress
 from isonomia.errors import IsonomiaError
 from isonomia.models.loader import load_model
 from isonomia.records.compare import changes, run_in_file, run_in_store
@@ -284,7 +292,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     try:
         file, store = read_audit_file(folder / "audit.toml"), Store(folder / ".isonomia")
         planned = plan_audit(file, SEED, Permissions())
-        run_checks(store, begin_run(store, file, planned, SEED), planned, lambda _: Silent(), lambda *_: None)
+        run_checks(store, begin_run(store, file, planned, SEED), planned, lambda _: NullObserver(), lambda *_: None)
         yield Run(cases, folder, module, file, store, evidence_of(store))
     finally:
         sys.path.remove(str(folder))
@@ -315,7 +323,7 @@ def test_a_run_that_is_interrupted_and_resumed_comes_to_the_same_verdicts(run: R
     assert any(outcome is None or getattr(outcome, "stopped", None) == "interrupted" for outcome in cut)
     planned = run.planned()
     started = resume_run(store, run.file, store.run("latest"), planned)
-    run_checks(store, started, planned, lambda _: Silent(), lambda *_: None)
+    run_checks(store, started, planned, lambda _: NullObserver(), lambda *_: None)
     resumed = evidence_of(store).verdicts
     assert {name: replace(verdict, seconds=0.0) for name, verdict in resumed.items()} == {
         name: replace(verdict, seconds=0.0) for name, verdict in run.evidence.verdicts.items()
@@ -323,7 +331,7 @@ def test_a_run_that_is_interrupted_and_resumed_comes_to_the_same_verdicts(run: R
 
 
 def test_everything_done_anew_is_the_same(run: Run) -> None:
-    found = rerun(run.evidence, run.folder, Permissions(allow_code=True), {}, lambda _: Silent())
+    found = rerun(run.evidence, run.folder, Permissions(allow_code=True), {}, lambda _: NullObserver())
     assert [(each.name, each.same) for each in found] == [(check.name, True) for check in run.evidence.checks]
 
 
@@ -364,7 +372,7 @@ def test_strange_counterexamples_are_a_problem_and_no_crash(run: Run) -> None:
 # ------------------------------------------------------------------------------------------------------------ tampering
 
 
-def _recomputed(run: Run, audit: Rebuilt, number: int, check: CheckEvidence) -> Recomputed:
+def _recomputed(run: Run, audit: RebuiltAudit, number: int, check: CheckEvidence) -> RecomputedProperty:
     evidence, alone = replace(run.evidence, checks=(check,)), replace(audit, stated=(audit.stated[number],))
     (result,) = recomputed(evidence, alone)
     return result

@@ -13,11 +13,11 @@ from benchmarks.budgets import PEOPLE, QUERIES, lines, repair_lines, whole_lines
 from loopback_service import Service
 
 import isonomia as iso
-from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
+from isonomia.audits.audit_file.drafting import DraftRequest, Files, draft_audit
 from isonomia.cli import main
 from isonomia.errors import BudgetTooSmallError, ChangingModelError, UsageError
 from isonomia.models.adapt import adapt
-from isonomia.models.meter import BudgetSpentError, Meter, metering, send
+from isonomia.models.meter import BudgetSpentError, QueryMeter, metering, send
 from isonomia.populations.table import Table
 from isonomia.records.journal import ReadOnly
 
@@ -131,7 +131,7 @@ def test_shrinking_finds_the_smallest_step_that_violates() -> None:
 @pytest.mark.parametrize("budget", ["40 queries", "150 queries", "0.000001s"])
 def test_a_check_that_a_budget_ended_is_replayed_from_its_journal(budget: str) -> None:
     from isonomia.audits.check import new_check, run_check
-    from isonomia.engine.parameters import Silent
+    from isonomia.engine.parameters import NullObserver
 
     class Notebook(dict[str, Any]):
         def recall(self, key: str) -> Any:
@@ -142,8 +142,8 @@ def test_a_check_that_a_budget_ended_is_replayed_from_its_journal(budget: str) -
 
     for prop in (NEVER_LOWER, "P[prediction == 1] >= 0.5"):
         check, kept = new_check(prop, Counted(), iso.Sample(AMOUNTS), seed=1, budget=budget), Notebook()
-        verdict = run_check(check.with_journal(kept), Silent())
-        again = run_check(check.with_journal(ReadOnly(kept)), Silent())
+        verdict = run_check(check.with_journal(kept), NullObserver())
+        again = run_check(check.with_journal(ReadOnly(kept)), NullObserver())
         assert (replace(again, seconds=verdict.seconds), again.queries) == (verdict, verdict.queries)
 
 
@@ -182,8 +182,8 @@ def test_a_budget_that_is_too_small_for_anything_is_undecided() -> None:
 
 def test_a_meter_refuses_before_anything_is_sent_and_charges_its_parent() -> None:
     model, table = Counted(), Table.of(AMOUNTS)
-    with metering(Meter(1000)) as outer:
-        with metering(Meter(800)):
+    with metering(QueryMeter(1000)) as outer:
+        with metering(QueryMeter(800)):
             send(adapt(model), table, want_score=False, want_prediction=True)
             with pytest.raises(BudgetSpentError) as spent:
                 send(adapt(model), table, want_score=False, want_prediction=True)
@@ -218,5 +218,5 @@ def test_a_draft_sends_few_rows_to_a_service_by_default(
 def test_a_draft_stays_below_its_limit_for_any_model() -> None:
     model = Counted()
     people = {"amount": AMOUNTS["amount"], "sex": np.where(np.arange(700) % 2, "F", "M")}
-    draft = draft_audit(Table.of(people), lambda _: adapt(model), Files("m:l", "p.csv"), Wishes(), queries=150)
+    draft = draft_audit(Table.of(people), lambda _: adapt(model), Files("m:l", "p.csv"), DraftRequest(), queries=150)
     assert draft.queries == model.rows <= 150

@@ -22,7 +22,7 @@ from isonomia.audits.proofs import QUICK, THOROUGH
 from isonomia.audits.rates.programs import prove
 from isonomia.audits.rates.question import ask_about
 from isonomia.audits.verdicts import recorded_model, recorded_population
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.records.journal import ReadOnly
 from raising import raises
 
@@ -61,7 +61,7 @@ RATES = {group: stats.norm.sf((52 - mean) / sqrt(100 + 4 * 25)) for group, mean 
 def proof_of(text: str, population: iso.Program | iso.Causal, model: object = None, **options: object):
     check = new_check(text, model, population, seed=1, **options)
     question = ask_about(check.prop, check.population, check.model, {})
-    return prove(check, question, Silent(), THOROUGH), question
+    return prove(check, question, NullObserver(), THOROUGH), question
 
 
 def test_a_ratio_is_proved_with_no_risk() -> None:
@@ -262,23 +262,23 @@ def test_too_many_ways_are_sampled() -> None:
 def test_a_proof_is_replayed_without_the_program() -> None:
     text = "P[target | minority] / P[target | not minority] >= 0.8"
     journal = Notebook()
-    verdict = run_check(new_check(text, None, iso.Program.of(HIRING), seed=2).with_journal(journal), Silent())
+    verdict = run_check(new_check(text, None, iso.Program.of(HIRING), seed=2).with_journal(journal), NullObserver())
     assert verdict.proved
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = run_check(new_check(text, *stand_ins, seed=2).with_journal(ReadOnly(journal.entries)), Silent())
+    again = run_check(new_check(text, *stand_ins, seed=2).with_journal(ReadOnly(journal.entries)), NullObserver())
     assert replace(again, seconds=verdict.seconds) == verdict
 
 
 def test_a_proof_of_another_property_is_refused() -> None:
     journal = Notebook()
-    run_check(new_check("P[target] >= 0.1", None, iso.Program.of(HIRING), seed=2).with_journal(journal), Silent())
+    run_check(new_check("P[target] >= 0.1", None, iso.Program.of(HIRING), seed=2).with_journal(journal), NullObserver())
     population = recorded_population(journal.entries)
     other = new_check("P[target | minority] >= P[target]", None, population, seed=2)
     with pytest.raises(iso.errors.DataError, match="another property"):
-        run_check(other.with_journal(ReadOnly(journal.entries)), Silent())
+        run_check(other.with_journal(ReadOnly(journal.entries)), NullObserver())
 
 
-class Impatient(Silent):
+class Impatient(NullObserver):
     """Presses Ctrl-C at the first sign of progress."""
 
     def advance(self, progress: Any) -> None:  # noqa: ARG002
@@ -291,7 +291,7 @@ def test_a_proof_that_is_interrupted_can_be_made_later() -> None:
     stopped = run_check(check, Impatient())
     assert (stopped.answer, stopped.stopped) == ("undecided", "interrupted")
     assert "proof" not in journal.entries
-    assert run_check(check, Silent()).answer == "holds"
+    assert run_check(check, NullObserver()).answer == "holds"
 
 
 def test_a_proof_within_its_time() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
+from isonomia.audits.audit_file.drafting import DraftRequest, Files, draft_audit
 from isonomia.audits.audit_file.planner import property_of
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.protocol import Permissions
@@ -90,7 +90,7 @@ def read(text: str) -> AuditFile:
 @settings(max_examples=40, deadline=None)
 def test_a_draft_reads_as_it_is_and_uncommented(table: dict[str, list[Any]], with_model: bool) -> None:
     opened = (lambda features: adapt(first_column, features)) if with_model else None
-    wishes = Wishes() if with_model else Wishes(decision=next(iter(table)))
+    wishes = DraftRequest() if with_model else DraftRequest(decision=next(iter(table)))
     try:
         draft = draft_audit(Table.of(table), opened, Files("m:f" if with_model else None, 'd"\\.csv'), wishes)
     except (DataError, UsageError):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.exact import Interval, enclose, exact_truth, exact_value, judge
 from isonomia.evidence.hypotheses import hypothesis_of
-from isonomia.evidence.normal_form import Atom, Every, Some, normal_form
+from isonomia.evidence.normal_form import AllOf, AnyOf, Atom, normal_form
 from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.region import Region, decide
 from isonomia.spec.tree import (
@@ -109,7 +109,7 @@ def has_constants(form):
     match form:
         case Atom():
             return False
-        case Every(parts) | Some(parts):
+        case AllOf(parts) | AnyOf(parts):
             return not parts or any(map(has_constants, parts))
 
 
@@ -138,9 +138,9 @@ def is_true(form, point):
     match form:
         case Atom(quantity):
             return exact_value(quantity, point) >= 0
-        case Every(parts):
+        case AllOf(parts):
             return all(is_true(part, point) for part in parts)
-        case Some(parts):
+        case AnyOf(parts):
             return any(is_true(part, point) for part in parts)
 
 

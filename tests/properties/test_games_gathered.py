@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, Runner
+from isonomia.audits.ksafety.cases import CaseRunner, Cases
 from isonomia.audits.ksafety.compiler import compile_spec
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.models.adapt import adapt
@@ -71,7 +71,7 @@ def test_blocks_that_play_give_what_one_case_at_a_time_gives(goals: list[int], d
     relaxed, drawn = (np.array(data.draw(st.lists(SEEDS, min_size=n, max_size=n))) for _ in range(2))
     domain = Games(Walk(), {"goal": goals})
     program = compile_spec(parse_nomos(BLOCK), RANDOM | {"relax", "unrelax"}, frozenset({"play"}))
-    runner = Runner(program, open_session(adapt(policy(moves)), watched=False), 10.0, True)
+    runner = CaseRunner(program, open_session(adapt(policy(moves)), watched=False), 10.0, True)
     cases = Cases((np.arange(n),), (relaxed, drawn))
     together = runner.run(domain, cases)
     for index in range(n):

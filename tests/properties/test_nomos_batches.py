@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import isonomia as iso
-from isonomia.audits.ksafety.cases import Cases, Runner, all_cases
+from isonomia.audits.ksafety.cases import CaseRunner, Cases, all_cases
 from isonomia.audits.ksafety.compiler import compile_spec
-from isonomia.audits.ksafety.evidence import Tally
+from isonomia.audits.ksafety.evidence import CaseTally
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.models.adapt import adapt
 from isonomia.models.session import open_session
@@ -57,8 +57,8 @@ def model(table: dict[str, NDArray[Any]]) -> NDArray[Any]:
     return np.where(table["a"] > table["b"], 2, table["a"] % 3)
 
 
-def runner(text: str) -> Runner:
-    return Runner(compile_spec(parse_nomos(text), RANDOM), open_session(adapt(model), watched=False), 10.0, False)
+def runner(text: str) -> CaseRunner:
+    return CaseRunner(compile_spec(parse_nomos(text), RANDOM), open_session(adapt(model), watched=False), 10.0, False)
 
 
 def results(text: str, rows: list[tuple[int, int]], one_by_one: bool) -> Counter[Any]:
@@ -66,7 +66,7 @@ def results(text: str, rows: list[tuple[int, int]], one_by_one: bool) -> Counter
     table = Table.of({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
     domain, run = table_domain(table, {}, {}, None, {}), runner(text)
     found: Counter[Any] = Counter()
-    for cases in all_cases(run, domain, 1e6, Tally.empty(1)) or ():
+    for cases in all_cases(run, domain, 1e6, CaseTally.empty(1)) or ():
         pieces = [cases.take(np.array([i])) for i in range(len(cases))] if one_by_one else [cases]
         for piece in pieces:
             if len(piece):
@@ -96,7 +96,7 @@ def test_listing_every_case_is_listing_every_choice(rows: Any, bound: int, sign:
     text = spec(f"v2 + w {sign} {bound}", "d1 <= d2", PLAIN)
     table = Table.of({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
     domain = table_domain(table, {}, {}, None, {})
-    parts = all_cases(runner(text), domain, 1e6, Tally.empty(1)) or ()
+    parts = all_cases(runner(text), domain, 1e6, CaseTally.empty(1)) or ()
     listed = [key for cases in parts for key in map(tuple, cases.keys().tolist())]
     true = {"<=": int.__le__, "==": int.__eq__, ">": int.__gt__}[sign]
     expected = [

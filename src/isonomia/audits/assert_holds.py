@@ -18,7 +18,7 @@ from isonomia.errors import UsageError, nearest
 from isonomia.populations.protocol import Population
 from isonomia.records.display.text import failure_text
 from isonomia.records.display.view import answer_line
-from isonomia.records.store import Known
+from isonomia.records.store import KnownCounterexamples
 from isonomia.records.verdict import Verdict
 
 DELTA = 0.05
@@ -146,7 +146,7 @@ def assert_verdict(check: Check[Any], observer: Observer, undecided: str, folder
         Where somebody pressed Ctrl-C: what is known so far says nothing about the test.
     """
     __tracebackhide__ = True
-    known = None if folder is None else Known(folder)
+    known = None if folder is None else KnownCounterexamples(folder)
     if known is not None:
         check = with_known(check, known)
     verdict = run_check(check, observer)

@@ -17,14 +17,14 @@ from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import INTERRUPTED, new_verdict, why_stopped
 from isonomia.engine.loop import Schedule
-from isonomia.engine.parameters import Budget, Observer, Silent, derived_seed, root
+from isonomia.engine.parameters import Budget, NullObserver, Observer, derived_seed, root
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.meter import BudgetSpentError, Meter, metering
+from isonomia.models.meter import BudgetSpentError, QueryMeter, metering
 from isonomia.models.protocol import Model, unwrap
 from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.domains.protocol import is_domain
@@ -109,7 +109,7 @@ def checked_numbers(name: str, values: Mapping[str, float]) -> dict[str, float]:
 def checked_observer(value: Observer | None) -> Observer:
     """The observer of progress; a silent one where none is given."""
     if value is None:
-        return Silent()
+        return NullObserver()
     missing = [name for name in ("begin", "advance", "end") if not hasattr(value, name)]
     if missing:
         raise UsageError(
@@ -526,7 +526,7 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
     if check.pool is not None:
         fingerprint_by_workers(check.pool, check.population)
     budget, journal = check.budget, check.journal
-    meter = Meter(budget.queries, budget.seconds, budget.samples)
+    meter = QueryMeter(budget.queries, budget.seconds, budget.samples)
     ended = recall_if_any(journal, ENDED) if meter.limited or meter.seconds < inf else None
     with metering(meter):
         try:

@@ -12,30 +12,30 @@ from isonomia.errors import UsageError, nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
+class OptionSpec:
     """The options that something takes, and those of them that it needs."""
 
     names: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
 
-    def without(self, *names: str) -> Takes:
+    def without(self, *names: str) -> OptionSpec:
         """The same without some options."""
-        return Takes(
+        return OptionSpec(
             tuple(name for name in self.names if name not in names),
             tuple(name for name in self.needed if name not in names),
         )
 
 
-NO_OPTIONS = Takes()
+NO_OPTIONS = OptionSpec()
 
 
-def of_callable(make: Callable[..., Any], further: Takes = NO_OPTIONS) -> Takes:
+def of_callable(make: Callable[..., Any], further: OptionSpec = NO_OPTIONS) -> OptionSpec:
     """What a function takes; ``further`` is what it passes on, where it takes any keyword."""
     parameters = inspect.signature(make).parameters.values()
     own = [each for each in parameters if each.kind is not each.VAR_KEYWORD and not each.name.startswith("_")]
     handed_on = further.names if len(own) < len(parameters) else ()
     names = dict.fromkeys((*(each.name for each in own), *handed_on))
-    return Takes(tuple(names), tuple(each.name for each in own if each.default is each.empty))
+    return OptionSpec(tuple(names), tuple(each.name for each in own if each.default is each.empty))
 
 
 def options_of(table: PropertyTable) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def options_of(table: PropertyTable) -> dict[str, Any]:
     }
 
 
-def refuse_options(table: PropertyTable, takes: Takes, options: Mapping[str, Any]) -> None:
+def refuse_options(table: PropertyTable, takes: OptionSpec, options: Mapping[str, Any]) -> None:
     """Refuse options that a property does not take, and demand those that it needs."""
     listed = ", ".join(takes.names)
     for name in options:
@@ -63,7 +63,7 @@ def named_property(
     key: str,
     module: Any,
     names: Sequence[str],
-    further: Takes = NO_OPTIONS,
+    further: OptionSpec = NO_OPTIONS,
 ) -> Any:
     """A named property of a module, with the options that it takes."""
     name, options = table.get(key), options_of(table)

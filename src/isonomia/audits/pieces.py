@@ -18,7 +18,7 @@ from isonomia.engine.parameters import Observer, Progress
 from isonomia.executors import Pool, Shared, Tasks
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.session import ModelSession, packed, unpacked
-from isonomia.models.steady import MAX_AGAIN, Handed, spread_evenly
+from isonomia.models.steady import MAX_AGAIN, SteadinessReport, spread_evenly
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population
 from isonomia.populations.streaming import LongTable
@@ -35,7 +35,7 @@ Counts = TypeVar("Counts")
 
 
 @dataclass(frozen=True, slots=True)
-class Counter(Generic[Context, Counts]):
+class RowCounter(Generic[Context, Counts]):
     """How rows are counted.
 
     Attributes
@@ -66,7 +66,7 @@ class Counter(Generic[Context, Counts]):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted(Generic[Counts]):
+class CensusCount(Generic[Counts]):
     """The counts of a census: how many people, or pairs, were counted, and whether Ctrl-C ended it early."""
 
     people: int
@@ -76,16 +76,16 @@ class Counted(Generic[Counts]):
 
 def count_population(
     check: Check[Any],
-    counter: Counter[Any, Counts],
+    counter: RowCounter[Any, Counts],
     size: int,
     observer: Observer,
     *,
-    pack: Callable[[Counted[Counts]], Entry],
-    unpack: Callable[[Entry], Counted[Counts]],
+    pack: Callable[[CensusCount[Counts]], Entry],
+    unpack: Callable[[Entry], CensusCount[Counts]],
     counted: str = "people",
     sharing: SharedPeople | None = None,
     by_pool: bool = True,
-) -> Counted[Counts]:
+) -> CensusCount[Counts]:
     """Count every row, or every pair of rows; the verdict is computed from the counts, now and in every replay.
 
     The workers of a pool, where they may, read the files of a long table for themselves. ``pack`` and ``unpack`` are
@@ -98,7 +98,7 @@ def count_population(
         entry = check.journal.recall(KEY)
         if entry is not None:
             return unpack(entry)
-        result = Counted(0, counter.zero)
+        result = CensusCount(0, counter.zero)
         began = monotonic()
         try:
             pool = check.pool if by_pool and sharing is None else None
@@ -106,7 +106,7 @@ def count_population(
             if pieces is None:
                 pieces = counter.batches(counter.context, session, check.population, 0, size)
             for rows, counts in pieces:
-                result = Counted(result.people + rows, counter.add(result.counts, counts))
+                result = CensusCount(result.people + rows, counter.add(result.counts, counts))
                 spent = monotonic() - began
                 observer.advance(Progress(result.people, size, result.people / size, spent, _exactly, counted))
         except KeyboardInterrupt:
@@ -127,14 +127,14 @@ def _exactly() -> str:
 class _WorkerContext(Generic[Counts]):
     """What is sent to every worker once."""
 
-    counter: Counter[Any, Counts]
+    counter: RowCounter[Any, Counts]
     model: ModelSession | None
     watched: bool
     table: LongTable
 
 
 def by_workers(
-    pool: Pool | None, session: ModelSession | None, population: Any, counter: Counter[Any, Counts], journal: Journal
+    pool: Pool | None, session: ModelSession | None, population: Any, counter: RowCounter[Any, Counts], journal: Journal
 ) -> Iterator[tuple[int, Counts]] | None:
     """The number of rows and the counts of each piece, in order; ``None`` where workers cannot read for themselves.
 
@@ -174,7 +174,7 @@ def _pieces(
     pool: Pool,
     shared: Shared,
     edges: Sequence[tuple[int, int]],
-    counter: Counter[Any, Counts],
+    counter: RowCounter[Any, Counts],
     journal: Journal,
     session: ModelSession | None,
 ) -> Iterator[tuple[int, Counts]]:
@@ -194,7 +194,7 @@ def _pieces(
                 context.counter.count(answered, Census(context.table), first, first + 1)
         watched.settle()
     tasks = pool.begin(_count_piece, shared, left, [stop - start for start, stop in left])
-    fresh, handed = tasks.results(), list[Handed]()
+    fresh, handed = tasks.results(), list[SteadinessReport]()
     try:
         for piece in edges:
             if piece in recalled:
@@ -211,7 +211,7 @@ def _pieces(
         tasks.drop()
 
 
-def _packed_piece(counter: Counter[Any, Counts], counts: Counts, handed: Handed | None) -> Entry:
+def _packed_piece(counter: RowCounter[Any, Counts], counts: Counts, handed: SteadinessReport | None) -> Entry:
     """A piece as the journal keeps it: its counts, and the answers about some of its rows."""
     entry = dict(counter.pack(counts))
     if handed is not None and handed.noted and (rows := handed.noted[0].rows) is not None:
@@ -243,7 +243,9 @@ class _OneAnswer:
         pass
 
 
-def _count_piece(context: _WorkerContext[Any], piece: tuple[int, int]) -> tuple[Any, tuple[int, int], Handed | None]:
+def _count_piece(
+    context: _WorkerContext[Any], piece: tuple[int, int]
+) -> tuple[Any, tuple[int, int], SteadinessReport | None]:
     """What a worker does with one piece: its counts, how many rows it sent to the model, and some of these rows.
 
     It repeats questions by itself, too, so that a model which answers at random is found early.

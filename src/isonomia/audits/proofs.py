@@ -63,7 +63,7 @@ def proved_by(ways: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class ProgramPaths:
     """Every way through a program, and what evaluates expressions on them: the model, and the columns by version.
 
     ``among`` is the condition to which a causal model is limited.
@@ -78,7 +78,7 @@ class Ways:
 
 def follow(
     check: Check[Any], wanted: Wanted, columns: Mapping[Version | None, Sequence[str]], effort: ProofEffort
-) -> Ways:
+) -> ProgramPaths:
     """Follow every way through a program, as far as the columns of each version, and the model, need it.
 
     Raises :class:`NotExactError` where that cannot be done; it says why.
@@ -101,10 +101,10 @@ def follow(
         named = [*dict.fromkeys((*named, *columns_of(among)))]
     began = monotonic()
     finder = PathFinder(population.world, effort.ways, lambda: monotonic() - began > check.budget.seconds)
-    return Ways(finder, finder.paths(named, list(versions)), answer, among, versions)  # type: ignore[arg-type]
+    return ProgramPaths(finder, finder.paths(named, list(versions)), answer, among, versions)  # type: ignore[arg-type]
 
 
-def met(condition: Row, path: ProgramPath, ways: Ways) -> Iterator[ProgramPath]:
+def met(condition: Row, path: ProgramPath, ways: ProgramPaths) -> Iterator[ProgramPath]:
     """The parts of a way on which a condition holds."""
     for value, cell in row_values(condition, path, ways.answer, path.cell):
         if is_true(value):

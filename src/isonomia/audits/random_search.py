@@ -13,7 +13,7 @@ from isonomia.audits.check import new_check
 from isonomia.audits.ksafety.cases import Judgement
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.sampling import SampledCases
-from isonomia.audits.ksafety.setup import FiniteInputs, Setup
+from isonomia.audits.ksafety.setup import FiniteInputs, SafetySetup
 from isonomia.engine.loop import Plan
 from isonomia.errors import UsageError
 from isonomia.models.protocol import Model
@@ -34,7 +34,7 @@ class RandomSearch:
 
 def judged(prop: Safety, model: Model, population: Population, cases: int, seed: int) -> RandomSearch:
     """Draw random cases and judge them."""
-    setup = Setup(new_check(counting(prop), model, population, seed=seed))
+    setup = SafetySetup(new_check(counting(prop), model, population, seed=seed))
     try:
         setup.compile()
         _, judgements = SampledCases(setup, stop_early=False, noted=False).draw(Plan(0, 0, cases, (1.0,)))
@@ -46,7 +46,7 @@ def judged(prop: Safety, model: Model, population: Population, cases: int, seed:
 
 def rows_per_case(prop: Safety, model: Model, people: Census) -> int:
     """How many rows a case of a property sends to the model."""
-    setup = Setup(new_check(counting(prop), model, people))
+    setup = SafetySetup(new_check(counting(prop), model, people))
     try:
         setup.compile()
         if not setup.program.k:

@@ -21,7 +21,7 @@ from isonomia.audits.rates import RATES
 from isonomia.audits.responsiveness import RESPONSIVENESS
 from isonomia.errors import UsageError
 from isonomia.records.display import view
-from isonomia.records.store import Known, key_of
+from isonomia.records.store import KnownCounterexamples, key_of
 from isonomia.records.verdict import Verdict
 
 AUDITS: list[Audit] = []
@@ -61,7 +61,7 @@ for _audit in (RATES, KSAFETY, RESPONSIVENESS, PRINCIPAL):
 view.register(REPAIR)  # a repair is not an audit, but it ends with a verdict too
 
 
-def with_known(check: Check[Any], known: Known) -> Check[Any]:
+def with_known(check: Check[Any], known: KnownCounterexamples) -> Check[Any]:
     """The same check, which tries the known counterexamples of its property before anything else.
 
     Guarantee: the risk stays what it was. A known counterexample that still violates the property is proof by itself;
@@ -71,7 +71,7 @@ def with_known(check: Check[Any], known: Known) -> Check[Any]:
     return check if known_first is None else known_first.with_known(check, known.of(_key(check)))
 
 
-def remember(known: Known, check: Check[Any], verdict: Verdict, *, forget: bool = True) -> Verdict:
+def remember(known: KnownCounterexamples, check: Check[Any], verdict: Verdict, *, forget: bool = True) -> Verdict:
     """Keep the counterexamples of a violated property and, with ``forget``, drop those that no longer violate it.
 
     The verdict comes back with a remark where the known counterexamples could not be read or written.

@@ -37,7 +37,7 @@ from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check, Permissions
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import CACHE, recorded_model, recorded_population
-from isonomia.engine.parameters import Observer, Point, Silent, Tracing
+from isonomia.engine.parameters import HistoryObserver, NullObserver, Observer, Point
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.loader import Kind, kind_of, load_model
 from isonomia.models.protocol import Model
@@ -65,7 +65,7 @@ _NOT_COMPARED = ("seconds", "version")
 
 
 @dataclass(frozen=True, slots=True)
-class Recomputed:
+class RecomputedProperty:
     """One property, computed again."""
 
     name: str  # the property's name
@@ -80,7 +80,9 @@ class Recomputed:
         return not self.differences and self.failure is None
 
 
-def recomputed(evidence: EvidenceFile, audit: Rebuilt, seconds: float = TIME_LIMIT) -> Iterator[Recomputed]:
+def recomputed(
+    evidence: EvidenceFile, audit: RebuiltAudit, seconds: float = TIME_LIMIT
+) -> Iterator[RecomputedProperty]:
     """Compute every verdict again from the statistics alone; one that takes too long is ended at its next step."""
     for each, check in zip(audit.stated, evidence.checks, strict=True):
         began = perf_counter()
@@ -93,7 +95,7 @@ def recomputed(evidence: EvidenceFile, audit: Rebuilt, seconds: float = TIME_LIM
                 "made it, allow more with --seconds"
             )
             result = check.name, None, (), message
-        yield Recomputed(*result, perf_counter() - began)
+        yield RecomputedProperty(*result, perf_counter() - began)
 
 
 def compared(
@@ -116,7 +118,7 @@ def _recompute(
     assert check.verdict is not None
     planned, journal = stand_in(each, check), _ReadInTime(check.entries, until)
     refuse_impossible(planned.check, check.entries)
-    verdict = run_check(planned.check.with_journal(journal), Silent())
+    verdict = run_check(planned.check.with_journal(journal), NullObserver())
     unused = [key for key in check.entries if key not in journal.read and key != CACHE and not key.startswith(TIME)]
     if unused:
         return (), f"its statistics hold what no such check comes to, {unused[0]!r:.60}: it would have ended before"
@@ -217,7 +219,7 @@ def _sampled(check: CheckEvidence) -> bool:
 
 
 def _closing(each: StatedProperty, check: CheckEvidence) -> tuple[Point, ...]:
-    trace = Tracing()
+    trace = HistoryObserver()
     assert check.verdict is not None
     try:
         verdict = run_check(stand_in(each, check).check.with_journal(ReadOnly(check.entries)), trace)
@@ -275,7 +277,7 @@ def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[V
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuiltAudit:
     """The audit in an evidence file: the file, its properties, and where the rest of the record contradicts it."""
 
     file: AuditFile
@@ -283,7 +285,7 @@ class Rebuilt:
     contradictions: tuple[ValueDifference, ...]
 
 
-def rebuilt(evidence: EvidenceFile) -> Rebuilt:
+def rebuilt(evidence: EvidenceFile) -> RebuiltAudit:
     """Read the audit in an evidence file. The text decides; what is stated twice must agree."""
     audit = evidence.audit
     try:
@@ -299,7 +301,9 @@ def rebuilt(evidence: EvidenceFile) -> Rebuilt:
             f"expected a check of each of the {len(names)} properties of the audit file, in their order, but "
             f"{_first_other(names, checked)}"
         )
-    return Rebuilt(file, stated, (*_contradictions(file, evidence), *said_otherwise(file, stated, evidence.checks)))
+    return RebuiltAudit(
+        file, stated, (*_contradictions(file, evidence), *said_otherwise(file, stated, evidence.checks))
+    )
 
 
 def stand_in(each: StatedProperty, check: CheckEvidence) -> PlannedCheck:
@@ -320,7 +324,7 @@ def _first_other(names: list[str], checked: list[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
+class RerunProperty:
     """One property, checked again.
 
     Attributes
@@ -368,7 +372,7 @@ def rerun(
     permissions: Permissions,
     models: Mapping[str, Model],
     observe: Callable[[PlannedCheck], Observer],
-) -> Iterator[Rerun]:
+) -> Iterator[RerunProperty]:
     """Check every property again, with the seed of the record.
 
     Parameters
@@ -412,13 +416,13 @@ _ADVICE = "allow it with {flags}; or name the model yourself with --model, and t
 
 def _rerun_one(
     evidence: EvidenceFile, check: CheckEvidence, planned: PlannedCheck, observe: Callable[[PlannedCheck], Observer]
-) -> Rerun:
+) -> RerunProperty:
     try:
         verdict = run_check(planned.check, observe(planned))
     except IsonomiaError as error:
-        return Rerun(check.name, None, failure=None if check.verdict is None else str(error))
+        return RerunProperty(check.name, None, failure=None if check.verdict is None else str(error))
     if check.verdict is None:
-        return Rerun(check.name, verdict, failure="it could not be checked then, and can be now")
+        return RerunProperty(check.name, verdict, failure="it could not be checked then, and can be now")
     # A run that was resumed, or that had a cache or an executor, sent other rows.
     changed = [
         each
@@ -430,11 +434,11 @@ def _rerun_one(
     then, now = (people.get("device", NUMPY) for people in (check.verdict["population"], verdict.population))
     random = planned.check.random_model and planned.check.model is not None and bool(rest)
     if then == now and not random:
-        return Rerun(check.name, verdict, others, rest)
+        return RerunProperty(check.name, verdict, others, rest)
     known = tuple(each for each in rest if _known_before(each.path))
     contradicted = {check.verdict["answer"], verdict.answer} == {"holds", "violated"}
     answers = (ValueDifference("answer", check.verdict["answer"], verdict.answer),) if contradicted else ()
-    return Rerun(
+    return RerunProperty(
         check.name, verdict, others, (*known, *answers), devices=None if then == now else (then, now), random=random
     )
 

@@ -16,7 +16,7 @@ from isonomia.errors import UsageError
 if TYPE_CHECKING:
     from isonomia.populations.program import Program
     from isonomia.populations.protocol import Population
-    from isonomia.records.store import Known
+    from isonomia.records.store import KnownCounterexamples
     from isonomia.records.verdict import Verdict
     from isonomia.spec import Property
     from isonomia.spec.safety import Safety
@@ -64,7 +64,7 @@ def check(
     """
     from isonomia.audits.protocol import Check
     from isonomia.audits.registry import remember
-    from isonomia.records.store import Known
+    from isonomia.records.store import KnownCounterexamples
     from isonomia.spec import parse
     from isonomia.spec.safety import EPS
     from isonomia.spec.safety import property as safety_property
@@ -105,7 +105,7 @@ def check(
         "control": control,
     }
     loaded = reading.open(model, quiet=quiet)
-    known = None if keep is None else Known(keep.parent, keep.name)
+    known = None if keep is None else KnownCounterexamples(keep.parent, keep.name)
     verdicts: list[Verdict] = []
     for prop in properties:
         to_check = prop if known is None else _with_known(prop, known)
@@ -140,7 +140,7 @@ def plan(
     new_console().print(str(forecast))
 
 
-def _with_known(prop: Property | Safety, known: Known) -> Property | Safety:
+def _with_known(prop: Property | Safety, known: KnownCounterexamples) -> Property | Safety:
     """The property with the counterexamples that ``--keep`` kept of it, which are tried first."""
     from isonomia.audits.protocol import Check
     from isonomia.audits.registry import with_known
@@ -150,7 +150,7 @@ def _with_known(prop: Property | Safety, known: Known) -> Property | Safety:
     return knowing
 
 
-def _refuse_trouble(known: Known) -> None:
+def _refuse_trouble(known: KnownCounterexamples) -> None:
     if known.trouble is not None:
         raise UsageError(f"{known.trouble}. --keep takes a new file, or one that it wrote before")
 

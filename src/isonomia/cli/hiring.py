@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.check import check
 from isonomia.audits.protocol import AuditProperty
-from isonomia.engine.parameters import Observer, Tracing
+from isonomia.engine.parameters import HistoryObserver, Observer
 from isonomia.interventions import Feature, Interventions
 from isonomia.populations import Census, Generator, Sample
 from isonomia.report.entries import Entry
@@ -167,7 +167,7 @@ def answers(seed: int, observer: Observer) -> Iterator[tuple[DemoQuestion, Entry
     """Ask them one after the other; each answer comes with how its interval narrowed."""
     model = train(np.random.default_rng([seed, 0]))
     for question in questions(seed):
-        tracing = Tracing(observer)
+        tracing = HistoryObserver(observer)
         verdict = check(
             question.prop,
             model,

@@ -58,12 +58,12 @@ def init(
         raise UsageError("--leave-out requires --interventions: an audit leaves out what the model does not read")
     if model is not None and decision is not None:
         raise UsageError("expected either a model or --decision, but got both: with a model, its answers are audited")
-    from isonomia.audits.audit_file.drafting import Files, Wishes, draft_audit
+    from isonomia.audits.audit_file.drafting import DraftRequest, Files, draft_audit
     from isonomia.populations.finite import rows_from
 
     target = output or AUDIT
     columns = None if features is None else tuple(name.strip() for name in features.split(","))
-    wishes = Wishes(outcome, decision, tuple(protected or ()), favourable, columns)
+    wishes = DraftRequest(outcome, decision, tuple(protected or ()), favourable, columns)
     options = {**parse_model_options(model_options), **({"trusted": trust} if trust else {})}
     if model is None and (options or columns or trust_pickle):
         raise UsageError("these options require a model: --features, --trust-pickle, --trust and --model-option")

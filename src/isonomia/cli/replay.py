@@ -20,7 +20,7 @@ from isonomia.wording import plural, visible
 if TYPE_CHECKING:
     from isonomia.audits.audit_file.reader import AuditFile
     from isonomia.audits.protocol import Permissions
-    from isonomia.audits.replay import Rebuilt, Recomputed, Rerun
+    from isonomia.audits.replay import RebuiltAudit, RecomputedProperty, RerunProperty
     from isonomia.models.protocol import Model
     from isonomia.records.evidence import EvidenceFile
     from isonomia.records.verdict import Verdict
@@ -203,7 +203,7 @@ def _head(evidence: EvidenceFile, keyed: bool, console: Console) -> None:
         console.print(f"recorded with isonomia {used}, replayed with {__version__}")
 
 
-def _show_results(results: Sequence[Recomputed], console: Console, answered: str = "answer") -> bool:
+def _show_results(results: Sequence[RecomputedProperty], console: Console, answered: str = "answer") -> bool:
     """Print the result of every property; returns whether all are sound."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("property", answered, "from its statistics", "ms"):
@@ -253,7 +253,7 @@ def _models(
 
 
 def _recheck(
-    evidence: EvidenceFile, audit: Rebuilt, models: Mapping[str, Model], permissions: Permissions, console: Console
+    evidence: EvidenceFile, audit: RebuiltAudit, models: Mapping[str, Model], permissions: Permissions, console: Console
 ) -> bool:
     from isonomia.audits.audit_file.reader import DEFAULT
     from isonomia.audits.replay import recheck
@@ -296,7 +296,7 @@ def _rerun(
     return _show_reruns(rerun(evidence, folder, permissions, models, lambda _: LiveProgress(observe)), console)
 
 
-def _show_reruns(properties: Iterable[Rerun], console: Console) -> bool:
+def _show_reruns(properties: Iterable[RerunProperty], console: Console) -> bool:
     """Print the result of every property run again; returns whether all are as before."""
     same = True
     for each in properties:

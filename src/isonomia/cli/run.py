@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from isonomia.audits.audit_file.planner import PlannedCheck
     from isonomia.audits.audit_file.reader import AuditFile
-    from isonomia.audits.audit_file.runner import Outcome, Started
+    from isonomia.audits.audit_file.runner import Outcome, StartedRun
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import RunRecord, Store
     from isonomia.report.entries import AuditReport
@@ -62,7 +62,7 @@ def run(
     """
     from isonomia.audits.audit_file.planner import Wrapping, plan_audit
     from isonomia.audits.audit_file.reader import read_audit_file
-    from isonomia.audits.audit_file.runner import EarlierLooks, Started, begin_run, is_open, resumable, resume_run
+    from isonomia.audits.audit_file.runner import EarlierLooks, StartedRun, begin_run, is_open, resumable, resume_run
     from isonomia.audits.protocol import Permissions
     from isonomia.records.store import FOLDER, Store
 
@@ -81,7 +81,7 @@ def run(
         # Nothing is left to check, and so neither the model nor the population is needed.
         verdicts = tuple(check.verdict for check in store.checks(earlier.id))
         console.print(f"run {earlier.id} had ended: its verdicts are those of the store", soft_wrap=True)
-        _finish(console, store, Started(earlier.id, verdicts), verdicts, outputs, file, quiet)
+        _finish(console, store, StartedRun(earlier.id, verdicts), verdicts, outputs, file, quiet)
     wrapping = Wrapping(audit, cache, executor)
     looked_at = partial(looks.continued, 0 if chosen is None else chosen)
     planned = plan_audit(
@@ -187,7 +187,7 @@ def _seed(
 
 def _carried_out(
     store: Store,
-    started: Started,
+    started: StartedRun,
     planned: Sequence[PlannedCheck],
     console: Console,
     jobs: int | None,
@@ -208,10 +208,10 @@ def _carried_out(
 
 
 def _result(each: PlannedCheck, outcome: Outcome) -> Result:
-    from isonomia.audits.audit_file.runner import Failed
+    from isonomia.audits.audit_file.runner import FailedCheck
     from isonomia.report.entries import Failure
 
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, FailedCheck):
         return Failure(each.name, outcome.kind, outcome.message, each.why, each.line)
     return outcome
 
@@ -219,7 +219,7 @@ def _result(each: PlannedCheck, outcome: Outcome) -> Result:
 def _finish(
     console: Console,
     store: Store,
-    started: Started,
+    started: StartedRun,
     outcomes: Sequence[Outcome | None],
     outputs: OutputFiles,
     file: Path,

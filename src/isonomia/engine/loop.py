@@ -19,7 +19,7 @@ import numpy as np
 from isonomia.engine.lookahead import Ahead, LooksAhead
 from isonomia.engine.parameters import Budget, Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
-from isonomia.models.meter import BudgetSpentError, Meter, current_meter
+from isonomia.models.meter import BudgetSpentError, QueryMeter, current_meter
 from isonomia.models.steady import Steadiness
 from isonomia.populations.protocol import BatchSizes
 from isonomia.records.journal import Entry, Journal, MissingEntryError, NullJournal, once, recall_if_any
@@ -384,7 +384,7 @@ class _RowRate:
         Where the rows before the first batch are kept, so that a replay plans the same batches.
     """
 
-    meter: Meter
+    meter: QueryMeter
     rows: int
     limit: float
     journal: Journal
@@ -482,7 +482,7 @@ class _Readings(Generic[Reading, State]):
     journal: Journal
     steady: Steadiness | None
     watch: _Watch
-    meter: Meter
+    meter: QueryMeter
     foresight: Ahead[Plan, Reading] | None
     first: bool
     recalled: dict[Plan, Entry] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from isonomia.errors import BudgetTooSmallError, UsageError
-from isonomia.models.meter import BudgetSpentError, Meter, metering
+from isonomia.models.meter import BudgetSpentError, QueryMeter, metering
 from isonomia.models.session import ModelSession
 from isonomia.records.verdict import Expression
 
@@ -126,7 +126,7 @@ class Budget:
         return budget
 
     @contextmanager
-    def for_all(self, model: ModelSession | None, rows: int, what: str) -> Iterator[Meter]:
+    def for_all(self, model: ModelSession | None, rows: int, what: str) -> Iterator[QueryMeter]:
         """Meter something about ``rows`` rows that is worth nothing unless it is complete.
 
         Raises
@@ -143,7 +143,7 @@ class Budget:
                 rows,
                 min(self.samples, self.queries),
             )
-        with metering(Meter(self.queries, self.seconds)) as meter:
+        with metering(QueryMeter(self.queries, self.seconds)) as meter:
             try:
                 yield meter
             except BudgetSpentError as spent:
@@ -244,7 +244,7 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class NullObserver:
     """An observer that shows nothing."""
 
     def begin(self, text: str) -> None:
@@ -265,7 +265,7 @@ STEP = 1.5
 
 
 @dataclass(slots=True)
-class Tracing:
+class HistoryObserver:
     """Records the interval of the first compared quantity now and then, and forwards everything to another observer.
 
     Attributes
@@ -276,7 +276,7 @@ class Tracing:
         What was recorded, in the order of the samples.
     """
 
-    observer: Observer = field(default_factory=Silent)
+    observer: Observer = field(default_factory=NullObserver)
     points: list[Point] = field(default_factory=list)
     _next: float = field(default=1.0, init=False)
 

@@ -17,7 +17,7 @@ from itertools import accumulate, product
 from math import fsum, inf, nextafter
 from typing import Any, TypeAlias
 
-from isonomia.evidence.polytopes import Halfspace, NormalDraw, UniformDraw, probability
+from isonomia.evidence.polytopes import LinearInequality, NormalDraw, UniformDraw, probability
 from isonomia.evidence.quadrature import TooManyCellsError, normal_mass_between
 
 Bound: TypeAlias = tuple[Fraction | None, Fraction | None]
@@ -264,7 +264,7 @@ class Masses:
         steps = [name for name in names if isinstance(draws[name], StepDraw)]
         choices = [draws[name].within(bounds.get(((name,), ()), _FREE)) for name in steps]  # type: ignore[union-attr]
         constraints = [
-            Halfspace(tuple(sign * slopes.get(name, ZERO) for name in names), sign * end)
+            LinearInequality(tuple(sign * slopes.get(name, ZERO) for name in names), sign * end)
             for key, bound in bounds.items()
             if key[1] or key[0][0] not in steps
             for slopes in [dict(zip(key[0], (ONE, *key[1]), strict=True))]

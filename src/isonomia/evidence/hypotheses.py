@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError
 from isonomia.evidence.normal_form import (
+    AllOf,
+    AnyOf,
     Atom,
-    Every,
     Fraction,
     Normal,
     Polynomial,
-    Some,
     as_fraction,
     bounds_of,
     exact_bounds_of,
@@ -222,8 +222,8 @@ def _arithmetic_truth(form: Normal, truths: Mapping[Atom, bool | None]) -> bool 
     match form:
         case Atom():
             return truths[form]
-        case Every(parts=parts) | Some(parts=parts):
-            decisive = isinstance(form, Some)  # one true part of "some" decides, one false part of "every"
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            decisive = isinstance(form, AnyOf)  # one true part of "some" decides, one false part of "every"
             known = [_arithmetic_truth(part, truths) for part in parts]
             return decisive if decisive in known else None if None in known else not decisive
 
@@ -271,7 +271,7 @@ def _atoms(form: Normal) -> Iterator[Atom]:
     match form:
         case Atom():
             yield form
-        case Every(parts=parts) | Some(parts=parts):
+        case AllOf(parts=parts) | AnyOf(parts=parts):
             for part in parts:
                 yield from _atoms(part)
 
@@ -281,9 +281,9 @@ def _pieces(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tu
     match form:
         case Atom(quantity=quantity):
             return _linear(as_fraction(quantity), ranges)
-        case Some(parts=parts):
+        case AnyOf(parts=parts):
             return [piece for part in parts for piece in _pieces(part, ranges)]
-        case Every(parts=parts):
+        case AllOf(parts=parts):
             options = [_pieces(part, ranges) for part in parts]
             if prod(len(option) for option in options) > MAX_POLYTOPES:
                 raise _NotLinearError

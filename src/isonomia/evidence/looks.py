@@ -139,7 +139,7 @@ Part: TypeAlias = RatesPart | MeanPart | ExtremePart
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class LookFindings:
     """What a look found.
 
     Attributes
@@ -166,7 +166,7 @@ class LookState:
 
     batches: int = 0
     tallies: Mapping[Channel, tuple[Floats, ...]] = field(default_factory=dict)
-    findings: Findings | None = None
+    findings: LookFindings | None = None
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class LookEvidence:
         """The share of the batches drawn so far; what they contain is not looked at."""
         return min(state.batches / self.after[-1], 1.0)
 
-    def _look(self, state: LookState) -> Findings | None:
+    def _look(self, state: LookState) -> LookFindings | None:
         """What a look finds; ``None`` where it decides nothing and more looks follow."""
         risk, table = self._at(state)
         if (
@@ -250,7 +250,7 @@ class LookEvidence:
         ):
             return None
         answer, intervals = self._judged(self.formula, risk, risk, table)
-        return Findings(answer, tuple(intervals), {leaf: table.leaf_ends(leaf, risk) for leaf in table.batches})
+        return LookFindings(answer, tuple(intervals), {leaf: table.leaf_ends(leaf, risk) for leaf in table.batches})
 
     def _at(self, state: LookState) -> tuple[float, _Draws]:
         """The risk of the look that comes next or now, and the draws."""

@@ -257,20 +257,20 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class AllOf:
     """All of the parts; true without parts."""
 
     parts: tuple[Normal, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class AnyOf:
     """At least one of the parts; false without parts."""
 
     parts: tuple[Normal, ...]
 
 
-Normal: TypeAlias = Atom | Every | Some
+Normal: TypeAlias = Atom | AllOf | AnyOf
 
 
 def normal_form(formula: tree.Formula, ranges: Ranges, *, positive: bool = True) -> Normal:
@@ -289,10 +289,10 @@ def normal_form(formula: tree.Formula, ranges: Ranges, *, positive: bool = True)
                 normal_form(premise, ranges, positive=not positive),
                 normal_form(conclusion, ranges, positive=positive),
             )
-            return Some(parts) if positive else Every(parts)
+            return AnyOf(parts) if positive else AllOf(parts)
         case tree.Junction(connective=connective, operands=operands):
             parts = tuple(normal_form(operand, ranges, positive=positive) for operand in operands)
-            return Every(parts) if (connective == "and") is positive else Some(parts)
+            return AllOf(parts) if (connective == "and") is positive else AnyOf(parts)
         case tree.Each():
             raise TypeError("a quantifier is expanded before it is brought to normal form")
 
@@ -306,7 +306,7 @@ def _chain(chain: tree.Comparison, ranges: Ranges, positive: bool) -> Normal:
         links.append(_resolved(difference, ranges, closed=(relation in {"<=", ">="}) is positive))
     if len(links) == 1:
         return links[0]
-    return Every(tuple(links)) if positive else Some(tuple(links))
+    return AllOf(tuple(links)) if positive else AnyOf(tuple(links))
 
 
 def _refuse_many_cases(comparison: tree.Comparison) -> None:
@@ -337,13 +337,13 @@ def _resolved(quantity: tree.Quantity, ranges: Ranges, *, closed: bool = True) -
     function, arguments = as_chosen(occurrence.extreme)
     cases = tuple(_resolved(occurrence.put(argument), ranges, closed=closed) for argument in arguments)
     if occurrence.direction:
-        return Some(cases) if (function == "max") is (occurrence.direction > 0) else Every(cases)
+        return AnyOf(cases) if (function == "max") is (occurrence.direction > 0) else AllOf(cases)
     # The direction is unknown, so each case must also state that its own argument is the one chosen.
     options = []
     for chosen, case in zip(arguments, cases, strict=True):
         others = (other for other in arguments if other is not chosen)
-        options.append(Every((case, *(_resolved(_wins(function, chosen, other), ranges) for other in others))))
-    return Some(tuple(options))
+        options.append(AllOf((case, *(_resolved(_wins(function, chosen, other), ranges) for other in others))))
+    return AnyOf(tuple(options))
 
 
 def as_chosen(extreme: tree.Extreme) -> tuple[str, tuple[tree.Quantity, ...]]:
@@ -357,7 +357,7 @@ def as_chosen(extreme: tree.Extreme) -> tuple[str, tuple[tree.Quantity, ...]]:
 
 def _known(constant: tree.Quantity, closed: bool) -> Normal:
     value = exact_value(constant, {})
-    return Every(()) if value > 0 or (closed and value == 0) else Some(())
+    return AllOf(()) if value > 0 or (closed and value == 0) else AnyOf(())
 
 
 def _wins(function: str, chosen: tree.Quantity, other: tree.Quantity) -> tree.Quantity:

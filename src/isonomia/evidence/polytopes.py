@@ -68,7 +68,7 @@ class UniformDraw:
 
 
 @dataclass(frozen=True, slots=True)
-class Halfspace:
+class LinearInequality:
     """``sum of coefficients * variables <= bound``; coefficients are in the order of the variables."""
 
     coefficients: tuple[Fraction, ...]
@@ -86,7 +86,7 @@ class Enclosure:
 
 def probability(
     variables: Sequence[NormalDraw | UniformDraw],
-    halfspaces: Sequence[Halfspace],
+    halfspaces: Sequence[LinearInequality],
     tolerance: float,
     points: int = 2**22,
 ) -> Enclosure:
@@ -155,7 +155,7 @@ class _Basis:
     bounds: tuple[float, ...]
 
 
-def _basis(variables: Sequence[NormalDraw | UniformDraw], halfspaces: Sequence[Halfspace]) -> _Basis:
+def _basis(variables: Sequence[NormalDraw | UniformDraw], halfspaces: Sequence[LinearInequality]) -> _Basis:
     spans = {k: (each.low, each.high - each.low) for k, each in enumerate(variables) if isinstance(each, UniformDraw)}
     spread = {
         k: each.variance for k, each in enumerate(variables) if isinstance(each, NormalDraw) and each.variance > 0

@@ -74,7 +74,7 @@ TINY = 1e-300
 
 
 @dataclass(slots=True)
-class Effort:
+class SearchEffort:
     """The work that is left for one look."""
 
     left: float = MAX_WORK
@@ -185,14 +185,14 @@ class Region:
             means[leaf] = (tally.mean * tally.n + ends) / (tally.n + 1.0)
         return means
 
-    def refutes(self, polytope: Polytope, effort: Effort | None = None) -> bool:
+    def refutes(self, polytope: Polytope, effort: SearchEffort | None = None) -> bool:
         """Say whether no point of the polytope lies in the region; ``False``, too, where the effort runs out.
 
         By weak duality any stakes bound the distance to the polytope from below, so an inexact solution can only
         keep a polytope alive, never refute one wrongly. With several classes, the half-spaces that name leaves of only
         one class are tried first, class by class: the region is a product, so missing one factor is missing it.
         """
-        effort = Effort() if effort is None else effort
+        effort = SearchEffort() if effort is None else effort
         each, most = POLYTOPE_WORK
         if polytope.contains(self.centre) or not effort.spend(min(each * len(polytope.half_spaces), most)):
             return False
@@ -256,7 +256,7 @@ class Region:
         nearest = min((self._distance(polytope, members) for polytope in polytopes), default=np.inf)
         return float(np.sqrt(nearest / self.allowance[members]))
 
-    def _refutes_across(self, polytope: Polytope, effort: Effort) -> bool:
+    def _refutes_across(self, polytope: Polytope, effort: SearchEffort) -> bool:
         own: dict[tuple[Leaf, ...], list[HalfSpace]] = {}
         for half_space in polytope.half_spaces:
             first, *others = (self.class_of[leaf] for leaf in half_space.leaves)
@@ -332,7 +332,7 @@ class _Boxes:
         return _Boxes(self.leaves, np.concatenate([self.low, upper_low]), np.concatenate([lower_high, self.high]))
 
 
-def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bool | None:
+def decide(formula: Formula, region: Region, effort: SearchEffort | None = None) -> bool | None:
     """Decide a formula for every point of a region.
 
     Leaves that the region does not cover have no value; see :func:`isonomia.evidence.exact.judge`.
@@ -344,7 +344,7 @@ def decide(formula: Formula, region: Region, effort: Effort | None = None) -> bo
         or where the search ran out of boxes or of work. With probability at least ``1 - delta`` all answers at all
         times are right, because the region then contains the truth.
     """
-    effort, size = Effort() if effort is None else effort, sum(1 for _ in nodes(formula))
+    effort, size = SearchEffort() if effort is None else effort, sum(1 for _ in nodes(formula))
     if not region.tallies or not effort.spend(2 * ROUND_WORK * size):
         return None
     boxes = _first_box(region, tuple(region.tallies))
@@ -378,7 +378,7 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     taken_low, taken_high = np.inf, -np.inf
     low, high = -np.inf, np.inf
-    effort, size = Effort(), sum(1 for _ in nodes(quantity))
+    effort, size = SearchEffort(), sum(1 for _ in nodes(quantity))
     for _ in range(MAX_ROUNDS):
         boxes = boxes.where(_touches(boxes, region))
         value = enclose(quantity, boxes.as_mapping())
@@ -396,9 +396,9 @@ def enclose_over(quantity: Quantity, region: Region) -> tuple[float, float]:
     return low, high
 
 
-def outside_polytope(polytope: Polytope, region: Region, effort: Effort | None = None) -> bool:
+def outside_polytope(polytope: Polytope, region: Region, effort: SearchEffort | None = None) -> bool:
     """Say whether no point of a polytope lies in a region of several classes; ``False`` too if the effort runs out."""
-    effort = Effort() if effort is None else effort
+    effort = SearchEffort() if effort is None else effort
     boxes = _first_box(region, polytope.leaves)
     scale = np.maximum(boxes.high - boxes.low, TINY)[0]
     a, b = polytope.matrix(boxes.leaves)
@@ -523,7 +523,7 @@ class RegionEvidence:
 
     def _look(self, region: Region) -> bool | None:
         """What the region says, using only leaves that were seen: the range of an unseen leaf proves nothing."""
-        effort, seen = Effort(), {leaf for leaf, tally in region.tallies.items() if tally.n}
+        effort, seen = SearchEffort(), {leaf for leaf, tally in region.tallies.items() if tally.n}
         if self.against is None or self.in_favour is None:
             return decide(self.formula, region.about(seen), effort)
         if all(region.refutes(_about(polytope, seen), effort) for polytope in self.against.polytopes):

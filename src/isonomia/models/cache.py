@@ -51,7 +51,7 @@ class CacheCounts:
 
 
 @dataclass(slots=True, eq=False)
-class Turns:
+class OccurrenceCounts:
     """How often a check asked about each row; and whether it resumes, so that this is not known."""
 
     asked: Counter[bytes] = field(default_factory=Counter)
@@ -93,7 +93,7 @@ class AnswerCache:
     key: str | None = None
     spot: bool = False
     mentioned: bool = True
-    turns: Turns | None = field(default=None, repr=False)
+    turns: OccurrenceCounts | None = field(default=None, repr=False)
     counts: CacheCounts = field(default_factory=CacheCounts, repr=False)
     _earlier: int = field(default=0, repr=False)
 
@@ -115,7 +115,7 @@ class AnswerCache:
     def for_check(self, model: Model, *, at_random: bool = False) -> AnswerCache:
         """The same cache for a check that begins; the model's fingerprint is taken again."""
         self.counts.spot_checked = 0
-        turns, under = Turns() if at_random else None, _storage_key(model, self.key)
+        turns, under = OccurrenceCounts() if at_random else None, _storage_key(model, self.key)
         return replace(self, under=under, turns=turns, _earlier=self.counts.hits)
 
     def resume(self) -> None:

@@ -68,7 +68,7 @@ class Sender:
     token: Token | None
     timeout: float
     retries: int
-    pace: Pace
+    pace: RateLimit
     _client: Any = field(default=None, repr=False)
     _process: int = 0
 
@@ -250,7 +250,7 @@ def _is_text(content: bytearray) -> bool:
 def _made(
     url: str, headers: dict[str, str], token: Token | None, timeout: float, retries: int, pace: tuple[Any, float]
 ) -> Sender:
-    return Sender(url, headers, token, timeout, retries, Pace(*pace))
+    return Sender(url, headers, token, timeout, retries, RateLimit(*pace))
 
 
 def _late(timeout: float) -> str:
@@ -315,7 +315,7 @@ _LONGEST_STEP = 30.0
 
 
 @dataclass(slots=True, eq=False)
-class Pace:
+class RateLimit:
     """A rate limit and the waits between attempts, shared by all threads that ask one service.
 
     At most ``rate`` requests are sent per second, counting each attempt. The wait is roughly ``first_wait`` seconds

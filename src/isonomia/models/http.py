@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import check_number, checked_features, checked_score_range, option_error
-from isonomia.models.client import Pace, Sender, Token, shown_address
+from isonomia.models.client import RateLimit, Sender, Token, shown_address
 from isonomia.models.payloads import (
     AnswerPath,
     PlainAnswer,
@@ -91,7 +91,7 @@ class HttpModel:
     def __post_init__(self) -> None:
         _check_options(self)
         token = None if self.token_env is None else Token(self.token_env, self.token_header)
-        pace = Pace(self.rate, self.backoff)
+        pace = RateLimit(self.rate, self.backoff)
         derived: dict[str, Any] = {
             "classes": check_classes(self.classes),
             "features": checked_features(self.features),
@@ -218,7 +218,7 @@ def sender_to(url: str, token_env: str | None, token_header: str, timeout: float
     check_number("timeout", timeout, 0, above=True)
     _check_variable(token_env)
     token = None if token_env is None else Token(token_env, token_header)
-    return Sender(url, {}, token, timeout, retries, Pace(None, 0.5))
+    return Sender(url, {}, token, timeout, retries, RateLimit(None, 0.5))
 
 
 def _check_variable(token_env: object) -> None:

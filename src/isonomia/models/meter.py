@@ -50,7 +50,7 @@ class BudgetSpentError(BaseException):
 
 
 @dataclass(slots=True)
-class Meter:
+class QueryMeter:
     """What a check has asked its model, and what it may still ask.
 
     Guarantee: ``rows`` never exceeds ``queries``, and no rows are sent once ``seconds`` have passed, except for what is
@@ -76,7 +76,7 @@ class Meter:
     samples: float = inf
     rows: int = 0
     promised: int = 0
-    parent: Meter | None = None
+    parent: QueryMeter | None = None
     _further: int = 0
     _again: int = 0
     _step: float = inf
@@ -202,22 +202,22 @@ class Meter:
             self._further += self.rows - began - (self._again - again)
 
 
-_CURRENT: ContextVar[Meter | None] = ContextVar("meter", default=None)
-_TIMING: ContextVar[Meter | None] = ContextVar("timing", default=None)
+_CURRENT: ContextVar[QueryMeter | None] = ContextVar("meter", default=None)
+_TIMING: ContextVar[QueryMeter | None] = ContextVar("timing", default=None)
 """The meter whose time counts while workers are waited for, also where rows are not charged."""
 
 
-def current_meter() -> Meter:
+def current_meter() -> QueryMeter:
     """The meter of the running check; one without limits where no check is running."""
-    return _CURRENT.get() or Meter()
+    return _CURRENT.get() or QueryMeter()
 
 
 @contextmanager
-def metering(meter: Meter | None) -> Iterator[Meter]:
+def metering(meter: QueryMeter | None) -> Iterator[QueryMeter]:
     """Charge a meter for every row that is sent inside; ``None`` for a new one without limits."""
     if meter is not None:
         meter.parent = _CURRENT.get()
-    meter = meter or Meter()
+    meter = meter or QueryMeter()
     token, timing = _CURRENT.set(meter), _TIMING.set(meter)
     try:
         yield meter

@@ -34,7 +34,7 @@ class Command:
     folder: Path | None
     timeout: float
 
-    def run(self, given: bytes) -> Finished:
+    def run(self, given: bytes) -> ProcessResult:
         """Run it once: write all of its input, and wait until it is done.
 
         Its output is read while its input is still being written, so that no full pipe can block both.
@@ -45,16 +45,16 @@ class Command:
         except subprocess.TimeoutExpired:
             _kill(process)
             _, errors = _rest(process)
-            return Finished(None, b"", errors)
+            return ProcessResult(None, b"", errors)
         except BaseException:
             _kill(process)
             _rest(process)
             raise
-        return Finished(process.returncode, out, errors)
+        return ProcessResult(process.returncode, out, errors)
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ProcessResult:
     """The result of a run: its exit code (``None`` if it was killed after the timeout), and what it wrote."""
 
     code: int | None

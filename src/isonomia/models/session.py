@@ -42,7 +42,7 @@ from isonomia.models.http import HttpModel
 from isonomia.models.meter import charge, send
 from isonomia.models.parallel import Question, Workers
 from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, unwrap
-from isonomia.models.steady import Handed, Steadiness
+from isonomia.models.steady import Steadiness, SteadinessReport
 from isonomia.populations.table import Table, joined
 from isonomia.records.journal import Entry, Journal, NullJournal
 from isonomia.spec.columns import host
@@ -214,7 +214,7 @@ class ModelSession(AroundModel):
         watch = Steadiness(hands_over=hands_over, repeats=repeats) if hands_over else None
         return replace(self, cache=None, workers=None, steady=watch, vectors=False, front=None)
 
-    def take_over(self, handed: Sequence[Handed]) -> None:
+    def take_over(self, handed: Sequence[SteadinessReport]) -> None:
         """Let the watch go on from what workers that asked the model by themselves have handed over."""
         if self.steady is not None:
             self.steady.take_over(self._unwatched, self.workers, handed)

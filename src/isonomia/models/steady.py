@@ -52,7 +52,7 @@ class _Question:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Handed:
+class SteadinessReport:
     """What a worker that asks the model by itself hands to the watch of the process that gave it the work.
 
     Attributes
@@ -128,13 +128,13 @@ class Steadiness:
         self._heard(model, workers, question, table.rows)
         return answer
 
-    def handed(self) -> Handed:
+    def handed(self) -> SteadinessReport:
         """What the caller's watch gets."""
         name = worker_name()
         noted = tuple(replace(asked, workers=np.full(asked.table.rows, name)) for asked in self._noted)
-        return Handed(self.asked, noted, tuple(self._expected))
+        return SteadinessReport(self.asked, noted, tuple(self._expected))
 
-    def take_over(self, model: Model, workers: Workers | None, handed: Sequence[Handed]) -> None:
+    def take_over(self, model: Model, workers: Workers | None, handed: Sequence[SteadinessReport]) -> None:
         """Count the rows that workers asked about by themselves, and have other workers repeat some of them.
 
         Raises

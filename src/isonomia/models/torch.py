@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import check_number, checked_classes, checked_features, checked_output
 from isonomia.models.decoder import DecodedModel, OutputDecoder
-from isonomia.models.files import Opened, check_trusted, needed, open_from
+from isonomia.models.files import OpenedResource, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.loader import Kind, kind_of
 from isonomia.models.protocol import Answer
@@ -110,12 +110,12 @@ class TorchModel(DecodedModel):
 
     @property
     def _inner(self) -> Any:
-        return self.source.content if isinstance(self.source, Opened) else self.source
+        return self.source.content if isinstance(self.source, OpenedResource) else self.source
 
     @property
     def name(self) -> str:
         """What to call it in messages and reports."""
-        return self.source.name if isinstance(self.source, Opened) else type(self.source).__name__
+        return self.source.name if isinstance(self.source, OpenedResource) else type(self.source).__name__
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -175,7 +175,7 @@ class TorchModel(DecodedModel):
 
     def fingerprint(self) -> str:
         """Tell this module from others by its file, or by its classes, their source, and its weights."""
-        learnt = self.source.digest if isinstance(self.source, Opened) else _learnt(self.module)
+        learnt = self.source.digest if isinstance(self.source, OpenedResource) else _learnt(self.module)
         return fingerprint_of("torch", learnt, f"({self.features!r}, {self.decoder.identity})")
 
     def describe(self) -> str:

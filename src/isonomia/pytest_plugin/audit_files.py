@@ -231,12 +231,12 @@ class PropertyTest(pytest.Item):
     def runtest(self) -> None:
         """Check the property."""
         from isonomia.audits.assert_holds import assert_verdict
-        from isonomia.engine.parameters import Silent
+        from isonomia.engine.parameters import NullObserver
 
         undecided = settings_of(self)[0].get("undecided", "fail")
         with self._file.modules():
             check = self._file.planned(self.index).check
-            assert_verdict(check, Silent(), undecided, records_folder(self.config))
+            assert_verdict(check, NullObserver(), undecided, records_folder(self.config))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What is wrong, without a traceback."""

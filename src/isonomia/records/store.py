@@ -430,7 +430,7 @@ def key_of(kind: str, text: str) -> str:
     return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()
 
 
-class Known:
+class KnownCounterexamples:
     """The known counterexamples in a folder of records, which is created when there is something to keep.
 
     Nothing here raises if the store cannot be read or written: a check is valid without known counterexamples.

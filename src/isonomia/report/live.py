@@ -20,7 +20,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from isonomia.engine.parameters import Observer, Progress, Silent
+from isonomia.engine.parameters import NullObserver, Observer, Progress
 from isonomia.records.display.view import cost
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import FAILED, Failure
@@ -212,7 +212,7 @@ class PlainLines:
 
     def observer(self, number: int) -> Observer:  # noqa: ARG002
         """An observer that does nothing: there is nothing to show before the end."""
-        return Silent()
+        return NullObserver()
 
     def finished(self, number: int, result: Result) -> None:
         """Print its line."""

@@ -19,7 +19,7 @@ from isonomia.audits.audit_file.reader import (
     FolderTexts,
     Key,
     RecordedTexts,
-    Texts,
+    TextSource,
     checked_file,
     file_text,
 )
@@ -126,7 +126,7 @@ def recorded_watch_file(path: str | Path, text: str) -> AuditFile:
     return _checked(Path(path), text, RecordedTexts({}))
 
 
-def _checked(file: Path, text: str, texts: Texts) -> AuditFile:
+def _checked(file: Path, text: str, texts: TextSource) -> AuditFile:
     schema = {"": TOP, **sections()}
     return checked_file(file, text, texts, schema, "a watch file", "check = \"P[hired | sex == 'F'] >= 0.3\"")
 

@@ -17,7 +17,7 @@ from typing import Any
 from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replay import ROUNDING, Recomputed, Rerun, attempt, plain_verdict
+from isonomia.audits.replay import ROUNDING, RecomputedProperty, RerunProperty, attempt, plain_verdict
 from isonomia.audits.verdicts import recorded_model
 from isonomia.errors import IsonomiaError, RecordError, UsageError
 from isonomia.models.protocol import Model
@@ -132,12 +132,12 @@ def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
     return RebuiltWatch(evidence, file, terms)
 
 
-def recomputed_watch(watch: RebuiltWatch) -> Iterator[Recomputed]:
+def recomputed_watch(watch: RebuiltWatch) -> Iterator[RecomputedProperty]:
     """Compute every verdict, alert and interval again from the statistics alone."""
     for number, check in enumerate(watch.evidence.checks):
         began = perf_counter()
         result = attempt(check, partial(_recompute, watch, number))
-        yield Recomputed(*result, perf_counter() - began)
+        yield RecomputedProperty(*result, perf_counter() - began)
 
 
 def _recompute(watch: RebuiltWatch, number: int) -> tuple[tuple[ValueDifference, ...], str | None]:
@@ -180,15 +180,15 @@ def _property(terms: WatchTerms, name: str, index: int, item: Mapping[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class RereadResult:
     """The results of reading everything again: how many rows, where source and counts differ, and each property."""
 
     rows: int
     differences: tuple[object, ...]
-    properties: tuple[Rerun, ...]
+    properties: tuple[RerunProperty, ...]
 
 
-def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: Mapping[str, Model]) -> Reread:
+def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: Mapping[str, Model]) -> RereadResult:
     """Read everything again that the evidence says was read, and compare the results, number by number.
 
     Parameters
@@ -231,10 +231,10 @@ def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: 
     then = evidence.checks[0].entries.get("model", {}).get("fingerprint")
     others = ("model",) if fresh.model_record.get("fingerprint") != then else ()
     properties = tuple(
-        Rerun(check.name, verdict, others, tuple(_differences(watch, number, again)))
+        RerunProperty(check.name, verdict, others, tuple(_differences(watch, number, again)))
         for number, (check, verdict) in enumerate(zip(evidence.checks, again.verdicts, strict=True))
     )
-    return Reread(rows, (*problems, *counted), properties)
+    return RereadResult(rows, (*problems, *counted), properties)
 
 
 _ADVICE = "allow it with {flags}; or name the model yourself with --model, and the folder of the data with --folder"

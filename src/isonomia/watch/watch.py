@@ -25,7 +25,7 @@ from isonomia.engine.parameters import Budget
 from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, RecordError, UsageError
 from isonomia.evidence.detectors import Crossing, DetectorState, Onset, RestartWeights
 from isonomia.models.adapt import adapt
-from isonomia.models.meter import BudgetSpentError, Meter, metering
+from isonomia.models.meter import BudgetSpentError, QueryMeter, metering
 from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.table import Table
 from isonomia.records.evidence import evidence_text
@@ -154,7 +154,7 @@ class Watch:
             adapted = adapt(model, features)
             refuse_unclear_outcome(adapted, self.properties, tuple(held))
             self._model = open_session(adapted, withheld=tuple(held), watched=False)
-        self._meter = Meter(Budget.of_queries(budget, "a watch").queries)
+        self._meter = QueryMeter(Budget.of_queries(budget, "a watch").queries)
         score = None if self._model is None else self._model.score_range
         claims = watched_claims(
             self.properties,

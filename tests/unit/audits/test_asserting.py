@@ -17,7 +17,7 @@ from isonomia.audits import context
 from isonomia.audits.assert_holds import PropertyFailure, assert_holds
 from isonomia.audits.check import check
 from isonomia.errors import UsageError
-from isonomia.records.store import Known, key_of
+from isonomia.records.store import KnownCounterexamples, key_of
 from isonomia.records.verdict import Verdict
 from raising import raises
 
@@ -175,7 +175,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def known_of(folder: Path, prop: Any) -> tuple[Any, ...]:
-    return Known(folder).of(key_of("k-safety", str(prop)))
+    return KnownCounterexamples(folder).of(key_of("k-safety", str(prop)))
 
 
 def asked(act: Callable[[], object], model: Model) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Check
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import ChangingModelError
 from isonomia.interventions import Feature, Interventions
 from isonomia.records.display.view import queries
@@ -205,14 +205,14 @@ def begin(name: str) -> dict[str, Any]:
     WEIGHTS.cut = 50
     entries: dict[str, Any] = {}
     try:
-        run_check(new(name).with_journal(Notebook(entries, killed_at(last))), Silent())
+        run_check(new(name).with_journal(Notebook(entries, killed_at(last))), NullObserver())
     except Killed:
         return entries
     raise AssertionError("it was not killed")
 
 
 def resume(name: str, entries: dict[str, Any]) -> iso.Verdict:
-    return run_check(new(name).with_journal(Notebook(dict(entries))), Silent())
+    return run_check(new(name).with_journal(Notebook(dict(entries))), NullObserver())
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -227,7 +227,7 @@ def test_a_check_does_not_go_on_with_a_model_that_changed(name: str) -> None:
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_check_goes_on_with_the_same_model_and_asks_at_least_32_rows_again(name: str) -> None:
     entries = begin(name)
-    whole = run_check(new(name), Silent())
+    whole = run_check(new(name), NullObserver())
     again = resume(name, entries)
     assert (again.answer, again.samples, again.expressions) == (whole.answer, whole.samples, whole.expressions)
     assert again.repeated is not None
@@ -240,7 +240,7 @@ def test_at_least_32_rows_are_asked_about_again() -> None:
     WEIGHTS.asked = 0
     prop, people, options, _ = CASES["rates"]
     check = new_check(prop, model, people, seed=1, budget=sum(batch["n"] for batch in batches) + 8, **options)
-    run_check(check.with_journal(Notebook(dict(entries))), Silent())
+    run_check(check.with_journal(Notebook(dict(entries))), NullObserver())
     assert 32 + 8 <= WEIGHTS.asked < 32 + 8 + 64
 
 
@@ -248,7 +248,7 @@ def test_what_needs_no_new_answer_is_not_asked_again() -> None:
     prop, people, options, _ = CASES["rates"]
     entries: dict[str, Any] = {}
     WEIGHTS.cut = 50
-    run_check(new_check(prop, model, people, seed=1, **options).with_journal(Notebook(entries)), Silent())
+    run_check(new_check(prop, model, people, seed=1, **options).with_journal(Notebook(entries)), NullObserver())
     WEIGHTS.asked, WEIGHTS.cut = 0, 90
     resume("rates", entries)
     assert WEIGHTS.asked == 0
@@ -258,7 +258,7 @@ def test_a_model_that_answers_at_random_goes_on_and_the_verdict_says_what_was_no
     prop, people, options, _ = CASES["rates"]
     entries = begin("rates")
     check = new_check(prop, model, people, seed=1, random_model=True, **options)
-    verdict = run_check(check.with_journal(Notebook(dict(entries))), Silent())
+    verdict = run_check(check.with_journal(Notebook(dict(entries))), NullObserver())
     assert any("whether it was changed" in assumption for assumption in verdict.assumptions)
 
 

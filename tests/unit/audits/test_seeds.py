@@ -15,7 +15,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import rerun
 from isonomia.cli.app import app
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.records.evidence import read_evidence
 
 CLAIM = "P[prediction == 1] >= 0.4"
@@ -135,13 +135,13 @@ def test_a_full_replay_notices_a_chosen_seed_that_is_said_to_be_derived(folder: 
     run(folder, "", "a", "--seed", "8")
     evidence = read_evidence(folder / "evidence.json")
     allowed = Permissions(allow_code=True)
-    (honest,) = rerun(evidence, folder, allowed, {}, lambda _: Silent())
+    (honest,) = rerun(evidence, folder, allowed, {}, lambda _: NullObserver())
     assert honest.same
     run(folder, "", "b")
-    (derived,) = rerun(read_evidence(folder / "evidence.json"), folder, allowed, {}, lambda _: Silent())
+    (derived,) = rerun(read_evidence(folder / "evidence.json"), folder, allowed, {}, lambda _: NullObserver())
     assert derived.same
     evidence.run["seed_chosen"] = False  # type: ignore[index]
     for check in evidence.checks:
         check.verdict["seed_chosen"] = False  # type: ignore[index]
-    (forged,) = rerun(evidence, folder, allowed, {}, lambda _: Silent())
+    (forged,) = rerun(evidence, folder, allowed, {}, lambda _: NullObserver())
     assert any(each.path.startswith("seed") for each in forged.differences)

@@ -11,7 +11,7 @@ from rich.console import Console
 from isonomia import Verdict, check
 from isonomia.cli import demo as command
 from isonomia.cli.hiring import answers
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.populations import Census
 from isonomia.report.entries import Entry
 
@@ -28,7 +28,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_the_answers_do_not_depend_on_the_seed(seed: int) -> None:
-    found = [entry for _, entry in answers(seed, Silent())]
+    found = [entry for _, entry in answers(seed, NullObserver())]
     assert {entry.name: entry.verdict.answer for entry in found} == EXPECTED
     kinds = {entry.verdict.details.get("audit", "rates") for entry in found}
     assert kinds == {"rates", "k-safety", "responsiveness", "principal fairness"}

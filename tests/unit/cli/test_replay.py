@@ -16,7 +16,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.cli.app import app, main
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.records.evidence import evidence_of, evidence_text, sealed
 from isonomia.records.store import Store
 
@@ -51,7 +51,7 @@ def content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     file, store = read_audit_file("audit.toml"), Store(".isonomia")
     models: Any = {"default": None, "other": None}
     planned = plan_audit(file, 1, Permissions(), given=models)
-    run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: Silent(), lambda *_: None)
+    run_checks(store, begin_run(store, file, planned, 1), planned, lambda _: NullObserver(), lambda *_: None)
     found: dict[str, Any] = json.loads(evidence_text(evidence_of(store)))
     return found
 

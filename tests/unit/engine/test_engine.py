@@ -10,7 +10,7 @@ import pytest
 
 from isonomia.engine.lookahead import Ahead
 from isonomia.engine.loop import Outcome, Plan, Schedule, Steps, run, run_steps
-from isonomia.engine.parameters import Budget, Progress, Silent, batch_rng, fold_rng, root
+from isonomia.engine.parameters import Budget, NullObserver, Progress, batch_rng, fold_rng, root
 from isonomia.errors import UsageError
 from isonomia.records.journal import MissingEntryError
 
@@ -57,7 +57,7 @@ class Counting:
 
 
 def _run(work: Counting, budget: Budget | None = None, **options: float) -> Outcome[int]:
-    return run(work, Schedule(), budget or Budget(), Silent(), **options)  # type: ignore[arg-type]
+    return run(work, Schedule(), budget or Budget(), NullObserver(), **options)  # type: ignore[arg-type]
 
 
 def test_batches_grow_with_the_total_and_stop_growing_at_the_most() -> None:
@@ -88,7 +88,7 @@ def test_a_decision_ends_the_run() -> None:
 
 def test_the_budget_of_time_ends_the_run() -> None:
     ticks = iter(range(1000))
-    outcome = run(Counting(), Schedule(), Budget(seconds=5), Silent(), clock=lambda: float(next(ticks)))
+    outcome = run(Counting(), Schedule(), Budget(seconds=5), NullObserver(), clock=lambda: float(next(ticks)))
     assert outcome.reason == "time"
 
 
@@ -112,7 +112,7 @@ def test_a_plan_of_steps_sees_what_was_absorbed_and_says_why_it_ends() -> None:
         steps.append(step)
         return 2, step
 
-    outcome = run_steps(Counting(), 0, powers(0), measure, Silent(), elapsed=lambda: 7.0)
+    outcome = run_steps(Counting(), 0, powers(0), measure, NullObserver(), elapsed=lambda: 7.0)
     assert steps == [1, 2, 34]  # absorbing multiplies by 31 and adds the step: 1, 33, 1057
     assert outcome == Outcome(state=1057, samples=6, reason="large enough", seconds=7.0)
 
@@ -124,7 +124,7 @@ def test_a_step_that_is_interrupted_is_not_absorbed(interruption: type[BaseExcep
             raise interruption
         return 1, step
 
-    outcome = run_steps(Counting(), 0, powers(0), measure, Silent(), elapsed=lambda: 0.0)
+    outcome = run_steps(Counting(), 0, powers(0), measure, NullObserver(), elapsed=lambda: 0.0)
     assert (outcome.state, outcome.samples, outcome.reason) == (1, 1, "interrupted")
     if interruption is MissingEntryError:
         with pytest.raises(MissingEntryError):
@@ -133,14 +133,14 @@ def test_a_step_that_is_interrupted_is_not_absorbed(interruption: type[BaseExcep
                 0,
                 powers(0),
                 measure,
-                Silent(),
+                NullObserver(),
                 elapsed=lambda: 0.0,
                 interruptions=(KeyboardInterrupt,),
             )
 
 
 def test_a_plan_without_steps_ends_at_once() -> None:
-    outcome = run_steps(Counting(), 500, powers(500), lambda step: (1, step), Silent(), elapsed=lambda: 0.0)
+    outcome = run_steps(Counting(), 500, powers(500), lambda step: (1, step), NullObserver(), elapsed=lambda: 0.0)
     assert (outcome.state, outcome.samples, outcome.reason) == (500, 0, "large enough")
 
 

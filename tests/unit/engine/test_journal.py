@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
-from isonomia.engine.parameters import Budget, Silent, batch_rng
+from isonomia.engine.parameters import Budget, NullObserver, batch_rng
 from isonomia.errors import DataError
 from isonomia.records.journal import Entry, MissingEntryError, NullJournal, ReadOnly, once
 from raising import raises
@@ -80,7 +80,7 @@ class Walk:
 def _run(
     work: Walk, journal: Remembering | NullJournal, budget: Budget | None = None, **options: object
 ) -> Outcome[int]:
-    return run(work, Schedule(), budget or Budget(samples=50_000), Silent(), journal=journal, **options)  # type: ignore[arg-type]
+    return run(work, Schedule(), budget or Budget(samples=50_000), NullObserver(), journal=journal, **options)  # type: ignore[arg-type]
 
 
 def test_a_run_cut_off_at_any_batch_ends_as_the_undisturbed_one() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.engine.parameters import STEP, Progress, Tracing
+from isonomia.engine.parameters import STEP, HistoryObserver, Progress
 from isonomia.records.verdict import Expression
 
 TABLE = {
@@ -37,7 +37,7 @@ def _progress(samples: int, known: Expression | None) -> Progress:
 
 
 def test_the_trace_of_a_check_ends_near_its_verdict_and_looks_seldom() -> None:
-    trace = Tracing()
+    trace = HistoryObserver()
     text = "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.7"
     verdict = iso.check(text, population=iso.Sample(TABLE), delta=0.01, seed=3, observer=trace)
     samples = [point[0] for point in trace.points]
@@ -54,13 +54,13 @@ def test_a_trace_changes_nothing_of_the_verdict() -> None:
     def verdict(**options: object) -> iso.Verdict:
         return iso.check("P[hired] >= 0.3", population=iso.Sample(TABLE), seed=3, **options)  # type: ignore[arg-type]
 
-    plain, traced = verdict(), verdict(observer=Tracing())
+    plain, traced = verdict(), verdict(observer=HistoryObserver())
     assert (plain.answer, plain.samples, plain.leaves) == (traced.answer, traced.samples, traced.leaves)
 
 
 def test_another_observer_is_told_everything() -> None:
     other = Watching()
-    trace = Tracing(other)
+    trace = HistoryObserver(other)
     trace.begin("a property")
     for samples in (8, 9, 10):
         trace.advance(_progress(samples, None))
@@ -69,7 +69,7 @@ def test_another_observer_is_told_everything() -> None:
 
 
 def test_where_nothing_is_told_along_the_way_nothing_is_noted() -> None:
-    trace = Tracing()
+    trace = HistoryObserver()
     trace.advance(_progress(8, None))
     trace.advance(_progress(80, Expression("P[a]", ">=", 0.5, 0.6, 0.4, 0.8)))
     assert trace.points == [(80, 0.4, 0.6, 0.8)]
@@ -82,7 +82,7 @@ def test_an_effect_of_principal_fairness_is_traced() -> None:
         "predicted": rng.integers(0, 2, 3_000),
         "passed": rng.integers(0, 2, 3_000),
     }
-    trace = Tracing()
+    trace = HistoryObserver()
     prop = iso.PrincipalFairness(attribute="sex", outcome="passed", prediction="predicted", within=0.2)
     iso.check(prop, population=iso.Sample(people), seed=1, observer=trace)
     assert len(trace.points) >= 3

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from isonomia.evidence.cells import ONE, ZERO, DrawCell, LinearForm, Mass, Masses, StepDraw
 from isonomia.evidence.polytopes import (
-    Halfspace,
+    LinearInequality,
     NormalDraw,
     UniformDraw,
     probability,
@@ -34,11 +34,11 @@ STANDARD, UNIT = NormalDraw(Fraction(1)), UniformDraw(Fraction(0), Fraction(1))
 TIGHT = 2e-9
 
 
-def half(*coefficients: object, bound: object = 0) -> Halfspace:
-    return Halfspace(tuple(Fraction(c) for c in coefficients), Fraction(bound))  # type: ignore[arg-type]
+def half(*coefficients: object, bound: object = 0) -> LinearInequality:
+    return LinearInequality(tuple(Fraction(c) for c in coefficients), Fraction(bound))  # type: ignore[arg-type]
 
 
-def encloses(variables: list[NormalDraw | UniformDraw], halves: list[Halfspace], truth: float) -> None:
+def encloses(variables: list[NormalDraw | UniformDraw], halves: list[LinearInequality], truth: float) -> None:
     found = probability(variables, halves, 1e-9)
     assert found.high - found.low <= TIGHT
     # Closed forms are computed in floats: they are off by a few units in the last place themselves.
@@ -155,7 +155,7 @@ def test_random_polytopes_against_draws(seed: int) -> None:
     variables = [NormalDraw(Fraction(int(k), 2)) for k in rng.integers(1, 9, normals)]
     variables += [UniformDraw(Fraction(-1), Fraction(int(k))) for k in rng.integers(1, 4, uniforms)]  # type: ignore[misc]
     halves = [
-        Halfspace(
+        LinearInequality(
             tuple(Fraction(int(c)) for c in rng.integers(-3, 4, len(variables))), Fraction(int(rng.integers(-1, 4)))
         )
         for _ in range(int(rng.integers(1, 5)))
@@ -185,7 +185,9 @@ def test_a_wide_enclosure_contains_the_narrow_one(seed: int) -> None:
     variables = [NormalDraw(Fraction(int(k), 7)) for k in rng.integers(1, 90, int(rng.integers(2, 4)))]
     steepness = 10.0 ** rng.integers(-1, 2, len(variables))
     halves = [
-        Halfspace(tuple(Fraction(round(c, 3)) for c in rng.normal(size=len(variables)) * steepness), Fraction(k, 2))
+        LinearInequality(
+            tuple(Fraction(round(c, 3)) for c in rng.normal(size=len(variables)) * steepness), Fraction(k, 2)
+        )
         for k in rng.integers(-2, 4, int(rng.integers(2, 5))).tolist()
     ]
     wide, middle, narrow = (probability(variables, halves, tolerance) for tolerance in (1e-2, 1e-5, 1e-10))

@@ -12,7 +12,7 @@ from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.confidence_sequences import log_evidence, mean_interval
 from isonomia.evidence.hypotheses import HalfSpace, Polytope
 from isonomia.evidence.protocol import LeafTally, independent_classes
-from isonomia.evidence.region import Effort, Region, decide, enclose_over, outside_polytope, region_for
+from isonomia.evidence.region import Region, SearchEffort, decide, enclose_over, outside_polytope, region_for
 from isonomia.spec.analysis import disjoint
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Leaf, Mean, Quantity, Rate, leaves_of
@@ -154,10 +154,10 @@ def test_a_search_without_work_left_decides_nothing() -> None:
     formula = parse_formula("P[x | a] * P[x | b] >= 0.085")
     mixed = Region({**RATES, C: LeafTally((0.0, 1.0), (50.0, 50.0))}, ((A, B), (C,)), 0.05)
     near = Polytope((HalfSpace(((A, 1.0), (B, 1.0), (C, 1.0)), 0.9),))
-    assert decide(formula, TOGETHER, Effort(100_000)) is True
-    assert decide(formula, TOGETHER, Effort(10)) is None
-    assert outside_polytope(near, mixed, Effort(100_000))
-    assert not outside_polytope(near, mixed, Effort(10))
+    assert decide(formula, TOGETHER, SearchEffort(100_000)) is True
+    assert decide(formula, TOGETHER, SearchEffort(10)) is None
+    assert outside_polytope(near, mixed, SearchEffort(100_000))
+    assert not outside_polytope(near, mixed, SearchEffort(10))
 
 
 def test_a_polytope_is_refuted_across_classes_by_one_of_them_or_by_all() -> None:

@@ -18,7 +18,7 @@ import isonomia as iso
 from isonomia.engine.parameters import Budget
 from isonomia.errors import LostWorkerError
 from isonomia.executors import close_pools
-from isonomia.models.meter import Meter
+from isonomia.models.meter import QueryMeter
 from raising import raises
 
 HOUR = 3600.0
@@ -62,14 +62,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def jumping_clock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the time be long up as soon as a worker hangs, however fast this machine is."""
-    refuse = Meter.refuse_overdue
+    refuse = QueryMeter.refuse_overdue
 
-    def jump(meter: Meter) -> None:
+    def jump(meter: QueryMeter) -> None:
         if any((folder / "pids").iterdir()):
             meter._began -= 2 * HOUR
         refuse(meter)
 
-    monkeypatch.setattr(Meter, "refuse_overdue", jump)
+    monkeypatch.setattr(QueryMeter, "refuse_overdue", jump)
 
 
 def people() -> iso.Sample:

@@ -461,7 +461,7 @@ def test_boundary_checks_of_a_cached_coin_are_decided_with_at_most_the_risk(path
 
 def test_a_check_that_resumes_asks_a_coin_and_not_its_cache(path):
     from isonomia.audits.check import new_check, run_check
-    from isonomia.engine.parameters import Silent
+    from isonomia.engine.parameters import NullObserver
 
     class Notebook(dict):
         def recall(self, key):
@@ -476,7 +476,7 @@ def test_a_check_that_resumes_asks_a_coin_and_not_its_cache(path):
     def run(entries):
         cached = iso.Cached(model, path, "coin")
         check = new_check("P[prediction == 1] >= 0.5", cached, people, seed=1, random_model=True, stop="all")
-        run_check(check.with_journal(entries), Silent())
+        run_check(check.with_journal(entries), NullObserver())
 
     run(kept)
     before = model.rows
@@ -494,12 +494,12 @@ def test_a_cache_on_the_command_line_may_hold_the_answers_of_a_coin(path):
 
 def test_each_answer_of_a_coin_is_used_once_where_the_outcome_is_withheld_from_it(path):
     from isonomia.audits.check import new_check, run_check
-    from isonomia.engine.parameters import Silent
+    from isonomia.engine.parameters import NullObserver
 
     model, people = Tossing(0), iso.Sample({"x": np.arange(200) % 4, "y": np.arange(200) % 2})
     wrapped = Wrapping(read_audit_file_text(path.parent, "random = true"), path)(DEFAULT, adapt(model))
     claim = "P[prediction == y] >= 0.5"
-    run_check(new_check(claim, wrapped, people, seed=1, random_model=True, stop="all"), Silent())
+    run_check(new_check(claim, wrapped, people, seed=1, random_model=True, stop="all"), NullObserver())
     assert model.rows == 200, "only four rows differ, but each answer is a draw of its own"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isonomia.records.store import MAX_CHARACTERS, MAX_KEPT, Known, Store, key_of
+from isonomia.records.store import MAX_CHARACTERS, MAX_KEPT, KnownCounterexamples, Store, key_of
 
 KEY = key_of("k-safety", "input x1;\n")
 WRITER = """
@@ -29,30 +29,30 @@ def case(number: int) -> dict[str, object]:
 
 
 @pytest.fixture
-def known(tmp_path: Path) -> Known:
-    return Known(tmp_path / ".isonomia")
+def known(tmp_path: Path) -> KnownCounterexamples:
+    return KnownCounterexamples(tmp_path / ".isonomia")
 
 
-def test_counterexamples_come_back_as_they_were_the_latest_first(known: Known) -> None:
+def test_counterexamples_come_back_as_they_were_the_latest_first(known: KnownCounterexamples) -> None:
     known.add(KEY, [case(1), case(2)])
     known.add(KEY, [case(3)])
-    assert Known(known.folder).of(KEY) == (case(3), case(1), case(2))
+    assert KnownCounterexamples(known.folder).of(KEY) == (case(3), case(1), case(2))
     assert known.trouble is None
 
 
-def test_another_property_or_another_kind_has_others(known: Known) -> None:
+def test_another_property_or_another_kind_has_others(known: KnownCounterexamples) -> None:
     known.add(KEY, [case(1)])
     assert known.of(key_of("k-safety", "input x2;\n")) == ()
     assert known.of(key_of("other", "input x1;\n")) == ()
 
 
-def test_one_that_is_found_again_is_kept_once_and_becomes_the_latest(known: Known) -> None:
+def test_one_that_is_found_again_is_kept_once_and_becomes_the_latest(known: KnownCounterexamples) -> None:
     known.add(KEY, [case(1), case(2)])
     known.add(KEY, [case(2)])
     assert known.of(KEY) == (case(2), case(1))
 
 
-def test_the_oldest_give_way_to_new_ones(known: Known) -> None:
+def test_the_oldest_give_way_to_new_ones(known: KnownCounterexamples) -> None:
     other = key_of("k-safety", "another")
     known.add(other, [case(0)])
     for number in range(MAX_KEPT + 5):
@@ -61,20 +61,20 @@ def test_the_oldest_give_way_to_new_ones(known: Known) -> None:
     assert known.of(other) == (case(0),)
 
 
-def test_only_those_that_are_named_are_forgotten(known: Known) -> None:
+def test_only_those_that_are_named_are_forgotten(known: KnownCounterexamples) -> None:
     known.add(KEY, [case(1), case(2), case(3)])
     known.drop(KEY, [case(1), case(3), case(9)])
     assert known.of(KEY) == (case(2),)
 
 
-def test_nothing_is_written_where_there_is_nothing_to_keep(known: Known) -> None:
+def test_nothing_is_written_where_there_is_nothing_to_keep(known: KnownCounterexamples) -> None:
     assert known.of(KEY) == ()
     known.add(KEY, [])
     known.drop(KEY, [case(1)])
     assert not known.folder.exists()
 
 
-def test_a_counterexample_that_is_too_long_is_left_out_with_a_word(known: Known) -> None:
+def test_a_counterexample_that_is_too_long_is_left_out_with_a_word(known: KnownCounterexamples) -> None:
     known.add(KEY, [{"inputs": "x" * MAX_CHARACTERS, "choices": []}, case(1)])
     assert known.of(KEY) == (case(1),)
     assert known.trouble is not None
@@ -82,12 +82,12 @@ def test_a_counterexample_that_is_too_long_is_left_out_with_a_word(known: Known)
 
 
 def test_the_store_of_runs_and_the_known_ones_share_a_file_whichever_comes_first(tmp_path: Path) -> None:
-    known = Known(tmp_path / "first")
+    known = KnownCounterexamples(tmp_path / "first")
     known.add(KEY, [case(1)])
     assert Store(tmp_path / "first").runs() == []
     assert known.of(KEY) == (case(1),)
     store = Store(tmp_path / "second")
-    known = Known(tmp_path / "second")
+    known = KnownCounterexamples(tmp_path / "second")
     known.add(KEY, [case(1)])
     run = store.begin("title", {}, [])
     assert [record.id for record in store.runs()] == [run]
@@ -95,7 +95,7 @@ def test_the_store_of_runs_and_the_known_ones_share_a_file_whichever_comes_first
     assert known.path == store.path
 
 
-def test_a_store_that_is_no_database_is_a_trouble_and_no_error(known: Known) -> None:
+def test_a_store_that_is_no_database_is_a_trouble_and_no_error(known: KnownCounterexamples) -> None:
     known.folder.mkdir()
     known.path.write_text("these are no records, but something of at least a hundred characters" * 4)
     assert known.of(KEY) == ()
@@ -108,14 +108,14 @@ def test_a_store_that_is_no_database_is_a_trouble_and_no_error(known: Known) -> 
 
 def test_a_folder_that_cannot_be_made_is_a_trouble_and_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    known = Known(tmp_path / "file" / ".isonomia")
+    known = KnownCounterexamples(tmp_path / "file" / ".isonomia")
     assert known.of(KEY) == ()
     known.add(KEY, [case(1)])
     assert known.trouble is not None
     assert str(tmp_path / "file") in known.trouble
 
 
-def test_a_row_that_somebody_spoiled_is_a_trouble_and_no_error(known: Known) -> None:
+def test_a_row_that_somebody_spoiled_is_a_trouble_and_no_error(known: KnownCounterexamples) -> None:
     known.add(KEY, [case(1)])
     with sqlite3.connect(known.path) as connection:
         connection.execute("UPDATE known SET counterexample = '{\"inputs\":'")
@@ -124,14 +124,14 @@ def test_a_row_that_somebody_spoiled_is_a_trouble_and_no_error(known: Known) -> 
     assert known.trouble is not None
 
 
-def test_what_json_cannot_hold_is_a_trouble_and_no_error(known: Known) -> None:
+def test_what_json_cannot_hold_is_a_trouble_and_no_error(known: KnownCounterexamples) -> None:
     known.add(KEY, [{"inputs": {"x1": float("nan")}, "choices": []}])
     known.add(KEY, [{"inputs": {"x1": object()}, "choices": []}])
     assert known.of(KEY) == ()
     assert known.trouble is not None
 
 
-def test_several_processes_write_at_once_and_nothing_of_theirs_is_lost(known: Known) -> None:
+def test_several_processes_write_at_once_and_nothing_of_theirs_is_lost(known: KnownCounterexamples) -> None:
     names = ["a", "b", "c", "d"]
     writers = [
         subprocess.Popen(

@@ -13,7 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from isonomia.cli.app import app
-from isonomia.records.store import Known, Store
+from isonomia.records.store import KnownCounterexamples, Store
 
 Prune = Callable[..., Result]
 
@@ -33,7 +33,7 @@ def names(tmp_path: Path) -> list[str]:
         with closing(sqlite3.connect(store.path)) as connection, connection:
             connection.execute("UPDATE runs SET begun = ? WHERE id = ?", (begun, run))
         found.insert(0, run)
-    Known(tmp_path).add("key", [{"age": 3}])
+    KnownCounterexamples(tmp_path).add("key", [{"age": 3}])
     return found
 
 
@@ -63,7 +63,7 @@ def test_runs_go_that_are_too_old_and_none_of_the_latest(
     done = _prune(tmp_path, "--prune", *arguments)
     assert done.exit_code == 0, done.output
     assert [run.id for run in Store(tmp_path).runs()] == names[:kept]
-    assert Known(tmp_path).of("key") == ({"age": 3},)
+    assert KnownCounterexamples(tmp_path).of("key") == ({"age": 3},)
     with closing(sqlite3.connect(Store(tmp_path).path)) as connection:
         left = {run for (run,) in connection.execute("SELECT run FROM entries UNION SELECT run FROM checks")}
     assert left == set(names[:kept])

@@ -43,7 +43,7 @@ Permission: TypeAlias = OneOf["code", "outside", "pickle"]
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class RequiredPermission:
     """Something that an audit file does, which needs permission.
 
     Attributes
@@ -132,12 +132,12 @@ def needs_of(
     writes: Collection[str] = (),
     elsewhere: bool = False,
     quiet: bool = False,
-) -> list[Need]:
+) -> list[RequiredPermission]:
     """Everything that a file does and that needs permission, in the order of its lines; as for :func:`check_allowed`.
 
     Only texts inside the file's folder are read for this.
     """
-    needs: list[Need] = []
+    needs: list[RequiredPermission] = []
     for table, keys in file.tables():
         if (table.path and table.path[0] in {"model", "models"} and _name_of(table) in given) or (
             quiet and table.path == ("alert",)
@@ -158,12 +158,12 @@ def _name_of(table: FileTable) -> str:
     return DEFAULT if len(table.path) == 1 else str(table.path[-1])
 
 
-def _executor_needs(table: FileTable, key: str) -> Iterator[Need]:
+def _executor_needs(table: FileTable, key: str) -> Iterator[RequiredPermission]:
     if is_remote(table.get(key)):
         yield _need("code", table, key, f"sends the model and the rows to {_host(table.get(key))}")
 
 
-def _code_need(words: Callable[[FileTable, str], str]) -> Callable[[FileTable, str], Iterator[Need]]:
+def _code_need(words: Callable[[FileTable, str], str]) -> Callable[[FileTable, str], Iterator[RequiredPermission]]:
     """The needs of a key that always requires permission to run code; ``words`` say for what."""
     return lambda table, key: iter((_need("code", table, key, words(table, key)),))
 
@@ -178,17 +178,17 @@ def _command_words(table: FileTable, key: str) -> str:
     return f"runs {shortened(' '.join(map(str, table.get(key))), 200)} when there is an alert"
 
 
-def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> Need:
+def _need(permission: Permission, entry: FileTable, key: str, what: str, value: Any = None) -> RequiredPermission:
     position = entry.file.toml.place(*entry.path, key)
     shown = entry.get(key) if value is None else value
     try:
         source = f"{key} = {toml_value(shown)}"
     except UsageError:  # a date, say
         source = f"{key} = {shown!r}"
-    return Need(permission, 1 if position is None else position.line, source, what)
+    return RequiredPermission(permission, 1 if position is None else position.line, source, what)
 
 
-def _path_needs(entry: FileTable, key: str, path: Any, verb: str = "reads") -> Iterator[Need]:
+def _path_needs(entry: FileTable, key: str, path: Any, verb: str = "reads") -> Iterator[RequiredPermission]:
     if isinstance(path, str) and not is_inside(entry.folder, path):
         yield _need("outside", entry, key, f"{verb} outside of its folder: {_absolute(entry.folder / path)}")
 
@@ -223,7 +223,7 @@ def _module_words(source: object) -> str:
     return f"the Python module {str(source).partition(':')[0]}"
 
 
-def _model_needs(entry: FileTable, key: str) -> Iterator[Need]:
+def _model_needs(entry: FileTable, key: str) -> Iterator[RequiredPermission]:
     source, options = str(entry.get(key)), entry.get("options", {})
     for option in ("trust_pickle", "trusted"):
         if option in options:
@@ -248,7 +248,7 @@ def _found(folder: Path, source: str) -> Path:
     return Path(source) if not _exists(own) and _exists(Path(source)) else own
 
 
-def _option_need(permission: Permission, entry: FileTable, key: str, what: str) -> Need:
+def _option_need(permission: Permission, entry: FileTable, key: str, what: str) -> RequiredPermission:
     return _need(permission, FileTable(entry.file, (*entry.path, "options"), entry.get("options", {})), key, what)
 
 
@@ -264,7 +264,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _file_needs(entry: FileTable, path: Path) -> Iterator[Need]:
+def _file_needs(entry: FileTable, path: Path) -> Iterator[RequiredPermission]:
     """What a model in the folder of the file needs: one that is a program, or describes a program or a service."""
     kind = _kind(path)
     if kind is Kind.PROGRAM:
@@ -308,7 +308,7 @@ def _host(url: str) -> str:
         return url
 
 
-def _domain_needs(entry: FileTable, key: str) -> Iterator[Need]:
+def _domain_needs(entry: FileTable, key: str) -> Iterator[RequiredPermission]:
     """What a property's own inputs need."""
     domains = entry.get(key, {}).get("domains")
     for name, domain in domains.items() if isinstance(domains, Mapping) else ():
@@ -321,7 +321,7 @@ def _domain_needs(entry: FileTable, key: str) -> Iterator[Need]:
                     yield replace(need, source=f"domains.{name} = {toml_value(source)}")
 
 
-def _block_needs(entry: FileTable, key: str) -> Iterator[Need]:
+def _block_needs(entry: FileTable, key: str) -> Iterator[RequiredPermission]:
     """A specification whose block is run as Python."""
     kind, text = file_keys()[key], entry.get(key)
     if kind.is_file(text):
@@ -336,12 +336,12 @@ def _block_needs(entry: FileTable, key: str) -> Iterator[Need]:
         yield _need("code", entry, key, f"runs code: its block is more than plain calls and arithmetic ({reason})")
 
 
-def _nothing(entry: FileTable, key: str) -> Iterator[Need]:
+def _nothing(entry: FileTable, key: str) -> Iterator[RequiredPermission]:
     del entry, key
     return iter(())
 
 
-NEEDS: Mapping[KeyKind, Callable[[FileTable, str], Iterator[Need]]] = {
+NEEDS: Mapping[KeyKind, Callable[[FileTable, str], Iterator[RequiredPermission]]] = {
     **dict.fromkeys(("text", "number", "whole", "truth", "texts", "table", "tables", "budget", "looks"), _nothing),
     "claim": _block_needs,
     "options": _domain_needs,

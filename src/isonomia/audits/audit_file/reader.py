@@ -25,7 +25,7 @@ class AuditFile:
 
     path: Path  # the file
     toml: TomlText = field(repr=False)  # what it holds, and where each key is
-    texts: Texts = field(repr=False, compare=False)  # gives the texts that it names
+    texts: TextSource = field(repr=False, compare=False)  # gives the texts that it names
     schema: Schema = field(repr=False, compare=False)  # the keys that its tables may have
 
     @property
@@ -128,7 +128,7 @@ def read_audit_file(path: str | Path) -> AuditFile:
     return _checked(file, file_text(file, "an audit file", hint), FolderTexts(file.parent))
 
 
-def _checked(path: Path, text: str, texts: Texts) -> AuditFile:
+def _checked(path: Path, text: str, texts: TextSource) -> AuditFile:
     example = "check = \"P[prediction == 1 | sex == 'F'] >= 0.3\""
     return checked_file(path, text, texts, {"": TOP, **sections()}, "an audit file", example)
 
@@ -138,7 +138,7 @@ def recorded_audit_file(path: str | Path, text: str, files: Mapping[str, str]) -
     return _checked(Path(path), text, RecordedTexts(files))
 
 
-class Texts(Protocol):
+class TextSource(Protocol):
     """Gives the texts that an audit file names."""
 
     def read(self, name: str) -> str:
@@ -185,7 +185,7 @@ def file_text(file: Path, what: str, hint: str) -> str:
         raise UsageError(f"expected {what} that can be read as UTF-8, but {file}: {error}") from error
 
 
-def checked_file(path: Path, text: str, texts: Texts, schema: Schema, what: str, example: str) -> AuditFile:
+def checked_file(path: Path, text: str, texts: TextSource, schema: Schema, what: str, example: str) -> AuditFile:
     """A file whose every key is known, and every value of the right kind; its errors call it ``what``."""
     toml = TomlText.parse(text, str(path))
     file = AuditFile(path, toml, texts, schema)

@@ -41,21 +41,21 @@ from isonomia.executors import close_pools
 from isonomia.populations import Census, Sample
 from isonomia.populations.protocol import Directable, fingerprint_if_any, is_population
 from isonomia.populations.table import Table
-from isonomia.records.store import Known, RunRecord, Store
+from isonomia.records.store import KnownCounterexamples, RunRecord, Store
 from isonomia.records.verdict import Verdict
 
 INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedCheck:
     """A property that could not be checked: the kind of error, and its message."""
 
     kind: str
     message: str
 
 
-Outcome: TypeAlias = Verdict | Failed
+Outcome: TypeAlias = Verdict | FailedCheck
 """The result of a check."""
 
 
@@ -95,7 +95,7 @@ class CheckRunner:
         except RecordError:
             raise
         except IsonomiaError as error:
-            failed = Failed(type(error).__name__, str(error))
+            failed = FailedCheck(type(error).__name__, str(error))
             changed = isinstance(error, ChangingModelError)
             if changed and pool is not None:
                 self._changed_models.setdefault(pool, self.planned[number].name)
@@ -107,7 +107,7 @@ class CheckRunner:
         return verdict
 
     def _verdict(self, number: int) -> Verdict:
-        known, check = Known(self.store.folder), self.planned[number].check
+        known, check = KnownCounterexamples(self.store.folder), self.planned[number].check
         if self.known_first:
             check = with_known(check, known)
         journal = self.store.journal(self.run, number)
@@ -320,7 +320,7 @@ def refuse_others(store: Store, run: str, planned: Sequence[PlannedCheck]) -> No
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedRun:
     """A run in the store: its name, and the verdicts that it already has."""
 
     run: str
@@ -398,7 +398,7 @@ def begin_run(
     options: Sequence[str] = (),
     tables: Mapping[str, Any] | None = None,
     seed_chosen: bool | None = None,
-) -> Started:
+) -> StartedRun:
     """Record a new run: the command's ``options`` that are needed again to resume it, and the sampled ``tables``.
 
     ``seed_chosen`` says whether the seed was chosen by hand; a replay in full expects the default one where it was not.
@@ -408,7 +408,7 @@ def begin_run(
     request |= {} if seed_chosen is None else {"seed_chosen": seed_chosen}
     checks = [(each.name, each.definition, _options(each)) for each in planned]
     run = store.begin(file.content.get("title") or file.path.stem, request, checks)
-    return Started(run, (None,) * len(planned))
+    return StartedRun(run, (None,) * len(planned))
 
 
 def _options(each: PlannedCheck) -> dict[str, Any]:
@@ -431,7 +431,7 @@ def is_open(store: Store, run: RunRecord) -> bool:
     return run.ended is None or any(check.error is not None for check in store.checks(run.id))
 
 
-def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[PlannedCheck]) -> Started:
+def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[PlannedCheck]) -> StartedRun:
     """Resume a run: checks that have a verdict keep it, those that failed are tried again."""
     checks = store.checks(run.id)
     before = run.request.get("files", file.files)
@@ -449,12 +449,12 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
             f"expected the code that {file.path} names, with what it imports from its folder, as it was when run "
             f"{run.id} began, but it has changed: begin a new run"
         )
-    return Started(run.id, tuple(check.verdict for check in checks))
+    return StartedRun(run.id, tuple(check.verdict for check in checks))
 
 
 def run_checks(
     store: Store,
-    started: Started,
+    started: StartedRun,
     planned: Sequence[PlannedCheck],
     observe: Callable[[int], Observer],
     tell: Callable[[int, Outcome], None],

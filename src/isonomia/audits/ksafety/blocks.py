@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import (
-    Evaluation,
+    CaseEvaluation,
+    CaseValues,
     GivenChoices,
     RandomChoices,
-    Value,
     constant_column,
     either,
     is_column,
@@ -43,11 +43,11 @@ MAX_THREADS = 512
 GRACE = 1.0
 """Seconds that a case has to end after it was stopped."""
 
-Question: TypeAlias = tuple[str, tuple[Value, ...], int]
+Question: TypeAlias = tuple[str, tuple[CaseValues, ...], int]
 """The function that queries, such as ``predict`` or one of the domain, its arguments, and its random seed (or 0)."""
 
 
-def run_block(program: CompiledSpec, seconds: float, batch: Evaluation, seeds: NDArray[np.int64]) -> None:
+def run_block(program: CompiledSpec, seconds: float, batch: CaseEvaluation, seeds: NDArray[np.int64]) -> None:
     """Run the block for every case of a batch, and note its outputs.
 
     A case may take at most ``seconds`` between two queries of the model; taking longer is an error. Each case has one
@@ -121,13 +121,13 @@ class _Case:
         return False
 
 
-def _work(program: CompiledSpec, compiled: CodeType, batch: Evaluation, seed: int, case: _Case) -> None:
+def _work(program: CompiledSpec, compiled: CodeType, batch: CaseEvaluation, seed: int, case: _Case) -> None:
     names = _block_names(program, batch, case.number, seed, case.ask)
     exec(compiled, names)  # the user gave permission, see check.py
     case.outputs = {name: names[name] for name in program.spec.outputs if name in names}
 
 
-def _run_together(program: CompiledSpec, cases: list[_Case], batch: Evaluation, seconds: float) -> None:
+def _run_together(program: CompiledSpec, cases: list[_Case], batch: CaseEvaluation, seconds: float) -> None:
     for case in cases:
         case.start()
     running = cases
@@ -156,7 +156,7 @@ def _release(running: list[_Case]) -> None:
             case.go.release()
 
 
-def _answer(waiting: list[_Case], batch: Evaluation) -> None:
+def _answer(waiting: list[_Case], batch: CaseEvaluation) -> None:
     """Answer all waiting cases, questions of each kind together."""
     kinds: dict[tuple[str, int], list[tuple[_Case, Question]]] = {}
     for case in waiting:
@@ -169,7 +169,7 @@ def _answer(waiting: list[_Case], batch: Evaluation) -> None:
             case.answer, case.question = (ModelError(reason) if reason is not None else answer), None
 
 
-def _answers_to(questions: Sequence[Question], batch: Evaluation) -> list[tuple[Any, str | None]]:
+def _answers_to(questions: Sequence[Question], batch: CaseEvaluation) -> list[tuple[Any, str | None]]:
     """Answer questions to one function, all with the same number of arguments, by one call.
 
     Each answer is a plain value and the reason why it is missing; ``None`` where it is not.
@@ -180,22 +180,22 @@ def _answers_to(questions: Sequence[Question], batch: Evaluation) -> list[tuple[
         for index in range(len(first))
     }
     seeds = np.array([seed for _, _, seed in questions], dtype=np.int64)
-    together = Evaluation(len(questions), batch.domain, values, GivenChoices([seeds]), batch.call, batch.ask)
+    together = CaseEvaluation(len(questions), batch.domain, values, GivenChoices([seeds]), batch.call, batch.ask)
     answer = batch.call(together, FunctionCall(function, tuple(Name(name) for name in values)))
     return list(zip(answer.data.tolist(), _reasons(together, answer), strict=True))
 
 
-def _column(values: Sequence[Value], batch: Evaluation) -> Value:
+def _column(values: Sequence[CaseValues], batch: CaseEvaluation) -> CaseValues:
     """One argument of every case, records or a column; a record may be missing in some."""
     if all(is_column(value) for value in values):
-        return Value(objects_column([value.data.tolist()[0] for value in values], "an argument"))
+        return CaseValues(objects_column([value.data.tolist()[0] for value in values], "an argument"))
     standing_in = next(value.data for value in values if not is_column(value))
     null = np.array([is_column(value) for value in values], dtype=bool)
     records = batch.domain.concatenate([standing_in if is_column(value) else value.data for value in values])
-    return Value(records, null=either(null))
+    return CaseValues(records, null=either(null))
 
 
-def _reasons(together: Evaluation, answer: Value) -> list[str | None]:
+def _reasons(together: CaseEvaluation, answer: CaseValues) -> list[str | None]:
     """Why a case has no answer: the first thing that went wrong for it."""
     reasons: list[str | None] = [None] * together.n
     if answer.bad is not None:
@@ -205,7 +205,7 @@ def _reasons(together: Evaluation, answer: Value) -> list[str | None]:
     return reasons
 
 
-def _note(program: CompiledSpec, cases: list[_Case], batch: Evaluation) -> None:
+def _note(program: CompiledSpec, cases: list[_Case], batch: CaseEvaluation) -> None:
     """Keep the outputs, and note the cases that have none."""
     why = [_problem(program, case) for case in cases]
     for reason in dict.fromkeys(item for item in why if item):
@@ -216,14 +216,14 @@ def _note(program: CompiledSpec, cases: list[_Case], batch: Evaluation) -> None:
         good = next((value for value, bad in zip(values, failed, strict=True) if not bad), 0)
         filled = [good if bad else value for value, bad in zip(values, failed, strict=True)]
         made = _as_value(filled, batch, name)
-        batch.values[program.finals[name]] = Value(made.data, either(failed), made.null)
+        batch.values[program.finals[name]] = CaseValues(made.data, either(failed), made.null)
 
 
-def _as_value(values: Sequence[Any], batch: Evaluation, name: str) -> Value:
+def _as_value(values: Sequence[Any], batch: CaseEvaluation, name: str) -> CaseValues:
     """A block's output in each case: records, where each is one or missing, or else a column of any values."""
     if any(isinstance(value, Record) for value in values) and all(isinstance(item, Record | None) for item in values):
         return _column([_value(value) for value in values], batch)
-    return Value(objects_column([_own(value) for value in values], name))
+    return CaseValues(objects_column([_own(value) for value in values], name))
 
 
 def _own(value: Any) -> Any:
@@ -261,7 +261,7 @@ def _line_of(error: BaseException | None, block: PythonBlock) -> Place | None:
 class Record:
     """One record, as a block sees it: ``x["age"]`` reads a feature."""
 
-    batch: Evaluation
+    batch: CaseEvaluation
     data: Any
 
     def __getitem__(self, feature: str | int) -> Any:
@@ -273,11 +273,11 @@ class Record:
 
 
 def _block_names(
-    program: CompiledSpec, batch: Evaluation, case: int, seed: int, ask: Callable[[Question], Any]
+    program: CompiledSpec, batch: CaseEvaluation, case: int, seed: int, ask: Callable[[Question], Any]
 ) -> dict[str, Any]:
     """Every name that a block may use, for one case."""
     one = np.array([case], dtype=np.intp)
-    single = Evaluation(1, batch.domain, {}, RandomChoices(np.random.default_rng(seed)), batch.call)
+    single = CaseEvaluation(1, batch.domain, {}, RandomChoices(np.random.default_rng(seed)), batch.call)
     functions: dict[str, Any] = {
         name: _function(name, single)
         for name in (*BUILT_IN, *batch.domain.functions)
@@ -299,12 +299,12 @@ def _asker(what: str, ask: Callable[[Question], Any]) -> Callable[[Any], Any]:
     def query(record: Any) -> Any:
         if not isinstance(record, Record):
             raise UsageError(f"{what}(...) takes a record, but got {record!r} of type {type(record).__name__}")
-        return ask((what, (Value(record.data),), 0))
+        return ask((what, (CaseValues(record.data),), 0))
 
     return query
 
 
-def _player(name: str, function: Function, batch: Evaluation, ask: Callable[[Question], Any]) -> Callable[..., Any]:
+def _player(name: str, function: Function, batch: CaseEvaluation, ask: Callable[[Question], Any]) -> Callable[..., Any]:
     """A function of the domain that queries the model: it waits until all cases have come this far."""
 
     def play(*arguments: Any) -> Any:
@@ -317,7 +317,7 @@ def _player(name: str, function: Function, batch: Evaluation, ask: Callable[[Que
     return play
 
 
-def _function(name: str, batch: Evaluation) -> Callable[..., Any]:
+def _function(name: str, batch: CaseEvaluation) -> Callable[..., Any]:
     """A function of the language or the domain, for one case."""
 
     def called(*arguments: Any) -> Any:
@@ -338,14 +338,14 @@ def _function(name: str, batch: Evaluation) -> Callable[..., Any]:
     return called
 
 
-def _value(argument: Any) -> Value:
+def _value(argument: Any) -> CaseValues:
     if isinstance(argument, Record):
-        return Value(argument.data)
+        return CaseValues(argument.data)
     plain = argument is None or isinstance(argument, str | int | float | np.generic)
-    return Value(constant_column(argument, 1) if plain else objects_column([argument], "an argument"))
+    return CaseValues(constant_column(argument, 1) if plain else objects_column([argument], "an argument"))
 
 
-def _plain(value: Value, batch: Evaluation) -> Any:
+def _plain(value: CaseValues, batch: CaseEvaluation) -> Any:
     if is_column(value):
         return value.data.tolist()[0]
     return None if value.null is not None and value.null[0] else Record(batch, value.data)

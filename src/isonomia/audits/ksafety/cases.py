@@ -1,7 +1,7 @@
 """Cases: which inputs and which random choices; every case that there is; and how they are judged.
 
 A case is known completely before the model is queried: :func:`prepare` computes its variables and preconditions. Every
-part of the audit queries the model through a :class:`Runner`.
+part of the audit queries the model through a :class:`CaseRunner`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import (
     Answers,
     Booleans,
+    CaseEvaluation,
+    CaseValues,
     Choices,
-    Evaluation,
     GivenChoices,
     OpenChoiceError,
     RandomChoices,
-    Value,
     evaluate,
     is_column,
     joined_truths,
     tested,
 )
-from isonomia.audits.ksafety.evidence import PAIRS, Cells, Tally, weight_of
+from isonomia.audits.ksafety.evidence import PAIRS, CaseTally, Cells, weight_of
 from isonomia.audits.ksafety.functions import call_function, draw_only
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import current_meter
@@ -99,16 +99,20 @@ def joined_cases(parts: Sequence[Cases]) -> Cases:
     )
 
 
-def prepare(program: CompiledSpec, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Choices) -> Evaluation:
+def prepare(
+    program: CompiledSpec, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: Choices
+) -> CaseEvaluation:
     """Compute everything that needs no model, for cases with these inputs."""
-    values = {name: Value(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
+    values = {name: CaseValues(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
     return prepare_known(program, domain, values, choices)
 
 
-def prepare_known(program: CompiledSpec, domain: Domain, values: dict[str, Value], choices: Choices) -> Evaluation:
+def prepare_known(
+    program: CompiledSpec, domain: Domain, values: dict[str, CaseValues], choices: Choices
+) -> CaseEvaluation:
     """The same for inputs whose values are given."""
     n = len(next(iter(values.values())).data)
-    batch = Evaluation(n, domain, values, choices, call_function)
+    batch = CaseEvaluation(n, domain, values, choices, call_function)
     try:
         for step in program.preparation:
             _take(step, batch)
@@ -124,8 +128,8 @@ def draw_choices(
     program: CompiledSpec, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: RandomChoices
 ) -> None:
     """Make the choices that :func:`prepare` would make, in its order; only what their ranges need is computed."""
-    values = {name: Value(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
-    batch = Evaluation(len(inputs[0]), domain, values, choices, call_function)
+    values = {name: CaseValues(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
+    batch = CaseEvaluation(len(inputs[0]), domain, values, choices, call_function)
     needed = _needed_for_ranges(program, domain)
     for step in program.preparation:
         if isinstance(step, Var) and step.name in needed:
@@ -146,7 +150,7 @@ def _needed_for_ranges(program: CompiledSpec, domain: Domain) -> set[str]:
     return needed
 
 
-def _take(step: Var | Requires, batch: Evaluation) -> None:
+def _take(step: Var | Requires, batch: CaseEvaluation) -> None:
     if isinstance(step, Var):
         batch.values[step.name] = evaluate(step.value, batch)
         return
@@ -181,7 +185,7 @@ class Judgement:
     """
 
     cases: Cases
-    batch: Evaluation
+    batch: CaseEvaluation
     violates: NDArray[np.bool_]
     failed: Booleans
     vacuous: Booleans
@@ -199,9 +203,9 @@ class Judgement:
         """Cases in which some ``ensures`` is false."""
         return np.asarray(self.violates.any(axis=0))
 
-    def tally(self, cells: Cells = ((), ()), *, weighed: bool = False) -> Tally:
+    def tally(self, cells: Cells = ((), ()), *, weighed: bool = False) -> CaseTally:
         """Count them; ``weighed`` where they are part of a complete list."""
-        tally = Tally(
+        tally = CaseTally(
             [int(np.count_nonzero(bad)) for bad in self.violates],
             len(self.failed),
             int(np.count_nonzero(self.violating)),
@@ -231,7 +235,7 @@ class JudgedCases:
 class JudgesCases(Protocol):
     """Judges cases in place of this process."""
 
-    def judge(self, runner: Runner, domain: Domain, cases: Cases) -> Judgement:
+    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases whose choices are made; what they cannot do is done here, by the runner."""
         ...
 
@@ -242,7 +246,7 @@ def recorded_session(model: ModelSession, domain: Domain, journal: Journal) -> M
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class CaseRunner:
     """A compiled specification with a model.
 
     A batch on which the model raises is halved until the rows that it cannot answer are found. A model that fails on
@@ -276,7 +280,7 @@ class Runner:
         batch = prepare(self.program, domain, cases.inputs, GivenChoices(cases.choices))
         return self.judge(batch, cases.take(np.flatnonzero(batch.accepted)))
 
-    def judge(self, batch: Evaluation, cases: Cases) -> Judgement:
+    def judge(self, batch: CaseEvaluation, cases: Cases) -> Judgement:
         """Query the model about every accepted case of a batch, which are ``cases``, and judge its answers."""
         program, domain, batch = self.program, batch.domain, batch.accepted_only()
         if not batch.n:
@@ -395,7 +399,7 @@ def _joined(parts: Sequence[Answers]) -> Answers:
     return data, np.concatenate([np.full(len(answers), None) if why is None else why for answers, why in parts])
 
 
-def _beyond_noise(program: CompiledSpec, batch: Evaluation) -> tuple[NDArray[np.intp], NDArray[np.intp], Booleans]:
+def _beyond_noise(program: CompiledSpec, batch: CaseEvaluation) -> tuple[NDArray[np.intp], NDArray[np.intp], Booleans]:
     """Ask a second time: how many of four pairs of answers violate, about two records, and about the same record.
 
     With the answers ``a``, ``a'`` about the first record and ``b``, ``b'`` about the second, the pairs about two
@@ -407,7 +411,7 @@ def _beyond_noise(program: CompiledSpec, batch: Evaluation) -> tuple[NDArray[np.
     second = [evaluate(step.value, batch) for step in program.finish]
     failed = np.zeros(batch.n, dtype=bool)
 
-    def violated(pairs: Sequence[tuple[Value, Value]]) -> NDArray[np.intp]:
+    def violated(pairs: Sequence[tuple[CaseValues, CaseValues]]) -> NDArray[np.intp]:
         count = np.zeros(batch.n, dtype=np.intp)
         for pair in pairs:
             batch.values |= dict(zip(names, pair, strict=True))
@@ -422,19 +426,19 @@ def _beyond_noise(program: CompiledSpec, batch: Evaluation) -> tuple[NDArray[np.
     return changes, repeats, failed
 
 
-def _met(item: Ensures, batch: Evaluation) -> tuple[Booleans, Booleans, Booleans]:
+def _met(item: Ensures, batch: CaseEvaluation) -> tuple[Booleans, Booleans, Booleans]:
     """Where it is true, where it has no value, and where an implication is true because its condition is false."""
     condition = item.condition
     if isinstance(condition, Binary) and condition.operator == "==>":
         left, right = evaluate(condition.left, batch), evaluate(condition.right, batch)
         given, none = tested(left, batch, item.place)
-        met, no_value = tested(joined_truths("==>", Value(given, none), right), batch, item.place)
+        met, no_value = tested(joined_truths("==>", CaseValues(given, none), right), batch, item.place)
         return met, no_value, ~given & ~none
     met, no_value = tested(evaluate(condition, batch), batch, item.place)
     return met, no_value, np.zeros(batch.n, dtype=bool)
 
 
-def _reasons(batch: Evaluation, failed: Booleans) -> Counter[str]:
+def _reasons(batch: CaseEvaluation, failed: Booleans) -> Counter[str]:
     """How many cases failed for each reason; one may have failed for the same reason twice, and counts once."""
     where: dict[str, Booleans] = {}
     for why, bad in batch.faults:
@@ -442,7 +446,7 @@ def _reasons(batch: Evaluation, failed: Booleans) -> Counter[str]:
     return Counter({why: hit for why, bad in where.items() if (hit := int(np.count_nonzero(bad & failed)))})
 
 
-def _changes(program: CompiledSpec, batch: Evaluation, violating: Booleans) -> NDArray[np.float64]:
+def _changes(program: CompiledSpec, batch: CaseEvaluation, violating: Booleans) -> NDArray[np.float64]:
     """How far the records that were put to the model are from the first input; all records where none has a name.
 
     Only for cases that violate, since comparing records, such as images, can cost more than querying the model.
@@ -458,7 +462,7 @@ def _changes(program: CompiledSpec, batch: Evaluation, violating: Booleans) -> N
     return total
 
 
-def all_cases(runner: Runner, domain: Domain, max_n: float, tally: Tally) -> list[Cases] | None:
+def all_cases(runner: CaseRunner, domain: Domain, max_n: float, tally: CaseTally) -> list[Cases] | None:
     """Every case that there is, in parts; those that a precondition rejects are left out and counted.
 
     ``None`` where there are more than ``max_n``, a choice is not from a finite range, or the time is up.
@@ -481,7 +485,9 @@ def all_cases(runner: Runner, domain: Domain, max_n: float, tally: Tally) -> lis
     return parts
 
 
-def every_choice(runner: Runner, domain: Domain, begun: Cases, max_n: float, tally: Tally) -> list[Cases] | None:
+def every_choice(
+    runner: CaseRunner, domain: Domain, begun: Cases, max_n: float, tally: CaseTally
+) -> list[Cases] | None:
     """Every way to complete cases whose first choices are made, in parts; ``None`` where there are too many."""
     parts: list[Cases] = []
     waiting = [begun]
@@ -505,7 +511,7 @@ def every_choice(runner: Runner, domain: Domain, begun: Cases, max_n: float, tal
     return parts
 
 
-def _completed(cases: Cases, choice: OpenChoiceError, max_n: float, tally: Tally) -> list[Cases] | None:
+def _completed(cases: Cases, choice: OpenChoiceError, max_n: float, tally: CaseTally) -> list[Cases] | None:
     """The cases with one more choice, in parts that fit in memory; the first part is last in the list."""
     if choice.kind != "whole":
         return None

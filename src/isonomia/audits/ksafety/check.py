@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from isonomia.audits.ksafety.cases import Cases, Runner, all_cases, prepare_known
+from isonomia.audits.ksafety.cases import CaseRunner, Cases, all_cases, prepare_known
 from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError, Value, missing
-from isonomia.audits.ksafety.evidence import Share, Tally, compared_share, complete_share, drawn_share, noise_shares
+from isonomia.audits.ksafety.evaluate import CaseValues, GivenChoices, OpenChoiceError, missing
+from isonomia.audits.ksafety.evidence import CaseTally, Share, compared_share, complete_share, drawn_share, noise_shares
 from isonomia.audits.ksafety.imports import with_inputs
 from isonomia.audits.ksafety.sampling import RESERVE, SafetyOutcome, draw_cases, draw_each_row
-from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
+from isonomia.audits.ksafety.setup import INTERRUPTED, SafetySetup
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary, is_proof, show
 from isonomia.audits.protocol import Check, Entries, Recheck
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers, stored_violations, why_stopped
@@ -48,7 +48,7 @@ def check_safety(check: Check[Safety], observer: Observer) -> Verdict:
     if check.population is None:
         check = with_inputs(check)
     introduce(check.population, check.model, check.journal)
-    setup = Setup(check, observer)
+    setup = SafetySetup(check, observer)
     setup.compile()
     observer.begin(check.prop.name or str(check.prop))
     try:
@@ -59,7 +59,7 @@ def check_safety(check: Check[Safety], observer: Observer) -> Verdict:
     return verdict_of(setup, outcome)
 
 
-def _outcome(setup: Setup) -> SafetyOutcome:
+def _outcome(setup: SafetySetup) -> SafetyOutcome:
     settled, failures = _by_known(setup)
     if settled is not None:
         return settled
@@ -76,7 +76,7 @@ def _outcome(setup: Setup) -> SafetyOutcome:
     return outcome.with_failures(failures)
 
 
-def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
+def _by_known(setup: SafetySetup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
     """The answer where a known counterexample still violates the property; and why others failed, and how many.
 
     The check tries those that it began with, whatever has become known since. A census is about its own rows alone, so
@@ -93,7 +93,7 @@ def _by_known(setup: Setup) -> tuple[SafetyOutcome | None, Mapping[str, int]]:
     does = "violates" if len(again) == 1 else "violate"
     message = f"{len(again)} of {plural(len(known), 'known counterexample')} still {does} it"
     remarks = (message, *tried["elsewhere"])
-    tally = Tally.empty(len(setup.program.ensures))
+    tally = CaseTally.empty(len(setup.program.ensures))
     summary = ViolationSummary(again)
     return SafetyOutcome(False, tally, summary, False, len(again), message, setup.seconds(), remarks), {}
 
@@ -108,7 +108,7 @@ def _checked_known(known: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, An
     return list(known)
 
 
-def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
+def _try_known(setup: SafetySetup, known: Sequence[Entry]) -> Entry:
     """Those that still violate it. Their answers are kept apart: later steps number their own answers from 0."""
     domain, runner = setup.domain, setup.new_runner("known counterexamples")
     violating, failures = _still_violating(runner, domain, known)
@@ -124,7 +124,7 @@ def _try_known(setup: Setup, known: Sequence[Entry]) -> Entry:
 
 
 def _still_violating(
-    runner: Runner, domain: Domain, known: Sequence[Mapping[str, Any]]
+    runner: CaseRunner, domain: Domain, known: Sequence[Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Those that still violate it, and why others failed, and how many.
 
@@ -135,13 +135,15 @@ def _still_violating(
     return [again for again in tried if again is not None], dict(failures)
 
 
-def _again(runner: Runner, domain: Domain, item: Mapping[str, Any], failures: Counter[str]) -> dict[str, Any] | None:
+def _again(
+    runner: CaseRunner, domain: Domain, item: Mapping[str, Any], failures: Counter[str]
+) -> dict[str, Any] | None:
     names = runner.program.spec.inputs
     if not isinstance(item["inputs"], Mapping) or set(item["inputs"]) != set(names):
         return None
     try:
         choices = tuple(np.array([choice]) for choice in item["choices"])
-        records = {name: Value(domain.restore([item["inputs"][name]])) for name in names}
+        records = {name: CaseValues(domain.restore([item["inputs"][name]])) for name in names}
         batch = prepare_known(runner.program, domain, records, GivenChoices(choices))
     except (OpenChoiceError, DataError, ValueError, TypeError, LookupError, AttributeError):
         return None
@@ -165,7 +167,7 @@ def _has(domain: TableDomain, record: Mapping[str, Any]) -> bool:
     return bool(same.any())
 
 
-def _try_all(setup: Setup) -> tuple[Tally, str | None] | None:
+def _try_all(setup: SafetySetup) -> tuple[CaseTally, str | None] | None:
     """Try every case: their tally, and why that ended early, as ``"queries"``, ``"time"`` or ``"interrupted"``.
 
     ``None`` where not every case is to be tried.
@@ -175,10 +177,10 @@ def _try_all(setup: Setup) -> tuple[Tally, str | None] | None:
     if not entry["listed"]:
         return None
     counted = once(setup.journal, "every case", dict) if listed is None else _counted(setup, listed[0])
-    return Tally.unpack(counted, entry["rejected"], entry["without_choice"]), counted["early"]
+    return CaseTally.unpack(counted, entry["rejected"], entry["without_choice"]), counted["early"]
 
 
-def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
+def _list_cases(setup: SafetySetup) -> tuple[list[Cases], CaseTally] | None:
     """Every case in parts, where that is wanted and possible, and a tally of those that are left out."""
     check, prop, runner = setup.check, setup.check.prop, setup.runner
     sampled = setup.subject.sample and setup.evidence.rated
@@ -194,7 +196,7 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     if setup.subject.sample:  # every row is drawn as well
         limit -= 0 if limit == MAX_CASES else setup.subject.cases(len(setup.program.spec.inputs))
     limit = min(limit, (1.0 - RESERVE) * check.budget.queries / (setup.program.k or 1))
-    tally = Tally.empty(len(setup.program.ensures))
+    tally = CaseTally.empty(len(setup.program.ensures))
     max_n = inf if prop.enumerate else limit
     listed = None if runner.draws else all_cases(runner, setup.domain, max_n, tally)
     if listed is None:
@@ -214,24 +216,24 @@ def _list_cases(setup: Setup) -> tuple[list[Cases], Tally] | None:
     return parts, tally
 
 
-def _listing(listed: tuple[list[Cases], Tally] | None) -> Entry:
+def _listing(listed: tuple[list[Cases], CaseTally] | None) -> Entry:
     if listed is None:
         return {"listed": False}
     tally = listed[1]
     return {"listed": True, "rejected": tally.rejected, "without_choice": tally.without_choice}
 
 
-def _counted(setup: Setup, parts: Sequence[Cases]) -> Entry:
+def _counted(setup: SafetySetup, parts: Sequence[Cases]) -> Entry:
     """The counts of every case; they are not kept where Ctrl-C was pressed."""
     tally, early = _judge_all(setup, parts)
     measured = {"early": early, **tally.pack(weighed=True)}
     return measured if early == INTERRUPTED else once(setup.journal, "every case", lambda: measured)
 
 
-def _judge_all(setup: Setup, parts: Sequence[Cases]) -> tuple[Tally, str | None]:
+def _judge_all(setup: SafetySetup, parts: Sequence[Cases]) -> tuple[CaseTally, str | None]:
     """Put every case to the model."""
     clock = Clock(setup.check.budget.seconds, setup.journal, "time of part")
-    tally, size = Tally.empty(len(setup.program.ensures)), sum(map(len, parts))
+    tally, size = CaseTally.empty(len(setup.program.ensures)), sum(map(len, parts))
     try:
         for number, part in enumerate(parts):
             with nullcontext() if number or setup.program.code is not None else current_meter().untimed():
@@ -253,14 +255,14 @@ def _progress(violating: int, tested: int, size: int) -> str:
     return f"{violating:,} violations in {tested:,} of {size:,} cases"
 
 
-def _all_tried(setup: Setup, tally: Tally, *, interrupted: bool = False) -> SafetyOutcome:
+def _all_tried(setup: SafetySetup, tally: CaseTally, *, interrupted: bool = False) -> SafetyOutcome:
     """The outcome when every case was tried."""
     answer = _exact_answer(tally, [item.rate for item in setup.program.spec.ensures])
     summary = setup.summary(_as_smallest, interrupted=interrupted)
     return SafetyOutcome(answer, tally, summary, True, tally.tested, "every case was tried", setup.seconds())
 
 
-def _exact_answer(tally: Tally, rates: Sequence[float | None]) -> bool | None:
+def _exact_answer(tally: CaseTally, rates: Sequence[float | None]) -> bool | None:
     """``True`` for holds, ``False`` for violated; ``None`` where cases that failed could make the difference."""
     certain = True
     for bad, failed, rate in zip(tally.bad_weight, tally.failed_weight, rates, strict=True):
@@ -276,7 +278,7 @@ def _as_smallest(violations: Sequence[Violation]) -> list[Violation]:
     return [replace(violation, minimal=True) for violation in violations]
 
 
-def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
+def _ended_early(setup: SafetySetup, tally: CaseTally, early: str) -> SafetyOutcome:
     """The outcome when not every case could be tried: a violation that was found still counts."""
     stopped = why_stopped(early)
     answer = False if any(tally.by_ensures[number] for number in setup.evidence.strict) else None
@@ -285,7 +287,7 @@ def _ended_early(setup: Setup, tally: Tally, early: str) -> SafetyOutcome:
     return SafetyOutcome(answer, tally, summary, False, tally.tested, stopped, setup.seconds(), (remark,))
 
 
-def _violated_in_sample(setup: Setup, tally: Tally) -> SafetyOutcome:
+def _violated_in_sample(setup: SafetySetup, tally: CaseTally) -> SafetyOutcome:
     """A violation among the rows of a sample; one random case of each row tells how frequent they are elsewhere."""
     ended = draw_each_row(setup)
     interrupted = ended.reason == INTERRUPTED
@@ -307,7 +309,7 @@ def recheck(check: Check[Safety], counterexamples: Sequence[Mapping[str, Any]], 
     if entries["population"]["kind"] == "domain":
         return Recheck(problem="their inputs are of a domain that the record does not hold: use --full")
     rows = [row for item in counterexamples for row in item["inputs"].values()]
-    setup = Setup(replace(check, population=Census(table_of_rows(rows))))
+    setup = SafetySetup(replace(check, population=Census(table_of_rows(rows))))
     try:
         again, _ = _still_violating(setup.new_runner(), setup.domain, counterexamples)
     finally:
@@ -318,7 +320,7 @@ def recheck(check: Check[Safety], counterexamples: Sequence[Mapping[str, Any]], 
 # -------------------------------------------------------------------------------------------------------------- verdict
 
 
-def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
+def verdict_of(setup: SafetySetup, outcome: SafetyOutcome) -> Verdict:
     """Put the verdict together."""
     check, program, shown = setup.check, setup.program, outcome.summary.counterexamples
     fact = outcome.complete or (outcome.answer is False and any(is_proof(program, item) for item in shown))
@@ -351,7 +353,7 @@ def verdict_of(setup: Setup, outcome: SafetyOutcome) -> Verdict:
     )
 
 
-def _all_violations(setup: Setup, outcome: SafetyOutcome) -> ViolationSet | None:
+def _all_violations(setup: SafetySetup, outcome: SafetyOutcome) -> ViolationSet | None:
     """All violations: those seen now, or those stored by the run that wrote this journal."""
     stored = stored_violations(setup.journal)
     if stored is not None and setup.finished and not len(setup.violations.stored):
@@ -375,7 +377,7 @@ def _expression(item: Ensures, number: int, share: Share, outcome: SafetyOutcome
     return compared_share(item, share, eps if some_left_open else None, outcome.answer is True)
 
 
-def _assumptions(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
+def _assumptions(setup: SafetySetup, outcome: SafetyOutcome) -> tuple[str, ...]:
     program, subject = setup.program, setup.subject
     same = same_answers(setup.check, "the model always gives the same answer for the same input")
     assumptions = [*subject.assumptions, *same]
@@ -397,7 +399,7 @@ def _called(program: CompiledSpec) -> set[str]:
     return called | (set() if program.code is None else set(program.code.reads))
 
 
-def _remarks(setup: Setup, outcome: SafetyOutcome) -> tuple[str, ...]:
+def _remarks(setup: SafetySetup, outcome: SafetyOutcome) -> tuple[str, ...]:
     tally, summary = outcome.tally, outcome.summary
     remarks = [] if outcome.edge_cases is None else outcome.edge_cases.remarks()
     if tally.rejected or tally.without_choice:
@@ -443,7 +445,7 @@ def _distinct(summary: ViolationSummary, called: str) -> str:
     return f"more than {violations} of {least}{inputs} were found"
 
 
-def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
+def _without_violation(setup: SafetySetup, outcome: SafetyOutcome) -> list[str]:
     """What random cases without a violation prove, and why an interval says less."""
     n, check = outcome.tally.tested, setup.check
     if not n or outcome.tally.failed or outcome.failures:
@@ -460,7 +462,7 @@ def _without_violation(setup: Setup, outcome: SafetyOutcome) -> list[str]:
     ]
 
 
-def _details(setup: Setup, outcome: SafetyOutcome) -> dict[str, Any]:
+def _details(setup: SafetySetup, outcome: SafetyOutcome) -> dict[str, Any]:
     tally, summary, edge_cases = outcome.tally, outcome.summary, outcome.edge_cases
     conditions = [expression_text(item.condition) for item in setup.program.spec.ensures]
     changes, repeats = noise_shares(tally, setup.check.delta)

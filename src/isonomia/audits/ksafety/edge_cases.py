@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, Runner, prepare
+from isonomia.audits.ksafety.cases import CaseRunner, Cases, prepare
 from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
 from isonomia.audits.ksafety.functions import RaisedEverywhereError
-from isonomia.audits.ksafety.setup import FreshInputs, Setup, worth_drawing
+from isonomia.audits.ksafety.setup import FreshInputs, SafetySetup, worth_drawing
 from isonomia.audits.ksafety.shrinking import SHRUNK, shrink_all
 from isonomia.audits.ksafety.violations import (
     Violations,
@@ -106,7 +106,7 @@ class EdgeCases:
         return remarks
 
 
-def try_edge_cases(setup: Setup) -> EdgeCases | None:
+def try_edge_cases(setup: SafetySetup) -> EdgeCases | None:
     """Try the edge cases; ``None`` where they are not wanted or could prove nothing."""
     prop, evidence = setup.check.prop, setup.evidence
     max_n = max_edge_cases(setup.check.budget, evidence, coded=setup.program.code is not None)
@@ -154,7 +154,7 @@ def _cost(item: Mapping[str, Any]) -> tuple[int, float]:
     return item["features_changed"], item["distance"]
 
 
-def _try(setup: Setup, max_n: int) -> Entry:
+def _try(setup: SafetySetup, max_n: int) -> Entry:
     """Try the edge cases. Their answers are kept apart: later steps number their own answers from 0."""
     began = monotonic()
     runner = setup.new_runner(KEY)
@@ -179,7 +179,7 @@ def _try(setup: Setup, max_n: int) -> Entry:
     return {**result, "seconds": monotonic() - began}
 
 
-def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[str, Any]:
+def _judge(setup: SafetySetup, runner: CaseRunner, domain: Domain, cases: Cases) -> dict[str, Any]:
     """How many violate what must always be true, and how many failed; the smallest violations that occur again."""
     judgement = runner.run(domain, cases)
     bad = np.flatnonzero(judgement.violates[list(setup.evidence.strict)].any(axis=0))
@@ -201,7 +201,7 @@ def _judge(setup: Setup, runner: Runner, domain: Domain, cases: Cases) -> dict[s
 
 
 def _cases_at_edges(
-    setup: Setup, runner: Runner, max_n: int, pool: int, rng: np.random.Generator
+    setup: SafetySetup, runner: CaseRunner, max_n: int, pool: int, rng: np.random.Generator
 ) -> tuple[Domain, Cases]:
     """Cases at the ends of ranges, no two of them the same, and the domain of their inputs."""
     program = runner.program
@@ -220,7 +220,7 @@ def _cases_at_edges(
 
 
 def _inputs_at_ends(
-    setup: Setup, runner: Runner, max_n: int, pool: int, rng: np.random.Generator
+    setup: SafetySetup, runner: CaseRunner, max_n: int, pool: int, rng: np.random.Generator
 ) -> tuple[Domain, NDArray[np.intp]]:
     """Inputs that exist: rows of a table, or people whom an unlimited population names or has drawn."""
     inputs, domain = setup.inputs, setup.domain

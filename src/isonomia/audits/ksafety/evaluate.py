@@ -161,7 +161,7 @@ _MAKE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class CaseValues:
     """One value for each case.
 
     Attributes
@@ -180,15 +180,15 @@ class Value:
     bad: Booleans | None = None
     null: Booleans | None = None
 
-    def take(self, indices: NDArray[np.intp]) -> Value:
+    def take(self, indices: NDArray[np.intp]) -> CaseValues:
         """The values of these cases."""
         data = self.data[indices] if isinstance(self.data, np.ndarray) else self.data.take(indices)
         bad, null = (None if mask is None else mask[indices] for mask in (self.bad, self.null))
-        return Value(data, bad, null)
+        return CaseValues(data, bad, null)
 
 
 @dataclass(slots=True)
-class Evaluation:
+class CaseEvaluation:
     """A batch of cases while it is being computed.
 
     Attributes
@@ -217,9 +217,9 @@ class Evaluation:
 
     n: int
     domain: Domain
-    values: dict[str, Value]
+    values: dict[str, CaseValues]
     choices: Choices
-    call: Callable[[Evaluation, FunctionCall], Value]
+    call: Callable[[CaseEvaluation, FunctionCall], CaseValues]
     ask: Callable[[str, Any], Answers] | None = None
     accepted: Booleans = field(init=False)
     unclear: Booleans = field(init=False)
@@ -242,11 +242,11 @@ class Evaluation:
         """How many cases had nothing to choose from."""
         return int(np.count_nonzero(self.empty))
 
-    def accepted_only(self) -> Evaluation:
+    def accepted_only(self) -> CaseEvaluation:
         """The accepted cases alone."""
         keep = np.flatnonzero(self.accepted)
         values = {name: value.take(keep) for name, value in self.values.items()}
-        part = Evaluation(len(keep), self.domain, values, self.choices, self.call)
+        part = CaseEvaluation(len(keep), self.domain, values, self.choices, self.call)
         part.unclear = self.unclear[keep]
         part.faults, part.types = [(why, bad[keep]) for why, bad in self.faults], self.types
         return part
@@ -271,21 +271,21 @@ class Evaluation:
         return either(bad, worse)
 
 
-def evaluate(node: Expression, batch: Evaluation) -> Value:
+def evaluate(node: Expression, batch: CaseEvaluation) -> CaseValues:
     """The value of an expression for every case of a batch."""
     value = _computed(node, batch)
     batch.types.append(value.data.dtype if is_column(value) else None)
     return value
 
 
-def _computed(node: Expression, batch: Evaluation) -> Value:
+def _computed(node: Expression, batch: CaseEvaluation) -> CaseValues:
     match node:
         case ScalarLiteral():
-            return Value(constant_column(node.value, batch.n))
+            return CaseValues(constant_column(node.value, batch.n))
         case Name():
             if node.name in batch.values:
                 return batch.values[node.name]
-            return Value(constant_column(CONSTANTS[node.name], batch.n))
+            return CaseValues(constant_column(CONSTANTS[node.name], batch.n))
         case FeatureRead():
             return read_feature(batch, evaluate(node.record, batch), node.feature, node.place)
         case Update():
@@ -295,16 +295,16 @@ def _computed(node: Expression, batch: Evaluation) -> Value:
             return batch.call(batch, node)
         case Unary(operator="!"):
             met, none = tested(evaluate(node.operand, batch), batch, node.place)
-            return Value(~met, either(none))
+            return CaseValues(~met, either(none))
         case Unary():
             return _arithmetic(
-                "-", Value(constant_column(0, batch.n)), evaluate(node.operand, batch), batch, node.place
+                "-", CaseValues(constant_column(0, batch.n)), evaluate(node.operand, batch), batch, node.place
             )
         case Binary():
             return _binary(node, batch)
 
 
-def tested(met: Value, batch: Evaluation, place: Place | None) -> tuple[Booleans, Booleans]:
+def tested(met: CaseValues, batch: CaseEvaluation, place: Place | None) -> tuple[Booleans, Booleans]:
     """Where a condition is true, and where it has no value; a text is neither true nor false, nor is a record."""
     none = np.zeros(batch.n, dtype=bool) if met.bad is None else met.bad
     if not is_column(met):
@@ -324,55 +324,57 @@ def constant_column(value: Scalar, n: int) -> NDArray[Any]:
     return np.full(n, value)
 
 
-def present_record(batch: Evaluation, value: Value, what: str, place: Place | None) -> Value:
+def present_record(batch: CaseEvaluation, value: CaseValues, what: str, place: Place | None) -> CaseValues:
     """The records for an operation; a case in which there is no record, or a plain value, has failed."""
     gone = missing(value.data) if is_column(value) else value.null
     bad = batch.note(gone, value.bad, f"{what} needs a record, but it is null here", place)
     if gone is None or not is_column(value):
-        return Value(value.data, bad)
+        return CaseValues(value.data, bad)
     batch.note(~gone, value.bad, f"{what} needs a record, but got a value", place)
-    return Value(batch.domain.inputs(np.zeros(batch.n, dtype=np.intp)), np.ones(batch.n, dtype=bool))
+    return CaseValues(batch.domain.inputs(np.zeros(batch.n, dtype=np.intp)), np.ones(batch.n, dtype=bool))
 
 
-def read_feature(batch: Evaluation, record: Value, feature: str | int, place: Place | None) -> Value:
+def read_feature(batch: CaseEvaluation, record: CaseValues, feature: str | int, place: Place | None) -> CaseValues:
     """A feature of every record."""
     record = present_record(batch, record, f"the feature {feature!r}", place)
     data, bad = batch.domain.get(record.data, batch.domain.feature(feature))
     batch.fault(bad, f"the feature {feature!r} has no single value", place)
-    return Value(data, either(record.bad, bad))
+    return CaseValues(data, either(record.bad, bad))
 
 
-def write_feature(batch: Evaluation, record: Value, feature: str | int, value: Value, place: Place | None) -> Value:
+def write_feature(
+    batch: CaseEvaluation, record: CaseValues, feature: str | int, value: CaseValues, place: Place | None
+) -> CaseValues:
     """Every record with a feature set."""
     record = present_record(batch, record, f"the feature {feature!r}", place)
     name = batch.domain.feature(feature)
     data, bad = batch.domain.set(record.data, name, value.data)
     bad = batch.note(bad, value.bad, f"the feature {feature!r} cannot be set to such a value", place)
-    return Value(data, either(record.bad, bad))
+    return CaseValues(data, either(record.bad, bad))
 
 
-def _binary(node: Binary, batch: Evaluation) -> Value:
+def _binary(node: Binary, batch: CaseEvaluation) -> CaseValues:
     left, right = evaluate(node.left, batch), evaluate(node.right, batch)
     match node.operator:
         case "&&" | "||" | "==>":
             sides = (tested(side, batch, node.place) for side in (left, right))
-            return joined_truths(node.operator, *(Value(met, none) for met, none in sides))
+            return joined_truths(node.operator, *(CaseValues(met, none) for met, none in sides))
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
             return _compared(node, left, right, batch)
         case _:
             return _arithmetic(node.operator, left, right, batch, node.place)
 
 
-def joined_truths(sign: str, left: Value, right: Value) -> Value:
+def joined_truths(sign: str, left: CaseValues, right: CaseValues) -> CaseValues:
     """Evaluated left to right: where the left side decides, it does not matter that the right side has no value."""
     first, second = _truth(left), _truth(right)
     settled = first if sign == "||" else ~first
     result = first & second if sign == "&&" else settled | second
     right_bad = None if right.bad is None else right.bad & ~settled
-    return Value(result, either(left.bad, right_bad))
+    return CaseValues(result, either(left.bad, right_bad))
 
 
-def _truth(value: Value) -> Booleans:
+def _truth(value: CaseValues) -> Booleans:
     """A column as truth values: numbers are true unless they are 0, missing values are false."""
     column = value.data
     if column.dtype == np.bool_:
@@ -391,31 +393,31 @@ def _is_true(item: Any) -> bool:
     return len(item) > 0 if isinstance(item, np.ndarray) else bool(item)
 
 
-def _compared(node: Binary, left: Value, right: Value, batch: Evaluation) -> Value:
+def _compared(node: Binary, left: CaseValues, right: CaseValues, batch: CaseEvaluation) -> CaseValues:
     bad = either(left.bad, right.bad)
     for side, other in ((node.left, right), (node.right, left)):
         if isinstance(side, ScalarLiteral) and side.value is None:
             gone = _null(other)
-            return Value(gone if node.operator == "==" else ~gone, bad)
+            return CaseValues(gone if node.operator == "==" else ~gone, bad)
     if not is_column(left) or not is_column(right):
         if node.operator not in {"==", "!="}:
             everywhere = np.ones(batch.n, dtype=bool)
             why = f"`{node.operator}` has no meaning for records: they are equal or not"
-            return Value(np.zeros(batch.n, dtype=bool), batch.note(everywhere, bad, why, node.place))
+            return CaseValues(np.zeros(batch.n, dtype=bool), batch.note(everywhere, bad, why, node.place))
         same = _same_records(batch.domain, left, right)
-        return Value(same if node.operator == "==" else ~same, bad)
+        return CaseValues(same if node.operator == "==" else ~same, bad)
     result, worse, why = compare(node.operator, left.data, right.data)
-    return Value(result, batch.note(worse, bad, why, node.place))
+    return CaseValues(result, batch.note(worse, bad, why, node.place))
 
 
-def _null(value: Value) -> Booleans:
+def _null(value: CaseValues) -> Booleans:
     """Where there is nothing: no record, or no value."""
     if is_column(value):
         return missing(value.data)
     return np.zeros(len(value.data), dtype=bool) if value.null is None else value.null
 
 
-def _same_records(domain: Domain, left: Value, right: Value) -> Booleans:
+def _same_records(domain: Domain, left: CaseValues, right: CaseValues) -> Booleans:
     """Which records are the same; so are two missing ones, and an object and a value that equals it."""
     gone, lacking = _null(left), _null(right)
     if is_column(left) or is_column(right):
@@ -442,14 +444,16 @@ def same_values(one: Any, other: Any) -> bool:
         return False
 
 
-def _arithmetic(sign: str, left: Value, right: Value, batch: Evaluation, place: Place | None) -> Value:
+def _arithmetic(
+    sign: str, left: CaseValues, right: CaseValues, batch: CaseEvaluation, place: Place | None
+) -> CaseValues:
     bad = either(left.bad, right.bad)
     if not is_column(left) or not is_column(right):
         why = f"`{sign}` cannot be computed for records"
-        return Value(np.zeros(batch.n), batch.note(np.ones(batch.n, dtype=bool), bad, why, place))
+        return CaseValues(np.zeros(batch.n), batch.note(np.ones(batch.n, dtype=bool), bad, why, place))
     result, worse, why = arithmetic(sign, left.data, right.data)
     result = batch.joined(result, place) if result.dtype == object else result
-    return Value(result, batch.note(worse, bad, why, place))
+    return CaseValues(result, batch.note(worse, bad, why, place))
 
 
 def arithmetic(sign: str, left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans | None, str]:
@@ -554,7 +558,7 @@ def missing(column: NDArray[Any]) -> Booleans:
     return np.zeros(len(column), dtype=bool)
 
 
-def is_column(value: Value) -> bool:
+def is_column(value: CaseValues) -> bool:
     """Whether it is a column and not records."""
     return isinstance(value.data, np.ndarray)
 

@@ -55,7 +55,7 @@ _MEAN = Mean(Column("beyond noise"))
 
 
 @dataclass(slots=True)
-class Tally:
+class CaseTally:
     """Counts of cases by their result.
 
     Attributes
@@ -99,7 +99,7 @@ class Tally:
         self.failed_weight = self.failed_weight or [Fraction(0)] * len(self.by_ensures)
 
     @classmethod
-    def empty(cls, ensures: int) -> Tally:
+    def empty(cls, ensures: int) -> CaseTally:
         """The tally of no cases, for a specification with this many ``ensures``."""
         return cls([0] * ensures)
 
@@ -108,8 +108,8 @@ class Tally:
         """Why cases failed, and how many; none where none did."""
         return dict(self.reasons) or ({"something has no value": self.failed} if self.failed else {})
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: CaseTally) -> CaseTally:
+        return CaseTally(
             [one + two for one, two in zip(self.by_ensures, other.by_ensures, strict=True)],
             self.tested + other.tested,
             self.violating + other.violating,
@@ -149,7 +149,7 @@ class Tally:
         }
 
     @classmethod
-    def unpack(cls, entry: Entry, rejected: int = 0, without_choice: int = 0) -> Tally:
+    def unpack(cls, entry: Entry, rejected: int = 0, without_choice: int = 0) -> CaseTally:
         """The tally that was packed."""
         tally = cls(
             list(entry["by_ensures"]),
@@ -186,7 +186,7 @@ class RateState:
         For a claim beyond noise, the counts that settled the bets, piece by piece.
     """
 
-    tally: Tally
+    tally: CaseTally
     holding: tuple[AnyWealth, ...] = ()
     violating: tuple[AnyWealth, ...] = ()
     history: tuple[Cells, ...] = ()
@@ -231,7 +231,7 @@ class RateEvidence:
     def begin(self) -> RateState:
         """Nothing seen."""
         states = () if self.bets is None else self.bets.begin()
-        return RateState(Tally.empty(len(self.strict) + len(self.rated)), states, states)
+        return RateState(CaseTally.empty(len(self.strict) + len(self.rated)), states, states)
 
     def cells(self, violates: Booleans, failed: Booleans) -> Cells:
         """The counts that settle the bets."""
@@ -239,7 +239,7 @@ class RateEvidence:
             return (), ()
         return self._cells(violates | failed), self._cells(violates)
 
-    def settle(self, state: RateState, tally: Tally) -> RateState:
+    def settle(self, state: RateState, tally: CaseTally) -> RateState:
         """Take in cases that were counted."""
         holding, violating, history = state.holding, state.violating, state.history
         if self.bets is not None:
@@ -251,7 +251,7 @@ class RateEvidence:
             violating = self.bets.step(violating, dict(zip(self.bets.channels, cells[1], strict=True)))
         return RateState(state.tally + tally, holding, violating, history)
 
-    def _noisy_cells(self, noise: NoiseClaim, tally: Tally) -> Cells:
+    def _noisy_cells(self, noise: NoiseClaim, tally: CaseTally) -> Cells:
         """The counts of a claim beyond noise; a case that failed has the highest value, and then the lowest."""
         assert self.bets is not None
         (channel,) = self.bets.channels
@@ -357,14 +357,14 @@ def weight_of(parts: NDArray[np.int64]) -> Fraction:
     return sum((Fraction(int(n), int(part)) for part, n in zip(values, counts, strict=True)), Fraction(0))
 
 
-def complete_share(tally: Tally, number: int) -> Share:
+def complete_share(tally: CaseTally, number: int) -> Share:
     """The share of all cases that violate one ``ensures``, where every case was tried."""
     certain, possible = tally.bad_weight[number], tally.bad_weight[number] + tally.failed_weight[number]
     share = float(certain / tally.weight)
     return share, share, float(possible / tally.weight)
 
 
-def drawn_share(tally: Tally, number: int, delta: float) -> Share:
+def drawn_share(tally: CaseTally, number: int, delta: float) -> Share:
     """The share that violate one ``ensures``, from random cases: it is missed with probability at most ``delta``."""
     if not tally.tested or tally.weight:  # no cases, or some of all cases in order: not a random sample
         return None, 0.0, 1.0
@@ -376,7 +376,7 @@ def drawn_share(tally: Tally, number: int, delta: float) -> Share:
     return bad / n, low, high
 
 
-def noise_shares(tally: Tally, delta: float) -> tuple[Share, Share]:
+def noise_shares(tally: CaseTally, delta: float) -> tuple[Share, Share]:
     """How often the condition is false between two records, and between two answers about one."""
     counts = np.asarray(tally.pairs or [0] * PAIRS, dtype=float)
     n, shares = counts.sum(), []

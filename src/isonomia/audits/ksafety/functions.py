@@ -13,9 +13,9 @@ from isonomia.audits.ksafety.evaluate import (
     LONGEST_TEXT,
     Answers,
     Booleans,
+    CaseEvaluation,
+    CaseValues,
     ChoiceKind,
-    Evaluation,
-    Value,
     either,
     evaluate,
     is_column,
@@ -52,7 +52,7 @@ LARGEST = 2.0**62
 """The largest end that a range may have."""
 
 
-def call_function(batch: Evaluation, call: FunctionCall) -> Value:
+def call_function(batch: CaseEvaluation, call: FunctionCall) -> CaseValues:
     """Call a function by name for every case; a function of the domain takes precedence over one of the language."""
     custom = batch.domain.functions.get(call.function)
     if custom is not None:
@@ -66,7 +66,7 @@ def call_function(batch: Evaluation, call: FunctionCall) -> Value:
         case "setFeat":
             return write_feature(batch, first, _feature_of(call), evaluate(call.arguments[2], batch), call.place)
         case "label":
-            return Value(batch.domain.label(first.data), first.bad)
+            return CaseValues(batch.domain.label(first.data), first.bad)
         case "predict" | "score":
             assert batch.ask is not None
             return _answered(batch, batch.ask(call.function, first.data), first.bad)
@@ -74,12 +74,12 @@ def call_function(batch: Evaluation, call: FunctionCall) -> Value:
             return _any_value(batch, call, first)
         case "abs":
             number = _number(batch, call, first)
-            return Value(np.abs(number.data), number.bad)
+            return CaseValues(np.abs(number.data), number.bad)
         case _:
             return _of_two(batch, call, first, evaluate(call.arguments[1], batch))
 
 
-def draw_only(batch: Evaluation, node: Expression) -> None:
+def draw_only(batch: CaseEvaluation, node: Expression) -> None:
     """Make the random choices of an expression, in its order, and compute nothing else of it.
 
     The ends of ranges are computed; what they depend on must be among the values of the batch.
@@ -92,7 +92,7 @@ def draw_only(batch: Evaluation, node: Expression) -> None:
     for part in children(node):
         draw_only(batch, part)
     if isinstance(node, FunctionCall) and custom is None and function == "randFeat":
-        _any_value(batch, node, Value(np.zeros(batch.n)))
+        _any_value(batch, node, CaseValues(np.zeros(batch.n)))
     elif custom is not None and custom.random:
         batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
 
@@ -105,18 +105,18 @@ def _feature_of(call: FunctionCall) -> str | int:
     return node.value
 
 
-def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) -> Value:
+def _of_two(batch: CaseEvaluation, call: FunctionCall, first: CaseValues, second: CaseValues) -> CaseValues:
     if call.function == "strConcat":
         for side in (first, second):
             if not is_column(side):
                 side = present_record(batch, side, "strConcat(...)", call.place)
                 wrong = np.ones(batch.n, dtype=bool)
                 batch.note(wrong, side.bad, "strConcat(...) takes texts, not records", call.place)
-                return Value(np.full(batch.n, "", dtype=object), wrong)
+                return CaseValues(np.full(batch.n, "", dtype=object), wrong)
         texts, long = _joined_text(first.data, second.data)
         why = f"a text of more than {LONGEST_TEXT:,} characters"
         bad = batch.note(long, either(first.bad, second.bad), why, call.place)
-        return Value(batch.joined(texts, call.place), bad)
+        return CaseValues(batch.joined(texts, call.place), bad)
     low, high = _number(batch, call, first), _number(batch, call, second)
     match call.function:
         case "randInt":
@@ -125,15 +125,15 @@ def _of_two(batch: Evaluation, call: FunctionCall, first: Value, second: Value) 
             return _chosen(batch, call, "real", low, high)
         case _:
             pick: Callable[..., Any] = np.minimum if call.function == "min" else np.maximum
-            return Value(pick(low.data, high.data), either(low.bad, high.bad))
+            return CaseValues(pick(low.data, high.data), either(low.bad, high.bad))
 
 
-def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
+def _number(batch: CaseEvaluation, call: FunctionCall, value: CaseValues) -> CaseValues:
     """A value as numbers; a missing value stays missing, and anything else fails."""
     if not is_column(value):
         bad = np.ones(batch.n, dtype=bool)
         batch.note(bad, value.bad, f"{call.function}(...) takes numbers, not records", call.place)
-        return Value(np.zeros(batch.n), bad)
+        return CaseValues(np.zeros(batch.n), bad)
     if value.data.dtype.kind in "biuf":
         return value
     numbers, other = np.full(batch.n, np.nan), np.zeros(batch.n, dtype=bool)
@@ -143,10 +143,12 @@ def _number(batch: Evaluation, call: FunctionCall, value: Value) -> Value:
         else:
             other[index] = item is not None
     why = f"{call.function}(...) takes numbers, but got something else"
-    return Value(numbers, batch.note(other, value.bad, why, call.place))
+    return CaseValues(numbers, batch.note(other, value.bad, why, call.place))
 
 
-def _chosen(batch: Evaluation, call: FunctionCall, kind: ChoiceKind, low: Value, high: Value) -> Value:
+def _chosen(
+    batch: CaseEvaluation, call: FunctionCall, kind: ChoiceKind, low: CaseValues, high: CaseValues
+) -> CaseValues:
     ends = [np.asarray(end.data, dtype=np.float64) for end in (low, high)]
     endless = np.logical_or(*(np.abs(end) > LARGEST for end in ends))
     why = f"{call.function}(...) needs finite ends"
@@ -156,17 +158,17 @@ def _chosen(batch: Evaluation, call: FunctionCall, kind: ChoiceKind, low: Value,
         ends = [np.where(unknown, 0.0, end) for end in ends]
     values, empty = batch.choices.choose(kind, *ends)
     batch.empty |= empty if unknown is None else empty & ~unknown
-    return Value(values, either(unknown, empty))
+    return CaseValues(values, either(unknown, empty))
 
 
-def _any_value(batch: Evaluation, call: FunctionCall, record: Value) -> Value:
+def _any_value(batch: CaseEvaluation, call: FunctionCall, record: CaseValues) -> CaseValues:
     """One of the values that a feature has anywhere in the domain."""
     values = batch.domain.values(batch.domain.feature(_feature_of(call)))
     low, high = np.zeros(batch.n), np.full(batch.n, len(values) - 1.0)
     positions, empty = batch.choices.choose("whole", low, high)
     batch.empty |= empty
     column = column_from(list(values), "the values of a feature")[np.clip(positions, 0, len(values) - 1)]
-    return Value(column, either(record.bad, empty))
+    return CaseValues(column, either(record.bad, empty))
 
 
 def _joined_text(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], Booleans]:
@@ -198,7 +200,7 @@ class RaisedEverywhereError(DataError):
         self.why, self.cases = why, cases
 
 
-def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> Value:
+def _call_custom(batch: CaseEvaluation, call: FunctionCall, function: Function) -> CaseValues:
     """Call a function for every case of a batch.
 
     A function of one case is given ``None`` for a missing record; a function of whole batches cannot be, so such a case
@@ -214,7 +216,7 @@ def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> V
     bad = either(*(value.bad for value in values))
     if function.random:
         seeds, _ = batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
-        values.append(Value(seeds))
+        values.append(CaseValues(seeds))
     if function.single:
         return _one_by_one(batch, call, function, values, bad)
     arguments = [value.data for value in values]
@@ -232,10 +234,10 @@ def _call_custom(batch: Evaluation, call: FunctionCall, function: Function) -> V
         result, none = result
         batch.empty |= none if bad is None else none & ~bad
         bad = either(bad, none)
-    return Value(_checked(batch, call, result), bad)
+    return CaseValues(_checked(batch, call, result), bad)
 
 
-def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
+def _checked(batch: CaseEvaluation, call: FunctionCall, result: Any) -> Any:
     values = column_from(result, f"{call.function}(...)") if isinstance(result, list) else result
     sized = isinstance(values, Sized)
     if not sized or len(values) != batch.n:
@@ -246,27 +248,27 @@ def _checked(batch: Evaluation, call: FunctionCall, result: Any) -> Any:
     return values
 
 
-def _predictions(batch: Evaluation, table: Table) -> Answers:
+def _predictions(batch: CaseEvaluation, table: Table) -> Answers:
     """The model's predictions for a function of the domain."""
     assert batch.ask is not None
     return batch.ask("predict", table)
 
 
-def _answered(batch: Evaluation, answers: Answers, bad: Booleans | None) -> Value:
+def _answered(batch: CaseEvaluation, answers: Answers, bad: Booleans | None) -> CaseValues:
     """Answers as a value; why one is missing is noted, unless there was no valid question in the first place."""
     data, why = answers
     if why is None:
-        return Value(data, bad)
+        return CaseValues(data, bad)
     for reason in dict.fromkeys(why):
         if reason is not None:
             here = np.asarray(why == reason, dtype=bool)
             batch.note(here, bad, str(reason), None)
-    return Value(data, either(bad, np.array([reason is not None for reason in why], dtype=bool)))
+    return CaseValues(data, either(bad, np.array([reason is not None for reason in why], dtype=bool)))
 
 
 def _one_by_one(
-    batch: Evaluation, call: FunctionCall, function: Function, values: list[Value], bad: Booleans | None
-) -> Value:
+    batch: CaseEvaluation, call: FunctionCall, function: Function, values: list[CaseValues], bad: Booleans | None
+) -> CaseValues:
     """Call a function of one case for every case, and note in which it raised.
 
     A record is passed in and returned as its plain values, or as the object that it is; a missing one is ``None``.
@@ -291,10 +293,12 @@ def _one_by_one(
         where = f" (line {call.place.line})" if call.place is not None else ""
         raise RaisedEverywhereError(f"{reason}. It did so in every case", f"{reason}{where}", len(tried))
     made = _as_values(batch, call, function, results, raised | skipped)
-    return Value(made.data, either(bad, raised), made.null)
+    return CaseValues(made.data, either(bad, raised), made.null)
 
 
-def _as_values(batch: Evaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans) -> Value:
+def _as_values(
+    batch: CaseEvaluation, call: FunctionCall, function: Function, results: list[Any], none: Booleans
+) -> CaseValues:
     """The results as records or as a column; where one is missing, any other stands in for it."""
     present = [result for result, lacks in zip(results, none.tolist(), strict=True) if not lacks]
     good = next((result for result in present if result is not None), None)
@@ -303,12 +307,12 @@ def _as_values(batch: Evaluation, call: FunctionCall, function: Function, result
         filled = [good if lacks else result for result, lacks in zip(results, (gone | none).tolist(), strict=True)]
         records = _as_records(batch, function, filled)
         if records is not None:
-            return Value(records, null=either(gone & ~none))
+            return CaseValues(records, null=either(gone & ~none))
     filled = [good if lacks else result for result, lacks in zip(results, none.tolist(), strict=True)]
-    return Value(objects_column(filled, f"{call.function}(...)"))
+    return CaseValues(objects_column(filled, f"{call.function}(...)"))
 
 
-def _as_records(batch: Evaluation, function: Function, items: list[Any]) -> Any | None:
+def _as_records(batch: CaseEvaluation, function: Function, items: list[Any]) -> Any | None:
     """Results as records; ``None`` where they are other values."""
     many = DomainFacts.of(batch.domain).many
     if many is not None:
@@ -325,7 +329,7 @@ def objects_column(values: list[Any], what: str) -> NDArray[Any]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _single(batch: Evaluation, value: Value, index: int) -> Any:
+def _single(batch: CaseEvaluation, value: CaseValues, index: int) -> Any:
     if is_column(value):
         return value.data[index : index + 1].tolist()[0]
     if value.null is not None and value.null[index]:

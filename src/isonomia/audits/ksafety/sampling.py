@@ -18,9 +18,17 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.blocks import MAX_THREADS
 from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, draw_choices, prepare
 from isonomia.audits.ksafety.edge_cases import CODED_BATCH, EdgeCases, budget_left, try_edge_cases, with_edge_cases
-from isonomia.audits.ksafety.evaluate import SEEDS, Evaluation, GivenChoices, RandomChoices
-from isonomia.audits.ksafety.evidence import PAIRS, RateState, Share, Tally, beyond_noise, compared_share, drawn_share
-from isonomia.audits.ksafety.setup import INTERRUPTED, Setup
+from isonomia.audits.ksafety.evaluate import SEEDS, CaseEvaluation, GivenChoices, RandomChoices
+from isonomia.audits.ksafety.evidence import (
+    PAIRS,
+    CaseTally,
+    RateState,
+    Share,
+    beyond_noise,
+    compared_share,
+    drawn_share,
+)
+from isonomia.audits.ksafety.setup import INTERRUPTED, SafetySetup
 from isonomia.audits.ksafety.shrinking import shrink_all
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases
@@ -78,14 +86,14 @@ class SafetyOutcome:
     """
 
     answer: bool | None
-    tally: Tally
+    tally: CaseTally
     summary: ViolationSummary
     complete: bool
     tested: int
     stopped: str
     seconds: float
     remarks: tuple[str, ...] = ()
-    drawn: Tally | None = None
+    drawn: CaseTally | None = None
     edge_cases: EdgeCases | None = None
     failures: Mapping[str, int] = field(default_factory=dict)
     beyond: Share | None = None
@@ -103,7 +111,7 @@ class SafetyOutcome:
         return self.edge_cases is not None and self.edge_cases.refuting
 
     @property
-    def estimating(self) -> Tally:
+    def estimating(self) -> CaseTally:
         """What shares are estimated from."""
         return self.tally if self.drawn is None else self.drawn
 
@@ -127,7 +135,7 @@ class SampledBatch:
     draws: int = 0
     rejected: int = 0
     without_choice: int = 0
-    pieces: list[Tally] = field(default_factory=list)
+    pieces: list[CaseTally] = field(default_factory=list)
 
     @property
     def tested(self) -> int:
@@ -149,7 +157,7 @@ class SampledBatch:
     def unpack(cls, entry: Entry) -> SampledBatch:
         """The batch that was packed."""
         counts = {name: entry[name] for name in ("index", "start", "draws", "rejected", "without_choice")}
-        return cls(**counts, pieces=[Tally.unpack(piece) for piece in entry["pieces"]])
+        return cls(**counts, pieces=[CaseTally.unpack(piece) for piece in entry["pieces"]])
 
 
 @dataclass(frozen=True)
@@ -170,7 +178,7 @@ class SampledCases:
         Whether an edge case has already refuted the property, so that a first batch is enough.
     """
 
-    setup: Setup
+    setup: SafetySetup
     until: float = inf
     stop_early: bool = True
     noted: bool = True
@@ -382,7 +390,7 @@ class _Piece:
     cases: Cases
     rng: np.random.Generator
     empty: tuple[NDArray[np.bool_], ...] = ()
-    prepared: Evaluation | None = None
+    prepared: CaseEvaluation | None = None
     begun: BegunCases | None = None
 
 
@@ -392,7 +400,7 @@ def _next_size(wanted: int, tested: int, drawn: int) -> int:
     return int(min(max(1.1 * wanted / rate + 16, 64), MAX_DRAWS))
 
 
-def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
+def draw_cases(setup: SafetySetup, listed: CaseTally | None) -> SafetyOutcome:
     """Try edge cases and draw random cases until there is an answer; ``listed`` is the tally of all cases of a sample.
 
     The draws are the same whatever the edge cases show. Where an edge case violates, a first batch is drawn
@@ -436,7 +444,7 @@ def draw_cases(setup: Setup, listed: Tally | None) -> SafetyOutcome:
     )
 
 
-def _pace(setup: Setup, budget: Budget) -> tuple[Schedule, Budget]:
+def _pace(setup: SafetySetup, budget: Budget) -> tuple[Schedule, Budget]:
     """How large batches are, and when to stop at the latest.
 
     Bets on shares need many small batches to learn from. Without bets there is nothing to learn: cases come in large
@@ -480,22 +488,22 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Rate
     )
 
 
-def _refuse_nothing(setup: Setup, tally: Tally, reason: str) -> None:
+def _refuse_nothing(setup: SafetySetup, tally: CaseTally, reason: str) -> None:
     if tally.tested == 0 and reason == "exhausted":
         raise setup.program.no_case(
             f"{tally.rejected:,} were rejected and {tally.without_choice:,} had nothing to choose from"
         )
 
 
-def _without_draws(setup: Setup, edge_cases: EdgeCases | None, stopped: str) -> SafetyOutcome:
+def _without_draws(setup: SafetySetup, edge_cases: EdgeCases | None, stopped: str) -> SafetyOutcome:
     """The outcome without draws: an edge case decided it, or Ctrl-C was pressed before."""
     summary = with_edge_cases(_summary(setup, interrupted=edge_cases is None), edge_cases)
-    tally = Tally.empty(len(setup.program.ensures))
+    tally = CaseTally.empty(len(setup.program.ensures))
     answer, tried = (None, 0) if edge_cases is None else (False, edge_cases.tried)
     return SafetyOutcome(answer, tally, summary, False, tried, stopped, setup.seconds(), edge_cases=edge_cases)
 
 
-def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
+def _summary(setup: SafetySetup, *, interrupted: bool) -> ViolationSummary:
     """The violations among the draws; the model is set up only where it has to be queried.
 
     Those of a model that answers at random are not made smaller: among many changes, one would violate by chance.
@@ -508,7 +516,7 @@ def _summary(setup: Setup, *, interrupted: bool) -> ViolationSummary:
     return setup.summary(smaller, interrupted=interrupted)
 
 
-def draw_each_row(setup: Setup) -> Outcome[RateState]:
+def draw_each_row(setup: SafetySetup) -> Outcome[RateState]:
     """One random case of each row of a sample, however many violate."""
     work = SampledCases(setup, stop_early=False, noted=False)
     return _run(work, Schedule(first=MAX_BATCH, most=MAX_BATCH), Budget())

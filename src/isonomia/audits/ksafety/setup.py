@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Runner, prepare, recorded_session
+from isonomia.audits.ksafety.cases import CaseRunner, prepare, recorded_session
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
@@ -27,7 +27,7 @@ from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, Vio
 from isonomia.audits.ksafety.workers import CaseContext, CaseWorkers
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
-from isonomia.engine.parameters import Observer, Silent, root
+from isonomia.engine.parameters import NullObserver, Observer, root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Shared
 from isonomia.models.meter import current_meter
@@ -62,7 +62,7 @@ _RANDOM_WORDS = frozenset(
 
 
 @dataclass(eq=False)
-class Setup:
+class SafetySetup:
     """A running check, and what it needs.
 
     A check that finds everything in its journal builds neither domain nor runner: then no module is imported, no input
@@ -77,7 +77,7 @@ class Setup:
     """
 
     check: Check[Safety]
-    observer: Observer = field(default_factory=Silent)
+    observer: Observer = field(default_factory=NullObserver)
     violations: Violations = field(default_factory=Violations)
     began: float = field(default_factory=monotonic)
     _workers_off: Event = field(default_factory=Event)
@@ -88,13 +88,13 @@ class Setup:
         return self.check.journal
 
     @cached_property
-    def subject(self) -> Subject:
+    def subject(self) -> InputSummary:
         """The facts about the inputs."""
 
         def pack() -> Entry:
-            return Subject.pack(self.check, self.domain, fresh=self.make is not None)
+            return InputSummary.pack(self.check, self.domain, fresh=self.make is not None)
 
-        return Subject.unpack(once(self.journal, "subject", pack))
+        return InputSummary.unpack(once(self.journal, "subject", pack))
 
     @cached_property
     def program(self) -> CompiledSpec:
@@ -145,7 +145,7 @@ class Setup:
         return FiniteInputs(domain, rows, once=False)
 
     @cached_property
-    def runner(self) -> Runner:
+    def runner(self) -> CaseRunner:
         """Judges cases."""
         return self.new_runner()
 
@@ -155,7 +155,7 @@ class Setup:
         workers = self.runner.workers
         return workers if isinstance(workers, CaseWorkers) else None
 
-    def new_runner(self, purpose: str | None = None) -> Runner:
+    def new_runner(self, purpose: str | None = None) -> CaseRunner:
         """Set up the program with the model; with a ``purpose``, its answers are kept apart from all others."""
         check, program = self.check, self.program
         if program.code is not None and not check.prop.allow_code:
@@ -168,7 +168,7 @@ class Setup:
             )
         journal: Journal = check.journal if purpose is None else NamespacedJournal(check.journal, purpose)
         session = None if check.model is None else recorded_session(check.model, self.domain, journal)
-        runner = Runner(program, session, check.prop.seconds, self._draws, None, check.random_model)
+        runner = CaseRunner(program, session, check.prop.seconds, self._draws, None, check.random_model)
         if self._shared is None or check.pool is None:
             return runner
         return replace(runner, workers=CaseWorkers(check.pool, self._shared, session, self._workers_off))
@@ -194,7 +194,7 @@ class Setup:
             return None
         if check.model is not None and check.model.direct_workers is None:
             return None
-        runner = Runner(self.program, None, check.prop.seconds, self._draws, None, check.random_model)
+        runner = CaseRunner(self.program, None, check.prop.seconds, self._draws, None, check.random_model)
         context = CaseContext(runner, None if check.model is None else check.model.apart(), self.domain)
         return Shared(context, "the specification")
 
@@ -241,7 +241,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class InputSummary:
     """The facts about the inputs of a check.
 
     Attributes
@@ -291,7 +291,7 @@ class Subject:
         }
 
     @classmethod
-    def unpack(cls, entry: Entry) -> Subject:
+    def unpack(cls, entry: Entry) -> InputSummary:
         """What was packed."""
         sets = {key: frozenset(entry[key]) for key in ("random", "asking", "own")}
         return cls(**{**entry, **sets, **{key: tuple(entry.get(key, ())) for key in ("assumptions", "ignored")}})
@@ -368,7 +368,7 @@ class FreshInputs:
 Inputs: TypeAlias = FiniteInputs | FreshInputs
 
 
-def worth_drawing(runner: Runner, domain: Domain) -> NDArray[np.intp]:
+def worth_drawing(runner: CaseRunner, domain: Domain) -> NDArray[np.intp]:
     """The inputs that are not certain to be rejected.
 
     Drawing from these only, and rejecting as before, gives every accepted case the same probability as drawing from

@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, Runner, every_choice, prepare
+from isonomia.audits.ksafety.cases import CaseRunner, Cases, every_choice, prepare
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
-from isonomia.audits.ksafety.evidence import Tally
+from isonomia.audits.ksafety.evidence import CaseTally
 from isonomia.audits.ksafety.functions import RaisedEverywhereError
 from isonomia.audits.ksafety.violations import Violation
 from isonomia.errors import ModelError, UnreliableModelError
@@ -36,7 +36,7 @@ PRECISION = 1e-9
 """A real choice is moved by no less than this share of its range."""
 
 
-def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violation]:
+def shrink_all(runner: CaseRunner, violations: Sequence[Violation]) -> list[Violation]:
     """The violations, with the first ``SHRUNK`` of them shrunk, the smallest first.
 
     Each gets an equal part of the rows that are left, without those that showing them takes.
@@ -49,14 +49,14 @@ def shrink_all(runner: Runner, violations: Sequence[Violation]) -> list[Violatio
     return sorted(tried, key=lambda violation: violation.cost)
 
 
-def _shrunk(runner: Runner, violation: Violation) -> Violation:
+def _shrunk(runner: CaseRunner, violation: Violation) -> Violation:
     """The smallest change of the same inputs that still violates, as far as the budget allows."""
     if not violation.case.choices:
         return replace(violation, minimal=True)
     if runner.draws:
         return violation
     begun = replace(violation.case, choices=(), parts=np.ones(1, dtype=np.int64))
-    tally = Tally.empty(len(runner.program.ensures))
+    tally = CaseTally.empty(len(runner.program.ensures))
     max_n = min(ENOUGH, current_meter().left / (runner.program.k or 1))
     try:
         choices = every_choice(runner, violation.domain, begun, max_n, tally)
@@ -72,7 +72,7 @@ def _shrunk(runner: Runner, violation: Violation) -> Violation:
     return replace(violation, minimal=True)
 
 
-def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation | None:
+def _best(runner: CaseRunner, violation: Violation, cases: Cases) -> Violation | None:
     """The smallest among a violation and those of some cases that violate; ``None`` where the budget is spent."""
     if not len(cases):
         return violation
@@ -94,7 +94,7 @@ def _best(runner: Runner, violation: Violation, cases: Cases) -> Violation | Non
     return violation
 
 
-def _moved(runner: Runner, violation: Violation) -> Violation:
+def _moved(runner: CaseRunner, violation: Violation) -> Violation:
     for _ in range(ROUNDS):
         before = violation.cost
         for site in range(len(violation.case.choices)):
@@ -104,7 +104,7 @@ def _moved(runner: Runner, violation: Violation) -> Violation:
     return violation
 
 
-def _along(runner: Runner, violation: Violation, site: int) -> Violation:
+def _along(runner: CaseRunner, violation: Violation, site: int) -> Violation:
     """Move one choice, the others fixed: to zero, then by steps from half its range on, each half as long as the last.
 
     While no step has made the change smaller, both directions are tried; then only the one that did.
@@ -132,7 +132,7 @@ def _along(runner: Runner, violation: Violation, site: int) -> Violation:
         values = here + step * np.asarray(signs)
 
 
-def _range(runner: Runner, violation: Violation, site: int) -> tuple[float, float, bool] | None:
+def _range(runner: CaseRunner, violation: Violation, site: int) -> tuple[float, float, bool] | None:
     """What could be chosen here; ``None`` where a seed is chosen."""
     try:
         prepare(runner.program, violation.domain, violation.case.inputs, GivenChoices(violation.case.choices[:site]))

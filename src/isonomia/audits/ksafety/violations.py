@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, Judgement, Runner, joined_cases
+from isonomia.audits.ksafety.cases import CaseRunner, Cases, Judgement, joined_cases
 from isonomia.audits.ksafety.compiler import CompiledSpec
-from isonomia.audits.ksafety.evaluate import Evaluation, Value, is_column
+from isonomia.audits.ksafety.evaluate import CaseEvaluation, CaseValues, is_column
 from isonomia.models.meter import BudgetSpentError
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.domains.protocol import DomainFacts, inner_domain
@@ -334,7 +334,7 @@ def is_proof(program: CompiledSpec, counterexample: Mapping[str, Any]) -> bool:
     return any(text in counterexample["violates"] for text in strict)
 
 
-def show_violations(runner: Runner, violations: Sequence[Violation]) -> tuple[list[dict[str, Any]], int]:
+def show_violations(runner: CaseRunner, violations: Sequence[Violation]) -> tuple[list[dict[str, Any]], int]:
     """Violations, computed again from their inputs and choices; and how many were, as far as the budget allows.
 
     One that does not occur again is left out: the model, a function or the block draws from something else than its
@@ -347,7 +347,7 @@ def show_violations(runner: Runner, violations: Sequence[Violation]) -> tuple[li
             violations = violations[: len(violations) // 2]
 
 
-def _shown(runner: Runner, violations: Sequence[Violation]) -> list[dict[str, Any]]:
+def _shown(runner: CaseRunner, violations: Sequence[Violation]) -> list[dict[str, Any]]:
     """Violations, computed again; those of one domain together."""
     shown: dict[int, dict[str, Any]] = {}
     for domain in {id(violation.domain): violation.domain for violation in violations}.values():
@@ -425,7 +425,7 @@ def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArra
     return columns
 
 
-def _made_records(program: CompiledSpec, batch: Evaluation) -> list[str]:
+def _made_records(program: CompiledSpec, batch: CaseEvaluation) -> list[str]:
     """The records that the specification makes of its inputs, and all inputs but the first."""
     outputs = set(program.finals.values())
     first = program.spec.inputs[0]
@@ -434,7 +434,7 @@ def _made_records(program: CompiledSpec, batch: Evaluation) -> list[str]:
     ]
 
 
-def _record_columns(domain: Domain, name: str, value: Value) -> dict[tuple[str, ...], NDArray[Any]]:
+def _record_columns(domain: Domain, name: str, value: CaseValues) -> dict[tuple[str, ...], NDArray[Any]]:
     """The features of an input; for anything but a row, what is shown of it, without long arrays."""
     table = _table_of(domain)
     if table is not None:
@@ -444,7 +444,7 @@ def _record_columns(domain: Domain, name: str, value: Value) -> dict[tuple[str, 
 
 
 def _changed_columns(
-    domain: Domain, name: str, first: Value, value: Value, which: NDArray[np.intp]
+    domain: Domain, name: str, first: CaseValues, value: CaseValues, which: NDArray[np.intp]
 ) -> dict[tuple[str, ...], NDArray[Any]]:
     """How a record differs from the first input."""
     table = _table_of(domain)
@@ -484,13 +484,13 @@ def _table_of(domain: Domain) -> TableDomain | None:
     return inner if isinstance(inner, TableDomain) else None
 
 
-def _outputs(domain: Domain, value: Value, which: NDArray[np.intp]) -> NDArray[Any]:
+def _outputs(domain: Domain, value: CaseValues, which: NDArray[np.intp]) -> NDArray[Any]:
     if is_column(value):
         return np.asarray(value.data[which])
     return _objects([output_value(domain, value, index) for index in which.tolist()])
 
 
-def output_value(domain: Domain, value: Value, index: int) -> Any:
+def output_value(domain: Domain, value: CaseValues, index: int) -> Any:
     """One output as JSON holds it: a plain value, a row by its features, an object by itself or by its ``repr``."""
     if value.null is not None and value.null[index]:
         return None
@@ -505,7 +505,7 @@ def _is_plain(item: Any) -> bool:
     return item is None or isinstance(item, str | int | float | np.generic)
 
 
-def difference(domain: Domain, before: Value, after: Value, index: int) -> dict[str, list[Any]]:
+def difference(domain: Domain, before: CaseValues, after: CaseValues, index: int) -> dict[str, list[Any]]:
     """How two records differ: as the domain describes it, or every value that is shown differently."""
     if after.null is not None and after.null[index]:
         return {"record": ["as it was", None]}

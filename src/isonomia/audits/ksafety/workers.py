@@ -24,15 +24,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, Runner, prepare, recorded_session
-from isonomia.audits.ksafety.evaluate import MOST_TEXT, Booleans, Evaluation, GivenChoices, Value, either, is_column
+from isonomia.audits.ksafety.cases import CaseRunner, Cases, JudgedCases, Judgement, prepare, recorded_session
+from isonomia.audits.ksafety.evaluate import (
+    MOST_TEXT,
+    Booleans,
+    CaseEvaluation,
+    CaseValues,
+    GivenChoices,
+    either,
+    is_column,
+)
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
 from isonomia.executors import Pool, Shared, Tasks, pickler
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.parallel import borders
 from isonomia.models.session import ModelSession
-from isonomia.models.steady import MAX_AGAIN, Handed
+from isonomia.models.steady import MAX_AGAIN, SteadinessReport
 from isonomia.populations.domains import Domain, TableRecords
 from isonomia.populations.domains.protocol import inner_domain
 from isonomia.records.journal import Entry, Journal, NamespacedJournal, NullJournal
@@ -48,7 +56,7 @@ class CaseContext:
     The model is ``None`` where none is queried.
     """
 
-    runner: Runner
+    runner: CaseRunner
     model: ModelSession | None
     domain: Domain
 
@@ -115,7 +123,7 @@ class JudgedSlice:
     judged_types: tuple[Any, ...] | None
     characters: int
     answers: Entry
-    handed: Handed | None
+    handed: SteadinessReport | None
     queries: tuple[int, int]
 
 
@@ -166,7 +174,7 @@ def judge_slice(context: CaseContext, item: CaseSlice) -> JudgedSlice:
         )
 
 
-def _types(batch: Evaluation) -> tuple[Any, ...]:
+def _types(batch: CaseEvaluation) -> tuple[Any, ...]:
     """The types of all columns. The length of texts and objects does not matter."""
     types = [None if kind is None else kind.kind if kind.kind in "USO" else kind.str for kind in batch.types]
     changed = [
@@ -187,17 +195,17 @@ class _PartOfDomain:
     name: str
 
 
-def _packed(values: Mapping[str, Value], domain: Domain) -> bytes:
+def _packed(values: Mapping[str, CaseValues], domain: Domain) -> bytes:
     """Values as bytes, without the inputs that records may refer to: the receiver has these already."""
     stand_ins = {id(part): _PartOfDomain(name) for name, part in _parts_of(domain).items()}
     detached = {name: _replaced(value, lambda part: stand_ins.get(id(part), part)) for name, value in values.items()}
     return bytes(pickler().dumps(detached, protocol=pickle.HIGHEST_PROTOCOL))
 
 
-def _unpacked(packed: bytes, domain: Domain) -> dict[str, Value]:
+def _unpacked(packed: bytes, domain: Domain) -> dict[str, CaseValues]:
     """The values that were packed, which refer to the same inputs here."""
     parts = _parts_of(domain)
-    values: dict[str, Value] = pickle.loads(packed)
+    values: dict[str, CaseValues] = pickle.loads(packed)
     return {
         name: _replaced(value, lambda part: parts[part.name] if isinstance(part, _PartOfDomain) else part)
         for name, value in values.items()
@@ -209,7 +217,7 @@ def _parts_of(records: Any) -> dict[str, Any]:
     return {each.name: getattr(inner, each.name) for each in fields(inner)} if is_dataclass(inner) else {}
 
 
-def _replaced(value: Value, other: Callable[[Any], Any]) -> Value:
+def _replaced(value: CaseValues, other: Callable[[Any], Any]) -> CaseValues:
     """A value with other parts of its records."""
     own = {} if isinstance(value.data, type) else _parts_of(value.data)
     changed = {name: part for name, before in own.items() if (part := other(before)) is not before}
@@ -254,14 +262,14 @@ class CaseWorkers:
         """Whether workers are given cases."""
         return not self.off.is_set()
 
-    def judge(self, runner: Runner, domain: Domain, cases: Cases) -> Judgement:
+    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> Judgement:
         """Judge cases whose choices are made; what workers cannot do is done here, by the runner."""
         key, self._runs = f"run {self._runs}", self._runs + 1
         begun = self.begin(domain, cases, (), key)
         judged = None if begun is None else self.finish(begun)
         return self.judge_here(runner, key).run(domain, cases) if judged is None else judged.judgement
 
-    def judge_here(self, runner: Runner, key: str) -> Runner:
+    def judge_here(self, runner: CaseRunner, key: str) -> CaseRunner:
         """The runner for cases that are judged here.
 
         Answers are kept under a separate name: in another run, these cases may be judged by workers.
@@ -340,14 +348,14 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.
     bad = np.flatnonzero(violates.any(axis=0))
     n = len(which)
     computed = [_unpacked(part.values, begun.domain) for part in slices if part.values]
-    values: dict[str, Value] = {}
+    values: dict[str, CaseValues] = {}
     if computed:
         # The values of cases that do not violate are not needed: those of the first that does stand in for them.
         positions = np.zeros(n, dtype=np.intp)
         positions[bad[bad < n]] = np.flatnonzero(bad < n)
         joined = {name: _one_value([part[name] for part in computed], begun.domain) for name in computed[0]}
         values = {name: value.take(positions) for name, value in joined.items()}
-    batch = Evaluation(n, begun.domain, values, GivenChoices(()), call_function)
+    batch = CaseEvaluation(n, begun.domain, values, GivenChoices(()), call_function)
     none = np.zeros(n, dtype=bool)
     vacuous = np.concatenate([part.vacuous for part in slices])[:n]
     changed = np.concatenate([part.changed for part in slices], axis=1)[:, :n]
@@ -355,11 +363,11 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.
     return Judgement(begun.cases.take(which), batch, violates[:, :n], none, vacuous, Counter(), changed, pairs)
 
 
-def _one_value(parts: Sequence[Value], domain: Domain) -> Value:
+def _one_value(parts: Sequence[CaseValues], domain: Domain) -> CaseValues:
     data = [part.data for part in parts]
     joined = np.concatenate(data) if is_column(parts[0]) else data[0] if len(data) == 1 else domain.concatenate(data)
     masks = ([part.bad for part in parts], [part.null for part in parts])
-    return Value(joined, *(_one_mask(given, list(map(len, data))) for given in masks))
+    return CaseValues(joined, *(_one_mask(given, list(map(len, data))) for given in masks))
 
 
 def _one_mask(masks: Sequence[Booleans | None], lengths: Sequence[int]) -> Booleans | None:

@@ -19,14 +19,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.audits.people import batch_size, narrowed
-from isonomia.audits.pieces import Counted, Counter, count_population
-from isonomia.audits.principal.findings import Finding, from_table, subgroup
+from isonomia.audits.pieces import CensusCount, RowCounter, count_population
+from isonomia.audits.principal.findings import SubgroupFinding, from_table, subgroup
 from isonomia.audits.principal.question import Coding, Key, PrincipalQuestion, refuse_many
 from isonomia.audits.principal.sampling import Counts, count
 from isonomia.audits.proofs import (
     Known,
+    ProgramPaths,
     ProofEffort,
-    Ways,
     follow,
     following,
     met,
@@ -51,7 +51,7 @@ from isonomia.spec.tree import Column, Output, Row, Value
 class PrincipalCensus:
     """The result: a finding for each subgroup, how many people were counted, and whether somebody pressed Ctrl-C."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[SubgroupFinding, ...]
     people: int
     interrupted: bool
 
@@ -70,7 +70,7 @@ def count_census(check: Check[PrincipalFairness], question: PrincipalQuestion, o
     assert size is not None, "only a population of a known size can be counted"
     counted = count_population(
         check,
-        Counter(_batches, question, Counts(), _added, _packed, _unpacked),
+        RowCounter(_batches, question, Counts(), _added, _packed, _unpacked),
         size,
         observer,
         pack=lambda counted: {"people": counted.people, **_packed(counted.counts)},
@@ -107,7 +107,7 @@ def _unpacked(entry: Entry) -> Counts:
     return Counts({tuple(key): np.asarray(seen, dtype=float) for key, seen in entry["counts"]})
 
 
-def _unpacked_whole(question: PrincipalQuestion, entry: Entry) -> Counted[Counts]:
+def _unpacked_whole(question: PrincipalQuestion, entry: Entry) -> CensusCount[Counts]:
     shape = question.shape.attributes, question.shape.cells
     counts = _unpacked(entry)
     whole = sum(seen.sum() for seen in counts.values())
@@ -116,10 +116,10 @@ def _unpacked_whole(question: PrincipalQuestion, entry: Entry) -> Counted[Counts
             f"expected counts of shape {shape} that add up to the {entry['people']:,} people of the record, but they "
             f"add up to {whole:,.0f}"
         )
-    return Counted(entry["people"], counts)
+    return CensusCount(entry["people"], counts)
 
 
-def _finding(question: PrincipalQuestion, key: Key, counts: Counts) -> Finding:
+def _finding(question: PrincipalQuestion, key: Key, counts: Counts) -> SubgroupFinding:
     people = counts[key].sum(axis=1)
     if not people.all():
         raise nobody_with(question, key, int(np.argmin(people)))
@@ -163,7 +163,7 @@ class ProvedTables:
         keys = sorted(self.tables, key=in_order)
         return PrincipalCensus(tuple(self._finding(question, key) for key in keys), 0, interrupted=False)
 
-    def _finding(self, question: PrincipalQuestion, key: Key) -> Finding:
+    def _finding(self, question: PrincipalQuestion, key: Key) -> SubgroupFinding:
         table = self.tables[key]
         for value, row in enumerate(table):
             if not any(map(_occurs, row)):
@@ -233,7 +233,7 @@ def prove_tables(
     return narrowed_down(measure, lambda proof: proof.holds(question) is not None, ways.finder.late, effort)
 
 
-def _subgroups(check: Check[PrincipalFairness], question: PrincipalQuestion, ways: Ways) -> dict[Key, Cells]:
+def _subgroups(check: Check[PrincipalFairness], question: PrincipalQuestion, ways: ProgramPaths) -> dict[Key, Cells]:
     """The draws of every subgroup, sorted by attribute value and cell."""
     prop, outcomes = question.prop, question.shape.outcomes
     prediction: Row = Output("prediction") if question.asks_model else Column(prop.prediction)

@@ -11,7 +11,7 @@ import numpy as np
 from isonomia.audits.people import UNLIMITED, census_of
 from isonomia.audits.pipeline import Sampling, Steps, decide
 from isonomia.audits.principal.census import PrincipalCensus, ProvedTables, count_census, prove_tables
-from isonomia.audits.principal.findings import Finding, SubgroupWealth, find, largest_effect
+from isonomia.audits.principal.findings import SubgroupFinding, SubgroupWealth, find, largest_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, ask_about, refuse_many, subgroups_in
 from isonomia.audits.principal.sampling import PrincipalSampling, PrincipalState, check_table
 from isonomia.audits.principal.view import assumptions, exact_remarks, sampled_remarks
@@ -213,7 +213,7 @@ def _verdict(
     check: Check[PrincipalFairness],
     question: PrincipalQuestion,
     answer: bool | None,
-    findings: tuple[Finding, ...],
+    findings: tuple[SubgroupFinding, ...],
     *,
     overall: dict[str, Any],
     ways: int = 0,
@@ -230,7 +230,7 @@ def _verdict(
 
 
 def _expressions(
-    question: PrincipalQuestion, answer: bool | None, findings: tuple[Finding, ...]
+    question: PrincipalQuestion, answer: bool | None, findings: tuple[SubgroupFinding, ...]
 ) -> tuple[Expression, ...]:
     """The size of the largest effect, which the answer is about, then each effect; a single effect may suffice."""
     each = tuple(item for finding in findings for item in finding.expressions(question))
@@ -241,7 +241,9 @@ def _expressions(
     return (*largest_effect(question, answer, findings), *each)
 
 
-def _details(question: PrincipalQuestion, findings: tuple[Finding, ...], overall: dict[str, Any]) -> dict[str, Any]:
+def _details(
+    question: PrincipalQuestion, findings: tuple[SubgroupFinding, ...], overall: dict[str, Any]
+) -> dict[str, Any]:
     codings = {"attribute": question.attribute, "prediction": question.prediction, "outcome": question.outcome}
     return {
         "audit": "principal fairness",

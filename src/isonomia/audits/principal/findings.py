@@ -229,7 +229,7 @@ class SubgroupWealth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Finding:
+class SubgroupFinding:
     """What is known about a subgroup.
 
     Attributes
@@ -329,11 +329,11 @@ class Finding:
 
 def from_table(
     question: PrincipalQuestion, key: Key, observed: Observed, counts: Floats, probabilities: Floats | None = None
-) -> Finding:
+) -> SubgroupFinding:
     """The finding from a subgroup's true table: that of a census, or the enclosed one of a program."""
     table = answer_of(question, observed)
     unknown = (None,) * len(question.effects)
-    return Finding(
+    return SubgroupFinding(
         key,
         counts,
         table.holds,
@@ -352,7 +352,7 @@ def find(
     holds: Sequence[bool | None],
     bets: Sequence[SubgroupWealth],
     delta: float,
-) -> list[Finding]:
+) -> list[SubgroupFinding]:
     """Compute for each subgroup of a sample the bounds of its table and the confidence bounds of its effects.
 
     Guarantee: the intervals of one subgroup, all together and at all times, miss their true effects with probability
@@ -363,7 +363,7 @@ def find(
         everybody = bool((cells.sum(axis=1) > 0).all())
         table = answer_of(question, Observed.from_counts(cells.reshape(question.shape.table))) if everybody else None
         intervals, inside = (_confidence(question, cells, delta, normalised) for normalised in (False, True))
-        findings.append(Finding(key, cells, answer, table, intervals, inside, bet))
+        findings.append(SubgroupFinding(key, cells, answer, table, intervals, inside, bet))
     return findings
 
 
@@ -376,7 +376,7 @@ def first_effect(question: PrincipalQuestion, key: Key, counts: Floats, delta: f
 
 
 def largest_effect(
-    question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]
+    question: PrincipalQuestion, answer: bool | None, findings: Sequence[SubgroupFinding]
 ) -> tuple[Expression, ...]:
     """The size of the largest effect in any subgroup, which is what the property is about; nothing where all are empty.
 

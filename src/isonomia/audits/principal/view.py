@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import Any
 
-from isonomia.audits.principal.findings import Finding, coded, direction, effect_name, subgroup
+from isonomia.audits.principal.findings import SubgroupFinding, coded, direction, effect_name, subgroup
 from isonomia.audits.principal.question import PrincipalQuestion
 from isonomia.audits.proofs import REAL_NUMBERS
 from isonomia.audits.protocol import Check
@@ -34,7 +34,7 @@ MOST_TOLD = 12
 
 
 def assumptions(
-    check: Check[PrincipalFairness], question: PrincipalQuestion, findings: Sequence[Finding]
+    check: Check[PrincipalFairness], question: PrincipalQuestion, findings: Sequence[SubgroupFinding]
 ) -> tuple[str, ...]:
     """What the guarantee rests on; for anything but a census, also that no subgroup was missed."""
     attribute = question.attribute.name
@@ -57,7 +57,7 @@ def assumptions(
 
 
 def sampled_remarks(
-    question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding], delta: float, refuted: bool
+    question: PrincipalQuestion, answer: bool | None, findings: Sequence[SubgroupFinding], delta: float, refuted: bool
 ) -> tuple[str, ...]:
     """The remarks on a check by sampling."""
     words = [
@@ -80,7 +80,9 @@ def sampled_remarks(
     return tuple(words)
 
 
-def exact_remarks(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> tuple[str, ...]:
+def exact_remarks(
+    question: PrincipalQuestion, answer: bool | None, findings: Sequence[SubgroupFinding]
+) -> tuple[str, ...]:
     """The remarks on a census, or on a program."""
     broken = [finding for finding in findings if finding.table and finding.table.contradicts]
     words = [*_refuted(bool(broken)), *_directions(question, answer, findings)]
@@ -99,13 +101,13 @@ def _refuted(refuted: bool) -> list[str]:
     return ["the data contradict the assumptions that you made, so that no answer would mean anything: drop one"]
 
 
-def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequence[Finding]) -> list[str]:
+def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequence[SubgroupFinding]) -> list[str]:
     """Which way it goes in the subgroups that violate."""
     chosen = [each for each in findings if each.holds is False] if answer is False else []
     return [words for finding in chosen[:MOST_TOLD] for words in _ways(question, finding)]
 
 
-def _ways(question: PrincipalQuestion, finding: Finding) -> list[str]:
+def _ways(question: PrincipalQuestion, finding: SubgroupFinding) -> list[str]:
     """Which way it goes in one subgroup, by the intervals that are guaranteed; never by the shares of a sample."""
     head = f"{subgroup(question, finding.key)}: " if question.given else ""
     known = zip(question.effects, finding.intervals, strict=True)
@@ -136,13 +138,13 @@ def _least(ends: tuple[float, float]) -> float:
     return max(ends[0], -ends[1])
 
 
-def _unnamed(answer: bool | None, findings: Sequence[Finding]) -> list[str]:
+def _unnamed(answer: bool | None, findings: Sequence[SubgroupFinding]) -> list[str]:
     if answer is not False or any(finding.holds is False for finding in findings):
         return []
     return ["all subgroups together are not fair, but no single one stands out enough to be named"]
 
 
-def _covering(answer: bool | None, findings: Sequence[Finding], question: PrincipalQuestion) -> list[str]:
+def _covering(answer: bool | None, findings: Sequence[SubgroupFinding], question: PrincipalQuestion) -> list[str]:
     """What intervals mean that contain both fair and unfair values."""
     within = question.prop.within
     pairs = [pair for each in findings for pair in (each.inside if question.prop.normalised else each.intervals)]
@@ -157,7 +159,7 @@ def _covering(answer: bool | None, findings: Sequence[Finding], question: Princi
     ]
 
 
-def _silent(question: PrincipalQuestion, findings: Sequence[Finding]) -> list[str]:
+def _silent(question: PrincipalQuestion, findings: Sequence[SubgroupFinding]) -> list[str]:
     words = []
     for finding in [each for each in findings if each.silent][:MOST_TOLD]:
         values = " or ".join(f"{question.attribute.name}={question.attribute.values[a]!r}" for a in finding.silent)
@@ -168,7 +170,7 @@ def _silent(question: PrincipalQuestion, findings: Sequence[Finding]) -> list[st
     return words
 
 
-def _plug_in(question: PrincipalQuestion, findings: Sequence[Finding]) -> str:
+def _plug_in(question: PrincipalQuestion, findings: Sequence[SubgroupFinding]) -> str:
     """The paper's plug-in verdict, in a sentence."""
     head = "the paper's plug-in verdict, which takes the sample's shares for the truth and has no guarantee, is"
     bad = [finding for finding in findings if finding.table is not None and finding.table.holds is False]

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.people import AT_ONCE, batch_size, narrowed
-from isonomia.audits.pieces import Counted, Counter, count_population
+from isonomia.audits.pieces import CensusCount, RowCounter, count_population
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import Reader, batch_of
 from isonomia.audits.rates.groups import group_records
-from isonomia.audits.rates.question import Asked, Question, in_all
+from isonomia.audits.rates.question import Question, VersionColumns, in_all
 from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
@@ -68,9 +68,9 @@ def _without_pairs(question: Question) -> Question:
     asked = dict(question.asked)
     other, own = asked.pop(Other()), asked[None]
     columns = tuple(dict.fromkeys((*own.columns, *other.columns)))
-    both: Mapping[Version | None, Asked] = {
+    both: Mapping[Version | None, VersionColumns] = {
         **asked,
-        None: Asked(columns, own.prediction or other.prediction, own.score or other.score),
+        None: VersionColumns(columns, own.prediction or other.prediction, own.score or other.score),
     }
     return replace(question, asked=both)
 
@@ -119,7 +119,7 @@ def count_census(check: Check[Property], question: Question, observer: Observer)
     size = in_all(question, check.population.size)
     counted = count_population(
         check,
-        Counter(_batches, question, tuple(_Total() for _ in question.leaves), _added, _packed, _unpacked),
+        RowCounter(_batches, question, tuple(_Total() for _ in question.leaves), _added, _packed, _unpacked),
         size,
         observer,
         pack=lambda counted: _packed_whole(question, counted),
@@ -157,7 +157,7 @@ def _unpacked(entry: Entry) -> Totals:
     return tuple(_Total(int(n), exact_fraction(text)) for n, text in entry["amounts"])
 
 
-def _evaluated(question: Question, counted: Counted[Totals]) -> CensusCounts:
+def _evaluated(question: Question, counted: CensusCount[Totals]) -> CensusCounts:
     """The answer that follows from the counts."""
     interrupted = counted.interrupted
     totals = {leaf: total.closed(leaf) for leaf, total in zip(question.leaves, counted.counts, strict=True)}
@@ -235,19 +235,19 @@ Totals: TypeAlias = tuple[_Total, ...]
 """A total for each leaf, in the question's order."""
 
 
-def _packed_whole(question: Question, counted: Counted[Totals]) -> Entry:
+def _packed_whole(question: Question, counted: CensusCount[Totals]) -> Entry:
     closed = [total.closed(leaf) for leaf, total in zip(question.leaves, counted.counts, strict=True)]
     return {"asked": counted.people, "totals": [total.pack() for total in closed]}
 
 
-def _unpacked_whole(question: Question, entry: Entry, people: int) -> Counted[Totals]:
+def _unpacked_whole(question: Question, entry: Entry, people: int) -> CensusCount[Totals]:
     totals = tuple(_Total.unpack(pair) for pair in entry["totals"])
     if entry["asked"] != people or len(totals) != len(question.leaves):
         raise DataError(
             f"expected the record of a census of {people:,} {question.counted} and of {len(question.leaves)} rates,"
             f" but it is of {entry['asked']!r:.40} and of {len(totals)}"
         )
-    return Counted(people, totals)
+    return CensusCount(people, totals)
 
 
 def _row_from(start: int) -> Callable[[int], str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.counting import Promises, Reader, batch_of
+from isonomia.audits.rates.counting import DeclaredFacts, Reader, batch_of
 from isonomia.audits.rates.looks import no_look_remark
 from isonomia.audits.rates.question import Question, need_ranges
 from isonomia.audits.verdicts import earlier_looks
@@ -142,7 +142,7 @@ class ClusterSampling:
             batch_of(self.question, self.session, drawn),
             lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}",
         )
-        Promises(self.question, self.check.population, ()).refuse(reader, table, 0)
+        DeclaredFacts(self.question, self.check.population, ()).refuse(reader, table, 0)
         sizes = np.diff(edges)
         codes, count = np.repeat(np.arange(len(sizes)), sizes), len(sizes)
         weight = 1.0 / sizes if self.clusters.weigh == "clusters" else np.ones(count)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import Asked, Question
+from isonomia.audits.rates.question import Question, VersionColumns
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
@@ -65,7 +65,9 @@ def batch_of(question: Question, session: ModelSession | None, people: Mapping[V
     return _batch(question.asked[None], session, people[None], versions)
 
 
-def _batch(asked: Asked, session: ModelSession | None, table: Table, versions: Mapping[Version, Batch]) -> Batch:
+def _batch(
+    asked: VersionColumns, session: ModelSession | None, table: Table, versions: Mapping[Version, Batch]
+) -> Batch:
     columns = {name: table.array(name) for name in asked.columns if name in table.names}
     if session is None or not asked.model:
         return Batch(table.rows, columns, versions=versions)
@@ -391,7 +393,7 @@ def groups_apart(bets: BetEvidence) -> Apart:
 
 
 @dataclass(frozen=True, slots=True)
-class Promises:
+class DeclaredFacts:
     """What is promised about the people of a check.
 
     Attributes

@@ -14,7 +14,7 @@ from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.exact import Interval, enclose
-from isonomia.evidence.looks import Findings, LookEvidence, LookPlan, NoLookError, looks_for, planned_report
+from isonomia.evidence.looks import LookEvidence, LookFindings, LookPlan, NoLookError, looks_for, planned_report
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import people_for
 from isonomia.evidence.protocol import LeafTally
@@ -163,7 +163,7 @@ class LookKnowledge:
 
     tallies: Mapping[Leaf, LeafTally]
     ranges: Mapping[Leaf, tuple[float, float]]
-    findings: Findings | None
+    findings: LookFindings | None
     order: tuple[tuple[Quantity, str, float], ...]
 
     def leaf(self, leaf: Leaf) -> LeafRecord:

@@ -18,8 +18,8 @@ import numpy as np
 
 from isonomia.audits.proofs import (
     Known,
+    ProgramPaths,
     ProofEffort,
-    Ways,
     around,
     follow,
     following,
@@ -140,7 +140,7 @@ def prove(check: Check[Property], question: Question, observer: Observer, effort
     )
 
 
-def _cells_of(leaf: Leaf, ways: Ways) -> dict[Fraction, list[DrawCell]]:
+def _cells_of(leaf: Leaf, ways: ProgramPaths) -> dict[Fraction, list[DrawCell]]:
     """The cells in which a leaf's condition holds, by the value of its event, or of its term, there.
 
     The condition comes first, and interventions after it: only people who meet it are followed under them.
@@ -155,7 +155,7 @@ def _cells_of(leaf: Leaf, ways: Ways) -> dict[Fraction, list[DrawCell]]:
     return cells
 
 
-def _leaf_values(leaf: Leaf, way: ProgramPath, ways: Ways) -> Iterator[tuple[Fraction, DrawCell]]:
+def _leaf_values(leaf: Leaf, way: ProgramPath, ways: ProgramPaths) -> Iterator[tuple[Fraction, DrawCell]]:
     paths = [way]
     for row in (ways.among, leaf.given, leaf.term if isinstance(leaf, Mean) else leaf.event):
         if row is None:

@@ -51,7 +51,7 @@ from isonomia.spec.tree import (
 )
 
 
-class Ordered(Protocol):
+class OrderedCategories(Protocol):
     """A table or a population that knows which order was declared for a column of categories."""
 
     def order(self, name: str, /) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def check_predicted_values(values: Sequence[Literal | Variable], seen: Sequence[
         )
 
 
-def refuse_orders(prop: Property, people: Ordered) -> None:
+def refuse_orders(prop: Property, people: OrderedCategories) -> None:
     """Refuse to order categories that have a declared order: text is compared by its letters."""
     for node in nodes(prop.formula):
         if not isinstance(node, Compare) or node.relation in {"==", "!="}:
@@ -157,7 +157,7 @@ MOST_GROUPS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VersionColumns:
     """What is read of one version of the people.
 
     Attributes
@@ -205,7 +205,7 @@ class Question:
     formula: Formula
     leaves: tuple[Leaf, ...]
     ranges: Mapping[Leaf, tuple[float, float]]
-    asked: Mapping[Version | None, Asked]
+    asked: Mapping[Version | None, VersionColumns]
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     claims: tuple[GroupClaim, ...] = ()
     within: tuple[Mean, ...] = ()
@@ -297,12 +297,12 @@ class _Values:
         return self.known[column.name]
 
 
-def _asked(written: Formula, formula: Formula, version: Version | None, model: Model | None) -> Asked:
+def _asked(written: Formula, formula: Formula, version: Version | None, model: Model | None) -> VersionColumns:
     outputs = {output.name for output in outputs_of(formula, version)}
     columns = dict.fromkeys((*columns_of(written, version), *columns_of(formula, version)))
     if model is None:
-        return Asked(tuple(columns | dict.fromkeys(sorted(outputs))), prediction=False, score=False)
-    return Asked(tuple(columns), "prediction" in outputs, "score" in outputs)
+        return VersionColumns(tuple(columns | dict.fromkeys(sorted(outputs))), prediction=False, score=False)
+    return VersionColumns(tuple(columns), "prediction" in outputs, "score" in outputs)
 
 
 def _refuse_unknown(declared: Mapping[str, tuple[float, float]], known: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from isonomia.audits.pipeline import Sampling
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
 from isonomia.audits.rates.counting import (
-    Promises,
+    DeclaredFacts,
     Reader,
     batch_of,
     group_sizes,
@@ -343,10 +343,10 @@ class RatesSampling(Generic[S]):
         return indexed_columns(channel.given for channel in self._channels)
 
     @cached_property
-    def _promises(self) -> Promises:
+    def _promises(self) -> DeclaredFacts:
         planned: object = self.evidence
         apart = planned.apart if isinstance(planned, LookEvidence) else ()
-        return Promises(self.question, self.population, apart if self.bets is None else groups_apart(self.bets))
+        return DeclaredFacts(self.question, self.population, apart if self.bets is None else groups_apart(self.bets))
 
     def begin(self) -> SamplingState[S]:
         """Nothing seen."""

@@ -30,7 +30,7 @@ from isonomia.audits.repair.certificate import Certificate, RepairClaim
 from isonomia.audits.repair.training import RepairRound, Rule, Training
 from isonomia.engine.parameters import Budget, derived_seed
 from isonomia.errors import ChangingModelError, DataError, ModelError, UsageError, nearest
-from isonomia.models.meter import Meter, metering
+from isonomia.models.meter import QueryMeter, metering
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, refuse_clusters
 from isonomia.populations.table import Table
@@ -199,7 +199,7 @@ def augment(
     train, held = work.table.take(train_rows), work.table.take(held_rows)
     certificate = Certificate(work, type(people), held, claim, risk)
     try:
-        with metering(Meter(Budget.of_queries(budget, "a repair").queries)) as meter:
+        with metering(QueryMeter(Budget.of_queries(budget, "a repair").queries)) as meter:
             models, history = work.repaired(train, rounds, tell, certificate.rows)
             kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
             before, after = models[0], models[kept]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counterexamples, deciding_points
 from isonomia.audits.responsiveness.sampling import DecisionRule, PersonCounts, PointSampler, sample_people
-from isonomia.audits.responsiveness.setup import Members, ResponsivenessSetup, table_of
+from isonomia.audits.responsiveness.setup import AuditedPeople, ResponsivenessSetup, table_of
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
 from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Observer
@@ -42,7 +42,9 @@ _MAX_SHOWN = 8
 """How many of the model's own answers are shown."""
 
 
-def details_of(prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, members: Members) -> dict[str, Any]:
+def details_of(
+    prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, members: AuditedPeople
+) -> dict[str, Any]:
     """Everything that is known, as values that JSON can hold; people as columns of equal length."""
     low, high = counts.interval(rule)
     answers = np.where(counts.responsive, "responsive", np.where(counts.unresponsive, "fixed", "undecided"))
@@ -89,7 +91,7 @@ def _counts(answers: NDArray[Any], exact: NDArray[np.bool_]) -> dict[str, int]:
 
 
 def _groups(
-    prop: Responsiveness, answers: NDArray[Any], exact: NDArray[np.bool_], members: Members
+    prop: Responsiveness, answers: NDArray[Any], exact: NDArray[np.bool_], members: AuditedPeople
 ) -> list[dict[str, Any]]:
     keys = members.groups
     if not keys:

@@ -29,7 +29,7 @@ from isonomia.models.meter import metering
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
 from isonomia.models.session import ModelSession
-from isonomia.models.steady import MAX_AGAIN, Handed
+from isonomia.models.steady import MAX_AGAIN, SteadinessReport
 from isonomia.populations.table import Table, plain_value
 from isonomia.spec.evaluate import Batch, truth
 from isonomia.spec.responsiveness import OWN, OWN_SCORE
@@ -424,7 +424,7 @@ class DrawnPortion:
 
     counts: PointCounts
     queries: tuple[int, int]
-    handed: Handed | None
+    handed: SteadinessReport | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,8 +33,8 @@ from isonomia.evidence.confidence_sequences import (
     tail_below,
 )
 from isonomia.evidence.multiple import e_bh, holm
-from isonomia.models.meter import Meter, count, current_meter
-from isonomia.models.steady import Handed
+from isonomia.models.meter import QueryMeter, count, current_meter
+from isonomia.models.steady import SteadinessReport
 from isonomia.records.journal import Clock, Entry, once
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
@@ -198,7 +198,7 @@ class PointBudget:
     clock: Clock
     sampler: PointSampler
     spent: bool = False
-    meter: Meter = field(default_factory=current_meter)
+    meter: QueryMeter = field(default_factory=current_meter)
     _looks: int = 0
 
     def portions(self, who: Indices, size: Floats) -> Iterator[Indices]:
@@ -285,7 +285,7 @@ class PointSampler:
         Where time is not limited, workers draw all portions that are not in the journal at once. At the end of the
         round, other workers repeat some of their questions.
         """
-        check, begun, handed = self.setup.check, list[Iterator[DrawnPortion]](), list[Handed]()
+        check, begun, handed = self.setup.check, list[Iterator[DrawnPortion]](), list[SteadinessReport]()
         if isinf(check.budget.seconds) and isinf(check.budget.queries) and check.pool is not None:
             listed = list(portions)
             new = [
@@ -302,7 +302,7 @@ class PointSampler:
         check.required_model.take_over(handed)
 
     def _drawn(
-        self, begun: list[Iterator[DrawnPortion]], handed: list[Handed], alone: Callable[[], PointCounts]
+        self, begun: list[Iterator[DrawnPortion]], handed: list[SteadinessReport], alone: Callable[[], PointCounts]
     ) -> PointCounts:
         """The next counts of the workers; those of this process ``alone`` without workers."""
         try:

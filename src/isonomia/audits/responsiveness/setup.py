@@ -52,14 +52,14 @@ class ResponsivenessSetup:
     check: Check[Responsiveness]
 
     @cached_property
-    def members(self) -> Members:
+    def members(self) -> AuditedPeople:
         """The people that the property is about."""
         journal = self.check.journal
 
-        def choose() -> Members:
+        def choose() -> AuditedPeople:
             return _choose_members(self.check, self._recorded("members"))
 
-        return recalled_or_measured(journal, "members", choose, Members.pack, Members.unpack)
+        return recalled_or_measured(journal, "members", choose, AuditedPeople.pack, AuditedPeople.unpack)
 
     @cached_property
     def reach(self) -> ReachSizes:
@@ -127,7 +127,7 @@ class ResponsivenessSetup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Members:
+class AuditedPeople:
     """The people that a property is about.
 
     Attributes
@@ -152,7 +152,7 @@ class Members:
         return rows | grouped
 
     @classmethod
-    def unpack(cls, entry: Entry) -> Members:
+    def unpack(cls, entry: Entry) -> AuditedPeople:
         """From plain values; a record with a person in a group that does not exist is refused."""
         rows = np.cumsum(unpacked(entry["steps"])) if "steps" in entry else unpacked(entry["rows"])
         if "groups" not in entry:
@@ -264,7 +264,7 @@ def _check_columns(prop: Responsiveness, table: Table) -> None:
             raise SpecError(message, name=name)
 
 
-def _choose_members(check: Check[Responsiveness], session: ModelSession) -> Members:
+def _choose_members(check: Check[Responsiveness], session: ModelSession) -> AuditedPeople:
     """The people that a property is about."""
     prop, table = check.prop, table_of(check)
     check_property(check)
@@ -277,8 +277,8 @@ def _choose_members(check: Check[Responsiveness], session: ModelSession) -> Memb
                 encoded(prop.actions.features, some)  # a missing value is better reported than a failing model
             rows = rows[np.flatnonzero(holds_for(prop.members, some, session))]
     if not prop.by or not len(rows):
-        return Members(rows, (), np.zeros(len(rows), dtype=np.intp))
-    return Members(rows, *numbered(_rows_of(prop, table, rows), prop.by))
+        return AuditedPeople(rows, (), np.zeros(len(rows), dtype=np.intp))
+    return AuditedPeople(rows, *numbered(_rows_of(prop, table, rows), prop.by))
 
 
 def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:

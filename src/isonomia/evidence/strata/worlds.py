@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import DataError, SpecError, UsageError, nearest
-from isonomia.evidence.normal_form import Atom, Every, Normal, Some, as_fraction, is_linear, normal_form
+from isonomia.evidence.normal_form import AllOf, AnyOf, Atom, Normal, as_fraction, is_linear, normal_form
 from isonomia.spec.evaluate import Batch, numbers, truth
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.text import to_text
@@ -403,10 +403,10 @@ def _atoms(form: Normal) -> Iterable[Atom]:
     match form:
         case Atom():
             yield form
-        case Every(parts=parts):
+        case AllOf(parts=parts):
             for part in parts:
                 yield from _atoms(part)
-        case Some():
+        case AnyOf():
             message = "an assumption is one comparison or several joined by `and`: with `or` it is not convex"
             raise SpecError(f"{message}: take the union of the bounds of each case")
 

@@ -15,9 +15,9 @@ from importlib import import_module
 from typing import Any
 
 from isonomia.errors import UsageError, nearest
-from isonomia.report.packs.protocol import Document, Fact, Pack, PackTable, render
+from isonomia.report.packs.protocol import Document, Pack, PackTable, RequiredFact, render
 
-__all__ = ["PACKS", "Document", "Fact", "Pack", "PackTable", "check_facts", "fill", "pack_named"]
+__all__ = ["PACKS", "Document", "Pack", "PackTable", "RequiredFact", "check_facts", "fill", "pack_named"]
 
 PACKS = ("nyc-ll144", "eeoc", "reg-b", "eu-ai-act", "sr-11-7")
 """The names of the packs; each has a folder of the same name, with underscores."""

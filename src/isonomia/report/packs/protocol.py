@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class RequiredFact:
     """Something that only the user knows.
 
     Attributes
@@ -83,7 +83,7 @@ class Pack:
 
     name: str
     subject: OneOf["groups", "refusals", "audit"]
-    facts: tuple[Fact, ...]
+    facts: tuple[RequiredFact, ...]
     content: Callable[[Any, Mapping[str, str]], Mapping[str, Any]]
 
 
@@ -101,7 +101,7 @@ class Document:
 
     pack: str
     blocks: tuple[str | PackTable, ...]
-    missing: tuple[Fact, ...]
+    missing: tuple[RequiredFact, ...]
 
     def to_markdown(self) -> str:
         """The document in Markdown."""
@@ -123,12 +123,12 @@ def render(pack: Pack, content: Mapping[str, Any], facts: Mapping[str, str]) -> 
     """Fill the template of a pack with its content and with the facts that were stated."""
     import jinja2
 
-    missing: dict[str, Fact] = {}
+    missing: dict[str, RequiredFact] = {}
     tables: list[PackTable] = []
 
     def shown(value: Any) -> str:
         match value:
-            case Fact():
+            case RequiredFact():
                 missing[value.name] = value
                 return f"**[to be stated: {value.what}]**"
             case PackTable():

@@ -50,7 +50,7 @@ class FeatureLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RecordComparison:
     """One counterexample: records side by side, features that differ before the others, and what the model answered."""
 
     title: str
@@ -69,10 +69,10 @@ class Case:
         )
 
 
-def cases_of(verdict: Verdict, limits: PageLimits) -> tuple[tuple[Case, ...], str]:
+def cases_of(verdict: Verdict, limits: PageLimits) -> tuple[tuple[RecordComparison, ...], str]:
     """The first counterexamples, as many as there is room for and at least one; and a note on the others."""
     views = view_of(verdict).cases(verdict)
-    cases: list[Case] = []
+    cases: list[RecordComparison] = []
     room = limits.case_characters
     for view in views:
         case = _case(view, limits)
@@ -86,7 +86,7 @@ def cases_of(verdict: Verdict, limits: PageLimits) -> tuple[tuple[Case, ...], st
     return tuple(cases), cut
 
 
-def _case(view: CounterexampleView, limits: PageLimits) -> Case:
+def _case(view: CounterexampleView, limits: PageLimits) -> RecordComparison:
     features = _features(view)
     lines = [
         FeatureLine(
@@ -98,7 +98,7 @@ def _case(view: CounterexampleView, limits: PageLimits) -> Case:
     notes = [*_notes(view)]
     if len(lines) < len(features):
         notes.append(f"Cut: {len(lines):,} of {len(features):,} features are shown here; the record has them all.")
-    return Case(
+    return RecordComparison(
         title=value_text(view.title, limits.value) if view.records else view.title,
         columns=tuple(record.head for record in view.records),
         differs=tuple(line for line in lines if any(cell.differs for cell in line.cells)),

@@ -32,7 +32,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, AuditReport, Entry, summary_sentence
 from isonomia.report.files import write_file
 from isonomia.report.page.charts import Drawing, drawings_of, printed, short
-from isonomia.report.page.counterexamples import Case, PageLimits, cases_of, limits_for
+from isonomia.report.page.counterexamples import PageLimits, RecordComparison, cases_of, limits_for
 from isonomia.report.page.vega import as_data, bundle, chart_specs, own_script, policy, style
 from isonomia.version import __version__
 from isonomia.wording import chance, excerpt, first_few, visible
@@ -113,7 +113,7 @@ def _shown(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class SummaryTile:
     """How many properties had an answer; ``failed`` or ``open`` for those without one."""
 
     answer: str
@@ -121,19 +121,19 @@ class Tile:
     words: str
 
 
-def _tiles(sections: Sequence[Section], audit: AuditReport) -> list[Tile]:
+def _tiles(sections: Sequence[Section], audit: AuditReport) -> list[SummaryTile]:
     """One for each answer, and where some properties have none, one for each reason."""
     answers = [section.answer for section in sections]
     unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
     without = [
-        Tile("failed", len(audit.failures) - unfinished, "could not be checked"),
-        Tile("open", unfinished, "not checked to the end"),
+        SummaryTile("failed", len(audit.failures) - unfinished, "could not be checked"),
+        SummaryTile("open", unfinished, "not checked to the end"),
     ]
     words = {"violated": "violated", "undecided": "undecided", "holds": "hold"}
     if answers.count("holds") == 1:
         words["holds"] = "holds"
     return [tile for tile in without if tile.count] + [
-        Tile(answer, answers.count(answer), words[answer]) for answer in ORDER
+        SummaryTile(answer, answers.count(answer), words[answer]) for answer in ORDER
     ]
 
 
@@ -357,7 +357,7 @@ class Section:
     facts: tuple[tuple[str, str], ...]
     drawings: tuple[Drawing, ...]
     tables: tuple[TableBlock, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[RecordComparison, ...]
     cases_left_out: str
     guarantee: str
     method: str

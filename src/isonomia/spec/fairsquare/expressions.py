@@ -3,8 +3,8 @@
 The parser is used for its tree only: nothing is compiled or run, and every failure is a SpecError. Constructs that
 programs do not have are refused in plain words, with what to write instead.
 
-An expression may draw: each draw is numbered (:class:`Sites`), and its constants are checked here. Names and kinds are
-checked afterwards, in :mod:`~isonomia.spec.fairsquare.tree`.
+An expression may draw: each draw is numbered (:class:`DrawSites`), and its constants are checked here. Names and kinds
+are checked afterwards, in :mod:`~isonomia.spec.fairsquare.tree`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEVELS = 200
 """How deeply an expression may be nested; a sum of n terms has n - 1 levels."""
 
 
-class Sites:
+class DrawSites:
     """How many draws were made so far for each variable, on the path to here.
 
     Two branches that exclude each other start from the same count and are joined by the larger one. So draws that
@@ -43,13 +43,13 @@ class Sites:
 
     __slots__ = ("_before", "_made")
 
-    def __init__(self, before: Sites | None = None) -> None:
+    def __init__(self, before: DrawSites | None = None) -> None:
         self._before = before
         self._made: dict[str, int] = {}
 
     def made(self, variable: str) -> int:
         """How many draws were made for a variable."""
-        way: Sites | None = self
+        way: DrawSites | None = self
         while way is not None:
             if variable in way._made:
                 return way._made[variable]
@@ -62,11 +62,11 @@ class Sites:
         self._made[variable] = site[1] + 1
         return site
 
-    def fork(self) -> Sites:
+    def fork(self) -> DrawSites:
         """Start one of several branches from here; this count stays as it is until they are joined."""
-        return Sites(self)
+        return DrawSites(self)
 
-    def join(self, ways: Iterable[Sites]) -> None:
+    def join(self, ways: Iterable[DrawSites]) -> None:
         """Continue where several branches from here meet."""
         for way in ways:
             for variable, made in way._made.items():
@@ -81,7 +81,7 @@ class Context:
     """
 
     source: SourceText
-    sites: Sites
+    sites: DrawSites
     variable: str
     equation: bool = False
 

@@ -16,7 +16,7 @@ from isonomia.spec.fairsquare.expressions import (
     DRAWS,
     IF,
     Context,
-    Sites,
+    DrawSites,
     SourceText,
     check_plain_arguments,
     equation_source,
@@ -109,7 +109,7 @@ def _equation(text: str, variable: str, known: Mapping[str, tree.Kind | None]) -
     if not source.parsed:
         raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
     node = parse_expression(source)
-    expression = read_value(node, Context(source, Sites(), variable, equation=True))
+    expression = read_value(node, Context(source, DrawSites(), variable, equation=True))
     if isinstance(expression, tree.Text):
         message = "an equation cannot be a text: write a choice, as in `'a' if x > 0 else 'b'`"
         raise SpecError(message, expression.place)
@@ -129,7 +129,7 @@ def _known_kind(name: tree.Reference, known: Mapping[str, tree.Kind | None]) -> 
 
 def _program(source: SourceText) -> tree.FairSquareProgram:
     pop_model, decide = _functions(parse_module(source), source)
-    sites = Sites()
+    sites = DrawSites()
     # A person is drawn before anything is decided, even where F comes first in the text.
     population = _body(pop_model, source, sites)
     decision = _body(decide, source, sites)
@@ -240,7 +240,7 @@ class _Body:
     results: tuple[tree.Expression, ...]
 
 
-def _body(function: ast.FunctionDef, source: SourceText, sites: Sites) -> _Body:
+def _body(function: ast.FunctionDef, source: SourceText, sites: DrawSites) -> _Body:
     """The body of a function.
 
     A ``return`` is ignored. Nothing but marks may follow it, because a mark holds wherever it stands, while any other
@@ -274,14 +274,14 @@ def _without_docstring(nodes: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
             return nodes
 
 
-def _result(node: ast.Return, source: SourceText, sites: Sites) -> list[tree.Expression]:
+def _result(node: ast.Return, source: SourceText, sites: DrawSites) -> list[tree.Expression]:
     if node.value is None:
         return []
     # A draw in a result is never made, so it must not be counted among those that are.
     return [read_value(node.value, Context(source, sites.fork(), "return"))]
 
 
-def _statements(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -> tuple[tree.Statement, ...]:
+def _statements(node: ast.stmt, source: SourceText, sites: DrawSites, levels: int) -> tuple[tree.Statement, ...]:
     match node:
         case ast.Assign():
             return (_assign(node, source, sites),)
@@ -298,7 +298,7 @@ def _statements(node: ast.stmt, source: SourceText, sites: Sites, levels: int) -
             raise no_statement(node, source)
 
 
-def _assign(node: ast.Assign, source: SourceText, sites: Sites) -> tree.Assign:
+def _assign(node: ast.Assign, source: SourceText, sites: DrawSites) -> tree.Assign:
     if len(node.targets) > 1:
         message = "`a = b = ...` sets two variables at once: set each in a line of its own"
         raise SpecError(message, source.place(node))
@@ -314,7 +314,7 @@ def _assign(node: ast.Assign, source: SourceText, sites: Sites) -> tree.Assign:
     return tree.Assign(target.id, value, place=source.place(node))
 
 
-def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> tree.If:
+def _if(node: ast.If, source: SourceText, sites: DrawSites, levels: int) -> tree.If:
     if levels < 0:
         raise SpecError(TOO_DEEP, source.between(node, node.test))
     condition = read_value(node.test, Context(source, sites, IF))
@@ -325,7 +325,7 @@ def _if(node: ast.If, source: SourceText, sites: Sites, levels: int) -> tree.If:
     return tree.If(condition, then, otherwise, place=source.between(node, node.test))
 
 
-def _branch(nodes: Sequence[ast.stmt], source: SourceText, sites: Sites, levels: int) -> tuple[tree.Statement, ...]:
+def _branch(nodes: Sequence[ast.stmt], source: SourceText, sites: DrawSites, levels: int) -> tuple[tree.Statement, ...]:
     statements: list[tree.Statement] = []
     for node in nodes:
         statements += _statements(node, source, sites, levels)
@@ -364,7 +364,7 @@ def _mark_name(node: ast.stmt) -> str | None:
             return None
 
 
-def _mark(node: ast.stmt, name: str, source: SourceText, sites: Sites) -> tree.Assign:
+def _mark(node: ast.stmt, name: str, source: SourceText, sites: DrawSites) -> tree.Assign:
     """A mark as the assignment of its column; its argument's kind is checked later, with all others."""
     assert isinstance(node, ast.Expr)
     assert isinstance(node.value, ast.Call)

@@ -18,7 +18,7 @@ from isonomia.audits.audit_file.runner import EarlierLooks, begin_run, resume_ru
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import rebuilt, recomputed, rerun
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import SpecError
 from isonomia.records.evidence import evidence_of
 from isonomia.records.store import Store
@@ -67,7 +67,7 @@ class Folder:
         chosen = next(each for each in (seed, looks.seed, 7) if each is not None)
         planned = self.plan(looks, chosen)
         started = begin_run(self.store, file, planned, chosen, tables=looks.tables)
-        outcomes = run_checks(self.store, started, planned, lambda _: Silent(), lambda *_: None)
+        outcomes = run_checks(self.store, started, planned, lambda _: NullObserver(), lambda *_: None)
         assert all(isinstance(outcome, Verdict) for outcome in outcomes)
         return [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
 
@@ -142,7 +142,7 @@ def test_a_run_of_a_grown_table_is_resumed_replayed_and_repeated_with_its_looks(
     assert resume_run(folder.store, file, run, planned).verdicts == tuple(verdicts)
     evidence = evidence_of(folder.store, run.id)
     assert all(check.sound for check in recomputed(evidence, rebuilt(evidence)))
-    assert all(again.same for again in rerun(evidence, folder.path, Permissions(), {}, lambda _: Silent()))
+    assert all(again.same for again in rerun(evidence, folder.path, Permissions(), {}, lambda _: NullObserver()))
 
 
 def test_planned_reports_are_counted_by_the_store_and_no_more_are_made_than_planned(folder: Folder):
@@ -153,7 +153,7 @@ def test_planned_reports_are_counted_by_the_store_and_no_more_are_made_than_plan
         assert [verdict.looks for verdict in folder.look()] == [looks, looks, "any"]
     evidence = evidence_of(folder.store)
     assert all(check.sound for check in recomputed(evidence, rebuilt(evidence)))
-    assert all(again.same for again in rerun(evidence, folder.path, Permissions(), {}, lambda _: Silent()))
+    assert all(again.same for again in rerun(evidence, folder.path, Permissions(), {}, lambda _: NullObserver()))
     folder.write(1400)
     with pytest.raises(SpecError):
         folder.look()
@@ -178,7 +178,7 @@ def test_in_file_order_batches_do_not_depend_on_the_number_of_rows():
     for rows in (100, 103, 257, 600):
         journal, people = _Kept(), iso.Sample(_people(rows), order="file")
         check = new_check("P[hired | sex == 'F'] >= P[hired | sex == 'M']", population=people, delta=1e-4, seed=1)
-        verdict = run_check(check.with_journal(journal), Silent())
+        verdict = run_check(check.with_journal(journal), NullObserver())
         assert rows - verdict.samples <= max(8, 0.02 * rows) + 12
         found.append([(entry["n"], entry["counts"]) for key, entry in journal.items() if key.startswith("batch ")])
     for earlier, later in itertools.pairwise(found):

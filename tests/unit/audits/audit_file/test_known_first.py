@@ -11,7 +11,7 @@ from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.audit_file.runner import Outcome, begin_run, resume_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import RecordError
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
@@ -74,7 +74,7 @@ def _run(folder: Path, *, known_first: bool) -> Verdict:
 
     def run() -> list[Outcome | None]:
         started = begin_run(store, file, planned, 1)
-        return run_checks(store, started, planned, lambda _: Silent(), lambda *_: None, known_first=known_first)
+        return run_checks(store, started, planned, lambda _: NullObserver(), lambda *_: None, known_first=known_first)
 
     (verdict,) = run()
     assert isinstance(verdict, Verdict)

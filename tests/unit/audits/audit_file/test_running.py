@@ -14,9 +14,17 @@ import pytest
 
 from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
-from isonomia.audits.audit_file.runner import Failed, Outcome, begin_run, is_open, resumable, resume_run, run_checks
+from isonomia.audits.audit_file.runner import (
+    FailedCheck,
+    Outcome,
+    begin_run,
+    is_open,
+    resumable,
+    resume_run,
+    run_checks,
+)
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import RecordError, SpecError
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
@@ -82,7 +90,7 @@ def _planned(folder: Path, body: str, seed: int = 7) -> list[PlannedCheck]:
 
 def _run(folder: Path, planned: list[PlannedCheck], store: Store) -> list[Verdict]:
     started = begin_run(store, read_audit_file(folder / "audit.toml"), planned, 7)
-    return _all(run_checks(store, started, planned, lambda _: Silent(), lambda *_: None))
+    return _all(run_checks(store, started, planned, lambda _: NullObserver(), lambda *_: None))
 
 
 def _all(outcomes: list[Outcome | None]) -> list[Verdict]:
@@ -285,7 +293,7 @@ def test_ctrl_c_leaves_a_check_open_and_the_next_run_goes_on(folder: Path) -> No
     assert (first[0].answer, first[0].stopped, first[1]) == ("undecided", "interrupted", None)
     again = resume_run(store, file, resumable(store, file), planned)
     assert again.verdicts == (None, None)
-    second = _all(run_checks(store, again, planned, lambda _: Silent(), lambda *_: None))
+    second = _all(run_checks(store, again, planned, lambda _: NullObserver(), lambda *_: None))
     assert [_plain(verdict) for verdict in second] == [_plain(verdict) for verdict in whole]
     assert not is_open(store, resumable(store, file))
 
@@ -308,7 +316,7 @@ def test_a_run_does_not_go_on_with_other_people_or_another_model_in_a_property_t
     file = read_audit_file(folder / "audit.toml")
     begun = begin_run(store, file, planned, 7)
     with pytest.raises(CutOffError):
-        run_checks(store, begun, planned, lambda number: _Cut(1) if number else Silent(), lambda *_: None)
+        run_checks(store, begun, planned, lambda number: _Cut(1) if number else NullObserver(), lambda *_: None)
     with sqlite3.connect(store.path) as connection:
         connection.execute("DELETE FROM entries WHERE number = 1")  # as if it had been cut off before
     assert resume_run(store, file, resumable(store, file), _planned(folder, body)).verdicts[0] is not None
@@ -387,8 +395,8 @@ def test_columns_of_a_generator_are_left_to_the_check(folder: Path) -> None:
     (planned,) = _planned(folder, body.replace("sex ==", "sxe =="))
     store = Store(folder / "records")
     started = begin_run(store, read_audit_file(folder / "audit.toml"), [planned], 7)
-    (failed,) = run_checks(store, started, [planned], lambda _: Silent(), lambda *_: None)
-    assert isinstance(failed, Failed)
+    (failed,) = run_checks(store, started, [planned], lambda _: NullObserver(), lambda *_: None)
+    assert isinstance(failed, FailedCheck)
     assert "'sxe'" in failed.message
 
 
@@ -458,7 +466,7 @@ def test_the_store_stays_open_while_a_run_writes_into_it(folder: Path) -> None:
     store = Store(folder / ".isonomia")
     ahead, seen = store.path.with_name(f"{store.path.name}-wal"), []
     started = begin_run(store, read_audit_file(folder / "audit.toml"), planned, 7)
-    run_checks(store, started, planned, lambda _: Silent(), lambda *_: seen.append(ahead.exists()))
+    run_checks(store, started, planned, lambda _: NullObserver(), lambda *_: seen.append(ahead.exists()))
     assert seen == [True] * 3
     assert not ahead.exists()
 

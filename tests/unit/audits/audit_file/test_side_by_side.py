@@ -14,7 +14,7 @@ import pytest
 from isonomia.audits.audit_file.planner import PlannedCheck, Wrapping, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import (
-    Failed,
+    FailedCheck,
     Outcome,
     begin_run,
     cut_off,
@@ -25,7 +25,7 @@ from isonomia.audits.audit_file.runner import (
     run_checks,
 )
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import RecordError, SpecError
 from isonomia.records.store import Store
 from isonomia.records.verdict import Verdict
@@ -139,7 +139,7 @@ def _run(
 ) -> list[Outcome | None]:
     store = Store(folder / records)
     started = begin_run(store, read_audit_file(folder / "audit.toml"), planned, 7)
-    observe = more.pop("observe", lambda _: Silent())
+    observe = more.pop("observe", lambda _: NullObserver())
     return run_checks(store, started, planned, observe, more.pop("tell", lambda *_: None), jobs, **more)
 
 
@@ -234,7 +234,7 @@ def test_ctrl_c_reaches_every_lane_and_the_run_goes_on_later(folder: Path) -> No
     pressed: list[bool] = []
     stopped: list[bool] = []
 
-    class Watching(Silent):
+    class Watching(NullObserver):
         def advance(self, progress: Any) -> None:
             if progress.samples > 60 and not pressed:
                 pressed.append(True)
@@ -251,7 +251,7 @@ def test_ctrl_c_reaches_every_lane_and_the_run_goes_on_later(folder: Path) -> No
     store, file = Store(folder / "records"), read_audit_file(folder / "audit.toml")
     again = _planned(folder, *properties)
     started = resume_run(store, file, resumable(store, file), again)
-    second = run_checks(store, started, again, lambda _: Silent(), lambda *_: None, 2)
+    second = run_checks(store, started, again, lambda _: NullObserver(), lambda *_: None, 2)
     assert _plain(second) == _plain(_run(folder, _planned(folder, *properties), 1, "whole"))
 
 
@@ -263,7 +263,7 @@ def test_one_failing_check_does_not_sink_the_others_and_is_tried_anew(folder: Pa
     planned = _planned(folder, *FAILING, model="broken")
     _module(folder).state["broken"] = True
     outcomes = _run(folder, planned, jobs)
-    assert isinstance(outcomes[0], Failed)
+    assert isinstance(outcomes[0], FailedCheck)
     assert outcomes[0].kind == "ModelError"
     assert "no more today" in outcomes[0].message
     assert [getattr(outcome, "answer", None) for outcome in outcomes] == [None, "holds", "violated"]
@@ -275,7 +275,7 @@ def test_one_failing_check_does_not_sink_the_others_and_is_tried_anew(folder: Pa
     _module(folder).state["broken"] = False
     again = _planned(folder, *FAILING, model="broken")
     started = resume_run(store, file, resumable(store, file), again)
-    second = run_checks(store, started, again, lambda _: Silent(), lambda *_: None, jobs)
+    second = run_checks(store, started, again, lambda _: NullObserver(), lambda *_: None, jobs)
     assert _plain(second) == _plain(_run(folder, _planned(folder, *FAILING, model="broken"), 1, "whole"))
     assert store.checks(started.run)[0].error is None
     assert not is_open(store, resumable(store, file))
@@ -285,7 +285,7 @@ def test_answers_of_a_model_that_changes_them_are_neither_shared_nor_gone_on_fro
     properties = [_rate("a", 0.49), _rate("a", 0.48), _rate("b", 0.2)]
     outcomes = _run(folder, _planned(folder, *properties, model="fickle"), 1)
     assert [getattr(outcome, "kind", "") for outcome in outcomes[:2]] == ["ChangingModelError"] * 2
-    assert isinstance(outcomes[1], Failed)
+    assert isinstance(outcomes[1], FailedCheck)
     assert "while 'a 0.49 None check' was checked" in outcomes[1].message
     store = Store(folder / "records")
     for number in range(2):
@@ -303,7 +303,7 @@ def test_a_store_that_cannot_be_written_ends_the_whole_run(folder: Path) -> None
     early = store.journal
     store.journal = lambda run, number: _Forgetful(early(run, number))  # type: ignore[method-assign, assignment, return-value]
     with raises(RecordError, "exact", cause=sqlite3.IntegrityError):
-        run_checks(store, started, planned, lambda _: Silent(), lambda *_: None, 2)
+        run_checks(store, started, planned, lambda _: NullObserver(), lambda *_: None, 2)
     other.close()
     assert store.run().ended is None
 

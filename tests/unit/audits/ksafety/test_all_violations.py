@@ -16,7 +16,7 @@ import pytest
 
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import UsageError
 from isonomia.records import violations as records_module
 from isonomia.records.store import Store
@@ -202,7 +202,7 @@ def test_a_check_that_goes_on_from_its_journal_has_them_all(tmp_path: Path) -> N
     for _ in range(2):
         journal = store.journal(run, 0)
         begun = new_check(prop, model, iso.Census(TABLE), budget=800, seed=3).with_journal(journal)
-        verdicts.append(run_check(begun, Silent()))
+        verdicts.append(run_check(begun, NullObserver()))
         journal.close()
     first, again = verdicts
     assert list(again.violations()) == list(first.violations())

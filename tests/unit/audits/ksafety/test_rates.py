@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.audits.ksafety.evidence import RateEvidence, RateState, Tally, rate_evidence
+from isonomia.audits.ksafety.evidence import CaseTally, RateEvidence, RateState, rate_evidence
 
 
 def masks(*rows: list[int]) -> np.ndarray:
@@ -16,7 +16,7 @@ def step(evidence: RateEvidence, state: RateState, violates: np.ndarray, failed:
     """Cases taken in: for each ``ensures`` which of them violate it, and which failed."""
     counts = len(failed), int(violates.any(axis=0).sum()), int(failed.sum())
     cells = evidence.cells(violates, failed)
-    return evidence.settle(state, Tally(violates.sum(axis=1).tolist(), *counts, cells=cells))
+    return evidence.settle(state, CaseTally(violates.sum(axis=1).tolist(), *counts, cells=cells))
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.001, 0.05), (0.01, 1e-6), (0.5, 0.5)])

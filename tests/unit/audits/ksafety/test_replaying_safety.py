@@ -18,7 +18,7 @@ from walking import Walk
 import isonomia as iso
 from isonomia.audits.check import run_check
 from isonomia.audits.ksafety import cases
-from isonomia.engine.parameters import Progress, Silent
+from isonomia.engine.parameters import NullObserver, Progress
 from isonomia.populations.domains import Games
 from isonomia.records.journal import MissingEntryError
 
@@ -116,7 +116,7 @@ def test_the_end_of_an_interrupted_check_is_not_kept() -> None:
 
 
 def test_the_answers_about_the_end_of_an_interrupted_check_do_not_stand_for_others() -> None:
-    class Pressed(Silent):
+    class Pressed(NullObserver):
         def advance(self, progress: Progress) -> None:  # noqa: ARG002
             raise KeyboardInterrupt
 

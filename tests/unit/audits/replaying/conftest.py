@@ -14,7 +14,7 @@ from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.records.evidence import EvidenceFile, evidence_of
 from isonomia.records.store import Store
 
@@ -128,7 +128,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     try:
         file, store = read_audit_file(folder / "audit.toml"), Store(folder / ".isonomia")
         planned = plan_audit(file, 7, Permissions())
-        run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Silent(), lambda *_: None)
+        run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: NullObserver(), lambda *_: None)
         yield Run(folder, module, store, evidence_of(store))
     finally:
         sys.path.remove(str(folder))

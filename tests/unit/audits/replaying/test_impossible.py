@@ -18,7 +18,7 @@ from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.replay import rebuilt, recomputed
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.records.evidence import evidence_of, evidence_text, parse_evidence
 from isonomia.records.store import Store
 
@@ -131,7 +131,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     try:
         file, store = read_audit_file(folder / "audit.toml"), Store(folder / ".isonomia")
         planned = plan_audit(file, 7, Permissions())
-        run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Silent(), lambda *_: None)
+        run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: NullObserver(), lambda *_: None)
         yield json.loads(evidence_text(evidence_of(store)))
     finally:
         sys.path.remove(str(folder))

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from isonomia.audits.check import run_check
-from isonomia.audits.replay import Recomputed, compared, rebuilt, recomputed, stand_in
-from isonomia.engine.parameters import Silent
+from isonomia.audits.replay import RecomputedProperty, compared, rebuilt, recomputed, stand_in
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import RecordError, SpecError
 from isonomia.records.evidence import (
     CheckEvidence,
@@ -38,7 +38,7 @@ def _content(run: Run) -> dict[str, Any]:
     return content
 
 
-def _replayed(content: dict[str, Any]) -> list[Recomputed]:
+def _replayed(content: dict[str, Any]) -> list[RecomputedProperty]:
     evidence = parse_evidence(content, "the file")
     return list(recomputed(evidence, rebuilt(evidence)))
 
@@ -129,7 +129,7 @@ def test_every_part_that_is_left_out_is_noticed(run: Run) -> None:
 def test_a_verdict_that_was_changed_and_sealed_anew_is_found_out_by_the_arithmetic(run: Run, number: int) -> None:
     check = run.evidence.checks[number]
     planned = stand_in(rebuilt(run.evidence).stated[number], check)
-    verdict = run_check(planned.check.with_journal(ReadOnly(check.entries)), Silent())
+    verdict = run_check(planned.check.with_journal(ReadOnly(check.entries)), NullObserver())
     places = list(_leaves(check.verdict))
     assert len(places) > 25
     unnoticed = [

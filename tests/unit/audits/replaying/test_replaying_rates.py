@@ -15,7 +15,7 @@ from repeatable_checks import Notebook
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.verdicts import recorded_model, recorded_population
-from isonomia.engine.parameters import Silent
+from isonomia.engine.parameters import NullObserver
 from isonomia.records.journal import MissingEntryError, ReadOnly
 from raising import raises
 
@@ -37,10 +37,10 @@ def test_a_program_whose_rare_groups_are_drawn_directly_is_replayed_too() -> Non
     text = "P[points > 0 | sex > 1] / P[points > 0 | sex <= 1] >= 0.8"
     journal, options = Notebook(), {"seed": 2, "method": "bets"}
     population = iso.Program.of(PROGRAM, "people.fr")
-    verdict = run_check(new_check(text, None, population, **options).with_journal(journal), Silent())
+    verdict = run_check(new_check(text, None, population, **options).with_journal(journal), NullObserver())
     assert len(journal.entries["population"]["streams"]) == 2
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = run_check(new_check(text, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), Silent())
+    again = run_check(new_check(text, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), NullObserver())
     assert replace(again, seconds=verdict.seconds) == verdict
 
 
@@ -50,10 +50,10 @@ def test_what_a_cache_had_to_say_is_kept(tmp_path: Path) -> None:
 
     journal, options = Notebook(), {"seed": 2}
     cached = Cached(adapt(model), tmp_path / "answers.sqlite", "a key")
-    verdict = run_check(new_check(PARITY, cached, SAMPLE(), **options).with_journal(journal), Silent())
+    verdict = run_check(new_check(PARITY, cached, SAMPLE(), **options).with_journal(journal), NullObserver())
     assert verdict.remarks[-1] == journal.entries["cache"]["remark"]
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = run_check(new_check(PARITY, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), Silent())
+    again = run_check(new_check(PARITY, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), NullObserver())
     assert replace(again, seconds=verdict.seconds) == verdict
 
 

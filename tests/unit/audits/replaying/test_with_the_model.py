@@ -17,8 +17,8 @@ from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file, recorded_audit_file
 from isonomia.audits.audit_file.runner import begin_run, run_checks
 from isonomia.audits.protocol import Permissions
-from isonomia.audits.replay import Rerun, opened_models, rebuilt, recheck, rerun
-from isonomia.engine.parameters import Silent
+from isonomia.audits.replay import RerunProperty, opened_models, rebuilt, recheck, rerun
+from isonomia.engine.parameters import NullObserver
 from isonomia.errors import DataError, NotAllowedError, SpecError, UsageError
 from isonomia.models.loader import load_model
 from isonomia.records.evidence import EvidenceFile, evidence_of
@@ -51,9 +51,11 @@ def test_inputs_of_a_domain_cannot_be_rebuilt(run: Run) -> None:
     assert "domain that the record does not hold" in str(found.problem)
 
 
-def _rerun(run: Run, evidence: EvidenceFile, folder: Path, permissions: Permissions, **models: str) -> list[Rerun]:
+def _rerun(
+    run: Run, evidence: EvidenceFile, folder: Path, permissions: Permissions, **models: str
+) -> list[RerunProperty]:
     opened = {name: load_model(f"{run.module}:{function}") for name, function in models.items()}
-    return list(rerun(evidence, folder, permissions, opened, lambda _: Silent()))
+    return list(rerun(evidence, folder, permissions, opened, lambda _: NullObserver()))
 
 
 def test_other_data_and_another_model_are_noticed(run: Run, tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def on_a_device(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidenc
     (folder / "audit.toml").write_text(ON_A_DEVICE)
     file, store = read_audit_file(folder / "audit.toml"), Store(folder / ".isonomia")
     planned = plan_audit(file, 7, Permissions())
-    run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Silent(), lambda *_: None)
+    run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: NullObserver(), lambda *_: None)
     return folder, evidence_of(store)
 
 
@@ -217,14 +219,14 @@ def of_another_kind(evidence: EvidenceFile, **changed: Any) -> EvidenceFile:
 
 def test_a_record_of_the_same_kind_of_device_comes_out_the_same(on_a_device: tuple[Path, EvidenceFile]) -> None:
     folder, evidence = on_a_device
-    (again,) = rerun(evidence, folder, Permissions(), {}, lambda _: Silent())
+    (again,) = rerun(evidence, folder, Permissions(), {}, lambda _: NullObserver())
     assert again.same
     assert again.devices is None
 
 
 def test_another_kind_of_device_is_told_and_is_no_sign_of_tampering(on_a_device: tuple[Path, EvidenceFile]) -> None:
     folder, evidence = on_a_device
-    (again,) = rerun(of_another_kind(evidence), folder, Permissions(), {}, lambda _: Silent())
+    (again,) = rerun(of_another_kind(evidence), folder, Permissions(), {}, lambda _: NullObserver())
     assert again.verdict is not None
     assert again.devices == ("torch on cuda (NVIDIA H200)", again.verdict.population["device"])
     assert again.sound
@@ -234,7 +236,7 @@ def test_another_kind_of_device_is_told_and_is_no_sign_of_tampering(on_a_device:
 def test_what_does_not_hang_on_the_draws_is_still_compared(on_a_device: tuple[Path, EvidenceFile]) -> None:
     folder, evidence = on_a_device
     for changed in ({"answer": "violated"}, {"delta": 0.5}):
-        (again,) = rerun(of_another_kind(evidence, **changed), folder, Permissions(), {}, lambda _: Silent())
+        (again,) = rerun(of_another_kind(evidence, **changed), folder, Permissions(), {}, lambda _: NullObserver())
         assert [each.path for each in again.differences] == list(changed)
         assert not again.sound
 
@@ -248,7 +250,7 @@ def test_a_run_does_not_go_on_with_draws_of_another_device(on_a_device: tuple[Pa
     _, evidence = on_a_device
     check = new_check("P[target | minority] >= 0.3", population=Program.of(PROGRAM, "people.fr"), seed=7)
     with raises(DataError, name="device"):
-        run_check(check.with_journal(ReadOnly(evidence.checks[0].entries)), Silent())
+        run_check(check.with_journal(ReadOnly(evidence.checks[0].entries)), NullObserver())
 
 
 # -------------------------------------------------------------------------------------------------------- random models
@@ -292,12 +294,12 @@ def coin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EvidenceFile:
     monkeypatch.delitem(sys.modules, "a_coin_that_forgets", raising=False)
     file, store = read_audit_file(tmp_path / "audit.toml"), Store(tmp_path / ".isonomia")
     planned = plan_audit(file, 7, ALLOWED)
-    run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: Silent(), lambda *_: None)
+    run_checks(store, begin_run(store, file, planned, 7), planned, lambda _: NullObserver(), lambda *_: None)
     return evidence_of(store)
 
 
 def test_other_answers_of_a_random_model_are_no_sign_of_tampering(coin: EvidenceFile, tmp_path: Path) -> None:
-    for again, check in zip(rerun(coin, tmp_path, ALLOWED, {}, lambda _: Silent()), coin.checks, strict=True):
+    for again, check in zip(rerun(coin, tmp_path, ALLOWED, {}, lambda _: NullObserver()), coin.checks, strict=True):
         assert again.verdict is not None
         assert check.verdict is not None
         assert again.verdict.answer == check.verdict["answer"]
@@ -311,7 +313,7 @@ def test_a_random_model_that_contradicts_the_record_is_still_reported(coin: Evid
     found = [
         replace(check, verdict={**(check.verdict or {}), "answer": "violated", "delta": 0.5}) for check in coin.checks
     ]
-    first, _ = rerun(replace(coin, checks=tuple(found)), tmp_path, ALLOWED, {}, lambda _: Silent())
+    first, _ = rerun(replace(coin, checks=tuple(found)), tmp_path, ALLOWED, {}, lambda _: NullObserver())
     assert not first.sound
     assert {each.path for each in first.differences} == {"answer", "delta"}
 

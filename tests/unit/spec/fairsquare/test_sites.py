@@ -1,7 +1,7 @@
 """Which draws share their noise: sites count the draws for a variable on the way to each."""
 
 from isonomia.spec.fairsquare import read_equation, read_program
-from isonomia.spec.fairsquare.expressions import Sites
+from isonomia.spec.fairsquare.expressions import DrawSites
 from isonomia.spec.fairsquare.tree import Assign, If, Site, Statement, draws_of
 
 
@@ -69,7 +69,7 @@ def test_the_branches_of_a_choice_share_their_sites() -> None:
 
 
 def test_a_fork_leaves_the_count_it_came_from_alone() -> None:
-    sites = Sites()
+    sites = DrawSites()
     sites.next("x")
     way = sites.fork()
     assert way.next("x") == ("x", 1)

@@ -33,7 +33,7 @@ from isonomia.audits.audit_file.drafting.roles import (
 )
 from isonomia.audits.audit_file.drafting.suggestions import (
     CHANGES,
-    Basis,
+    DraftBasis,
     OutcomeColumn,
     Suggestion,
     fallback,
@@ -45,10 +45,10 @@ from isonomia.audits.audit_file.planner import property_of
 from isonomia.audits.audit_file.reader import recorded_audit_file
 from isonomia.audits.check import new_check, prepare_sampling, run_check
 from isonomia.audits.protocol import Permissions
-from isonomia.engine.parameters import Budget, Silent
+from isonomia.engine.parameters import Budget, NullObserver
 from isonomia.errors import DataError, IsonomiaError, UsageError, nearest, no_names
 from isonomia.interventions import Draft, Interventions
-from isonomia.models.meter import BudgetSpentError, Meter, current_meter, metering
+from isonomia.models.meter import BudgetSpentError, QueryMeter, current_meter, metering
 from isonomia.models.protocol import Model, describe
 from isonomia.populations import Census, Sample
 from isonomia.populations.profile import ColumnProfile, is_sure_outcome
@@ -88,7 +88,7 @@ class Files:
     pickled: bool = False
 
 
-def written_audit(basis: Basis, claims: Sequence[Suggestion], files: Files, *, changes: bool) -> str:
+def written_audit(basis: DraftBasis, claims: Sequence[Suggestion], files: Files, *, changes: bool) -> str:
     """The text of the file; with ``changes``, it names the file with what people can change."""
     import jinja2
 
@@ -117,7 +117,7 @@ def _comment(text: str) -> str:
     return "".join(f"{line}\n" for line in comment_lines(text))
 
 
-def _role(basis: Basis, name: str) -> str:
+def _role(basis: DraftBasis, name: str) -> str:
     """What a column was taken for, and what it holds."""
     parts = []
     if basis.outcome is not None and name == basis.outcome.column.name:
@@ -146,7 +146,7 @@ _MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class DraftRequest:
     """What the user says beforehand; everything else is guessed."""
 
     outcome: str | None = None  # the column with the outcomes
@@ -177,7 +177,7 @@ class AuditDraft:
 
     text: str
     changes: str | None
-    basis: Basis
+    basis: DraftBasis
     suggestions: tuple[Suggestion, ...]
     queries: int
 
@@ -186,7 +186,7 @@ def draft_audit(
     rows: Rows,
     opened: Opener | None,
     files: Files,
-    wishes: Wishes,
+    wishes: DraftRequest,
     changes: Interventions | None = None,
     *,
     alone: bool = False,
@@ -200,7 +200,7 @@ def draft_audit(
     out. At most ``queries`` rows are sent to the model; what could not be tried with them is commented out.
     """
     long = isinstance(rows, LongTable)
-    with metering(Meter(queries)) as meter:
+    with metering(QueryMeter(queries)) as meter:
         try:
             basis = _basis(next(rows.batches()) if isinstance(rows, LongTable) else rows, opened, wishes, long)
             actions, text = _interventions(basis, changes)
@@ -221,7 +221,7 @@ def draft_audit(
     return AuditDraft(audit, text if used else None, basis, tuple(claims), meter.rows)
 
 
-def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> Basis:
+def _basis(table: Table, opened: Opener | None, wishes: DraftRequest, long: bool) -> DraftBasis:
     """Query the model, if there is one, and guess what the columns are."""
     columns = writable_profiles(table)
     for option, name in (("--outcome", wishes.outcome), ("--decision", wishes.decision)):
@@ -254,7 +254,7 @@ def _basis(table: Table, opened: Opener | None, wishes: Wishes, long: bool) -> B
         decision = decision_of_model(answers, wishes.favourable, [outcome] if outcome else [])
     taken = [name for name in (outcome, decided) if name is not None]
     attributes = attributes_of(columns, wishes.protected, taken)
-    return Basis(
+    return DraftBasis(
         table=table,
         columns=columns,
         answers=answers,
@@ -275,7 +275,7 @@ def _outcome(column: ColumnProfile, decision: Decision, *, given: bool) -> Outco
     return OutcomeColumn(column, positive, given or is_sure_outcome(column.name), why)
 
 
-def _interventions(basis: Basis, given: Interventions | None) -> tuple[Interventions | None, str | None]:
+def _interventions(basis: DraftBasis, given: Interventions | None) -> tuple[Interventions | None, str | None]:
     """What people can change, and the text of its draft; nothing where it cannot be used or guessed."""
     if basis.answers is None or basis.long:
         return None, None
@@ -291,7 +291,7 @@ def _interventions(basis: Basis, given: Interventions | None) -> tuple[Intervent
     return Interventions.from_toml(text, f"{CHANGES}.toml"), text
 
 
-def _tried(claims: Sequence[Suggestion], basis: Basis, actions: Interventions | None) -> list[Suggestion]:
+def _tried(claims: Sequence[Suggestion], basis: DraftBasis, actions: Interventions | None) -> list[Suggestion]:
     """The suggestions, with those that cannot be checked commented out; at least one is active."""
     meter = current_meter()
     rows = basis.answers.rows if basis.answers is not None and meter.limited else some_rows(basis.table)
@@ -307,7 +307,9 @@ def _tried(claims: Sequence[Suggestion], basis: Basis, actions: Interventions | 
     return [last, *tried]
 
 
-def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions | None, queries: float) -> Suggestion:
+def _trial(
+    claim: Suggestion, basis: DraftBasis, rows: Table, actions: Interventions | None, queries: float
+) -> Suggestion:
     """The suggestion as it is where it can be checked, and otherwise commented out with what went wrong."""
     if not claim.active:
         return claim
@@ -331,7 +333,7 @@ def _trial(claim: Suggestion, basis: Basis, rows: Table, actions: Interventions 
             prepare_sampling(check)
             if queries == inf:
                 check = replace(check, population=Census(rows), budget=Budget())
-        run_check(check, Silent())
+        run_check(check, NullObserver())
     except IsonomiaError as error:
         return claim.doubted(f"it cannot be checked here: {_reason(error)}")
     return claim

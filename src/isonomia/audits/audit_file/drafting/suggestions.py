@@ -68,7 +68,7 @@ class OutcomeColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Basis:
+class DraftBasis:
     """Everything that a draft rests on: the table, the model's answers, and what was guessed from them.
 
     Attributes
@@ -166,7 +166,7 @@ class Suggestion:
         return "\n".join(lines).split("\n")
 
 
-def suggestions(basis: Basis) -> Iterator[Suggestion]:
+def suggestions(basis: DraftBasis) -> Iterator[Suggestion]:
     """Every property that makes sense without interventions, in the order of the rules."""
     subjects: Mapping[str, Sequence[Any]] = {
         "draft": (None,),
@@ -177,7 +177,7 @@ def suggestions(basis: Basis) -> Iterator[Suggestion]:
         yield from (_suggestion(basis, rule, each) for each in facts if each is not None)
 
 
-def preclusion(basis: Basis, free: int) -> Suggestion:
+def preclusion(basis: DraftBasis, free: int) -> Suggestion:
     """The claim that all who are refused have recourse; ``free`` features can change."""
     value = basis.decision.value
     target = basis.decision.event if value is None else [value] if isinstance(value, str) else value
@@ -187,7 +187,7 @@ def preclusion(basis: Basis, free: int) -> Suggestion:
     return _suggestion(basis, RULES["preclusion"], facts)
 
 
-def fallback(basis: Basis) -> Suggestion:
+def fallback(basis: DraftBasis) -> Suggestion:
     """A property that any model can be checked for: an audit file has at least one."""
     return _suggestion(basis, RULES["fallback"], {})
 
@@ -204,7 +204,7 @@ def numbered(claims: Iterable[Suggestion]) -> list[Suggestion]:
     return list(by_name.values())
 
 
-def _suggestion(basis: Basis, rule: Mapping[str, Any], facts: Facts) -> Suggestion:
+def _suggestion(basis: DraftBasis, rule: Mapping[str, Any], facts: Facts) -> Suggestion:
     """A rule, filled with the facts of this draft."""
     values = {**THRESHOLDS, "decision": basis.decision, "outcome": basis.outcome, **facts}
     ask = ("check", _formula(basis, rule, values)) if "claim" in rule else (rule["kind"], rule["value"])
@@ -215,7 +215,7 @@ def _suggestion(basis: Basis, rule: Mapping[str, Any], facts: Facts) -> Suggesti
     return Suggestion(name, " ".join(note.split()), ask, facts.get("options", {}), doubt, facts.get("law", ""))
 
 
-def _formula(basis: Basis, rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+def _formula(basis: DraftBasis, rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     """A claim about each of some groups: one ``for`` over their values; for ranges, a conjunction.
 
     Rates are divided only where that of the reference was seen to be positive.
@@ -247,7 +247,7 @@ def _compared(attribute: Attribute, **others: Any) -> dict[str, Any]:
     }
 
 
-def _law(basis: Basis, attribute: Attribute) -> str:
+def _law(basis: DraftBasis, attribute: Attribute) -> str:
     telling = [basis.decided, None if basis.outcome is None else basis.outcome.column.name]
     use = likely_use([name for name in telling if name is not None], list(basis.columns))
     return str(RULES["laws"].get(use, {}).get(attribute.kind, ""))
@@ -262,7 +262,7 @@ def _sizes(sizes: Iterable[tuple[DraftGroup, int]]) -> str:
     return ", ".join(f"{group.label} ({people:,})" for group, people in sizes)
 
 
-def _impact_ratio(basis: Basis, attribute: Attribute) -> Facts:
+def _impact_ratio(basis: DraftBasis, attribute: Attribute) -> Facts:
     law, groups = _law(basis, attribute), attribute.groups
     alone = len(groups) == 1
     return _compared(
@@ -289,7 +289,7 @@ def _set_aside(attribute: Attribute) -> str:
     return f"Set aside: {group.label}, {reason}{more}."
 
 
-def _intersection(basis: Basis, _: None) -> Facts | None:
+def _intersection(basis: DraftBasis, _: None) -> Facts | None:
     """Two attributes together: a group that is treated well in each may be treated badly where they meet."""
     able = [attribute for attribute in basis.attributes if attribute.values]
     pair = sorted(able, key=lambda attribute: attribute.kind not in {"sex", "race"})[:2]
@@ -313,7 +313,7 @@ def _intersection(basis: Basis, _: None) -> Facts | None:
     }
 
 
-def _equal_opportunity(basis: Basis, attribute: Attribute) -> Facts | None:
+def _equal_opportunity(basis: DraftBasis, attribute: Attribute) -> Facts | None:
     outcome = basis.outcome
     if outcome is None or outcome.positive is None:
         return None
@@ -334,7 +334,7 @@ def _equal_opportunity(basis: Basis, attribute: Attribute) -> Facts | None:
     )
 
 
-def _accuracy(basis: Basis, _: None) -> Facts | None:
+def _accuracy(basis: DraftBasis, _: None) -> Facts | None:
     outcome = basis.outcome
     if outcome is None or outcome.positive is None:
         return None
@@ -345,7 +345,7 @@ def _accuracy(basis: Basis, _: None) -> Facts | None:
     return {"share": share, "least": number_text(share)}
 
 
-def _calibration(basis: Basis, attribute: Attribute) -> Facts | None:
+def _calibration(basis: DraftBasis, attribute: Attribute) -> Facts | None:
     outcome, values = basis.outcome, basis.decision.values
     scored = values[1] if len(values) == 2 else None  # the score is that of the second of two classes
     if not basis.decision.score or outcome is None or scored is None or scored not in outcome.column.counts:
@@ -354,7 +354,7 @@ def _calibration(basis: Basis, attribute: Attribute) -> Facts | None:
     return _compared(attribute, groups=(attribute.reference, *attribute.groups), happened=happened)
 
 
-def _invariance(basis: Basis, attribute: Attribute) -> Facts | None:
+def _invariance(basis: DraftBasis, attribute: Attribute) -> Facts | None:
     answers = basis.answers
     if answers is None or not basis.reads(attribute.column) or answers.random:
         return None
@@ -364,7 +364,7 @@ def _invariance(basis: Basis, attribute: Attribute) -> Facts | None:
     return {"attribute": attribute, "options": options, "reads": reads, "rows": basis.table.rows, "doubt": doubt}
 
 
-def _principal(basis: Basis, _: None) -> Facts | None:
+def _principal(basis: DraftBasis, _: None) -> Facts | None:
     outcome, decision = basis.outcome, basis.decision
     binary = [attribute for attribute in basis.attributes if attribute.values == 2]
     if outcome is None or not binary or outcome.column.varieties != 2 or len(decision.values) != 2:
@@ -376,7 +376,7 @@ def _principal(basis: Basis, _: None) -> Facts | None:
     return {"attribute": attribute, "options": options, "doubt": doubt}
 
 
-_FACTS: Mapping[str, Callable[[Basis, Any], Facts | None]] = {
+_FACTS: Mapping[str, Callable[[DraftBasis, Any], Facts | None]] = {
     "impact ratio": _impact_ratio,
     "intersection": _intersection,
     "equal opportunity": _equal_opportunity,

@@ -12,7 +12,7 @@ from typing import Any
 from isonomia.errors import UsageError
 from isonomia.populations.profile import protected_attribute
 from isonomia.records.group_table import GroupRow, GroupTable
-from isonomia.report.packs.protocol import Fact, Pack, PackTable
+from isonomia.report.packs.protocol import Pack, PackTable, RequiredFact
 
 _SMALLEST = 1e-300
 """Near the smallest positive float of full precision."""
@@ -20,10 +20,10 @@ _HEADINGS = ("Group", "Applicants", "Selected", "Rate", "Impact ratio", "4/5", "
 
 
 FACTS = (
-    Fact("user", "the employer, labor organization or agency whose selections these are", "1607.1 B, 1607.16"),
-    Fact("job", "the job, and the selection procedure", "1607.4 C, 1607.15 A"),
-    Fact("period", "the period and the applicants that are counted", "1607.4 A, 1607.15 A"),
-    Fact("records", "where the records of impact are kept", "1607.4 A, 1607.15"),
+    RequiredFact("user", "the employer, labor organization or agency whose selections these are", "1607.1 B, 1607.16"),
+    RequiredFact("job", "the job, and the selection procedure", "1607.4 C, 1607.15 A"),
+    RequiredFact("period", "the period and the applicants that are counted", "1607.4 A, 1607.15 A"),
+    RequiredFact("records", "where the records of impact are kept", "1607.4 A, 1607.15"),
 )
 
 

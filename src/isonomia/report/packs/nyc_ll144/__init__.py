@@ -10,23 +10,25 @@ from typing import Any
 
 from isonomia.errors import UsageError
 from isonomia.records.group_table import GroupRow, GroupTable
-from isonomia.report.packs.protocol import Fact, Pack, PackTable
+from isonomia.report.packs.protocol import Pack, PackTable, RequiredFact
 
 FACTS = (
-    Fact("tool", "the name and version of the tool", "5-303"),
-    Fact("employer", "the employer or employment agency that uses it", "5-303 (a)"),
-    Fact("auditor", "the independent auditor, and why they are independent", "5-300"),
-    Fact("audit_date", "the date of the most recent bias audit", "5-301 (a), 5-303 (a) (1)", date="must"),
-    Fact(
+    RequiredFact("tool", "the name and version of the tool", "5-303"),
+    RequiredFact("employer", "the employer or employment agency that uses it", "5-303 (a)"),
+    RequiredFact("auditor", "the independent auditor, and why they are independent", "5-300"),
+    RequiredFact("audit_date", "the date of the most recent bias audit", "5-301 (a), 5-303 (a) (1)", date="must"),
+    RequiredFact(
         "distribution_date",
         "the date when the employer or agency began to use the tool",
         "5-300, 5-303 (a) (2)",
         date="must",
     ),
-    Fact("data_source", "where the data come from, and why they were used", "5-303 (a) (1)"),
-    Fact("data_kind", "historical data or test data; of test data, why and how they were made", "5-302"),
-    Fact("position", "the group into which the tool classifies people, or the position", "5-301 (b) (4)", False),
-    Fact("exclusion", "the auditor's justification for leaving categories below 2% out", "5-301 (d)", False),
+    RequiredFact("data_source", "where the data come from, and why they were used", "5-303 (a) (1)"),
+    RequiredFact("data_kind", "historical data or test data; of test data, why and how they were made", "5-302"),
+    RequiredFact(
+        "position", "the group into which the tool classifies people, or the position", "5-301 (b) (4)", False
+    ),
+    RequiredFact("exclusion", "the auditor's justification for leaving categories below 2% out", "5-301 (d)", False),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from isonomia.errors import UsageError
 from isonomia.populations.profile import protected_attribute
 from isonomia.records.refusals import RefusalList, RefusedApplicant
-from isonomia.report.packs.protocol import Fact, Pack, PackTable
+from isonomia.report.packs.protocol import Pack, PackTable, RequiredFact
 from isonomia.wording import value_text
 
 _BASES: Mapping[str, str] = {
@@ -28,15 +28,17 @@ _NO_BASIS = ", which 12 CFR 1002.2 (z) does not list by name"
 
 
 FACTS = (
-    Fact("creditor", "the name and address of the creditor", "1002.9 (a) (2)"),
-    Fact(
+    RequiredFact("creditor", "the name and address of the creditor", "1002.9 (a) (2)"),
+    RequiredFact(
         "agency",
         "the name and address of the federal agency that administers compliance",
         "1002.9 (a) (2), (b) (1)",
     ),
-    Fact("action_date", "the dates of the completed application and of the action", "1002.9 (a) (1)", date="may"),
-    Fact("product", "the credit that was applied for", "Appendix C, form C-1"),
-    Fact("bureau", "the consumer reporting agency whose report was used, if any", "15 USC 1681m (a)", False),
+    RequiredFact(
+        "action_date", "the dates of the completed application and of the action", "1002.9 (a) (1)", date="may"
+    ),
+    RequiredFact("product", "the credit that was applied for", "Appendix C, form C-1"),
+    RequiredFact("bureau", "the consumer reporting agency whose report was used, if any", "15 USC 1681m (a)", False),
 )
 
 

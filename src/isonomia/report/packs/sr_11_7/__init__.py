@@ -6,17 +6,23 @@ Verdicts, data, assumptions and sealed evidence under the headings of SR 11-7, a
 from __future__ import annotations
 
 from isonomia.report.packs.audit_tables import audit_content
-from isonomia.report.packs.protocol import Fact, Pack
+from isonomia.report.packs.protocol import Pack, RequiredFact
 
 FACTS = (
-    Fact("model", "the model, its version and its owner", "VI, roles and model inventory"),
-    Fact("purpose", "its purpose and use, and where it is not to be used", "IV"),
-    Fact("theory", "its design, theory and logic, and the alternatives considered", "IV; V, conceptual soundness"),
-    Fact("data", "where its data come from, and why they are suitable", "IV"),
-    Fact("validator", "who validated it, and why they are independent of its development", "V"),
-    Fact("monitoring", "how it is monitored, how often, and what happens when it fails", "V, ongoing monitoring"),
-    Fact("limitations", "known limitations, overrides, and how they are mitigated", "IV; V, ongoing monitoring"),
-    Fact("approval", "who approved its use, and when", "VI, roles"),
+    RequiredFact("model", "the model, its version and its owner", "VI, roles and model inventory"),
+    RequiredFact("purpose", "its purpose and use, and where it is not to be used", "IV"),
+    RequiredFact(
+        "theory", "its design, theory and logic, and the alternatives considered", "IV; V, conceptual soundness"
+    ),
+    RequiredFact("data", "where its data come from, and why they are suitable", "IV"),
+    RequiredFact("validator", "who validated it, and why they are independent of its development", "V"),
+    RequiredFact(
+        "monitoring", "how it is monitored, how often, and what happens when it fails", "V, ongoing monitoring"
+    ),
+    RequiredFact(
+        "limitations", "known limitations, overrides, and how they are mitigated", "IV; V, ongoing monitoring"
+    ),
+    RequiredFact("approval", "who approved its use, and when", "VI, roles"),
 )
 
 PACK = Pack("sr-11-7", "audit", FACTS, audit_content)
