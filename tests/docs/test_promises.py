@@ -33,7 +33,7 @@ def place_of(file: str) -> Path:
 def guides() -> list[Path]:
     """The pages that say how to use it; theory proves, and reports of measurements and of code promise nothing."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")]
-    return [page for page in pages if page.name not in {"architecture.md", "benchmarks.md", "mutation.md"}]
+    return [page for page in pages if page.name not in {"architecture.md", "map.md", "benchmarks.md", "mutation.md"}]
 
 
 def rows() -> list[tuple[str, str, list[str]]]:

@@ -1,4 +1,4 @@
-"""``docs/architecture.md`` has a map of the source: every file once, in its folder, and no other.
+"""``docs/map.md`` has a map of the source: every file once, in its folder, and no other.
 
 In the map a line without an indent begins a folder, ``name/``; the lines below it name its files, then, behind a colon,
 what they are about.
@@ -12,8 +12,8 @@ from pathlib import Path
 import isonomia
 
 SOURCE = Path(isonomia.__file__).parent
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
-MAP = re.compile(r"## The map.*?```text\n(.*?)```", re.DOTALL)
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "map.md"
+MAP = re.compile(r"## The files.*?```text\n(.*?)```", re.DOTALL)
 
 
 def mapped(page: str) -> list[str]:
@@ -40,5 +40,5 @@ def test_the_map_has_every_source_file_once_and_no_other() -> None:
 
 
 def test_a_map_is_read_as_the_page_says() -> None:
-    page = "## The map\n\n```text\na/     words\n  b, c: more words\n\na/d/   words\n  e, f, g\n```\n"
+    page = "## The files\n\n```text\na/     words\n  b, c: more words\n\na/d/   words\n  e, f, g\n```\n"
     assert mapped(page) == ["a/b.py", "a/c.py", "a/d/e.py", "a/d/f.py", "a/d/g.py"]
