@@ -42,6 +42,7 @@ def forks_and_hangs(table):
     note()
     if os.fork() == 0:
         note()
+        pathlib.Path({folder!r}).with_name("forked").touch()
     time.sleep(3600)
 
 def ends(table):
@@ -144,15 +145,23 @@ def test_a_fork_of_a_worker_does_not_keep_the_program_from_ending(folder: Path, 
     script = folder / "script.py"
     script.write_text(
         f"""
+import pathlib
 import numpy as np
 import isonomia as iso
 from hanging import forks_and_hangs
-from isonomia.models import meter
+from isonomia.models.meter import QueryMeter
+
+refuse = QueryMeter.refuse_overdue
+
+def jump(meter):  # the time is long up as soon as a worker has forked, however fast this machine is
+    if pathlib.Path("forked").exists():
+        meter._began -= {2 * HOUR}
+    refuse(meter)
 
 if __name__ == "__main__":
-    meter.PATIENCE = 0.0
+    QueryMeter.refuse_overdue = jump
     people = iso.Sample({{"x": np.arange(1000.0)}})
-    verdict = iso.check("P[prediction] >= 0.5", forks_and_hangs, people, executor={executor!r}, budget="5s", seed=1)
+    verdict = iso.check("P[prediction] >= 0.5", forks_and_hangs, people, executor={executor!r}, budget="1h", seed=1)
     print(verdict.answer)
 """,
         encoding="utf-8",

@@ -196,7 +196,7 @@ class SafetySetup:
             return None
         runner = CaseRunner(self.program, None, check.prop.seconds, self._draws, None, check.random_model)
         context = CaseContext(runner, None if check.model is None else check.model.apart(), self.domain)
-        return Shared(context, "the specification")
+        return Shared(context, "the specification or the model")
 
     def compile(self) -> None:
         """Build what every check needs, so that a specification that cannot be computed is refused at once."""
