@@ -36,7 +36,7 @@ import numpy as np
 
 import isonomia as iso
 from benchmarks.executor_checks import CHECKS, FUNCTIONS, PEOPLE, SPEC, climbs, lends, plain, rises, run
-from isonomia.executors import Shared, close_pools, pool_for
+from isonomia.executors import TaskContext, close_pools, pool_for
 from isonomia.interventions import Feature, Interventions, Linear, Predicate
 from isonomia.models.protocol import Answer
 from isonomia.populations.domains import Function
@@ -164,7 +164,7 @@ def warm(executor: str | None, count: int) -> None:
     """Let every process begin and import what it needs."""
     pool = pool_for(executor)
     if pool is not None:
-        list(pool.begin(_imported, Shared(None, "nothing"), range(4 * count), [1] * (4 * count)).results())
+        list(pool.begin(_imported, TaskContext(None, "nothing"), range(4 * count), [1] * (4 * count)).results())
 
 
 def _imported(_: None, number: int) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import binom
 
 import isonomia as iso
-from isonomia.audits.repair.certificate import Counts, lost_limits, share_limits
+from isonomia.audits.repair.certificate import CaseCounts, lost_limits, share_limits
 from isonomia.interventions import Feature, Interventions
 
 DELTA = 0.1
@@ -307,7 +307,7 @@ def certified(run: int) -> float:
     """Both claims of a repair on their boundaries, violated by the very same rows: any upper limit is wrong."""
     rng, n, edge = np.random.default_rng(TABLES + run), 150, 0.06
     violates = rng.random(n) < edge
-    share = share_limits(Counts(n, int(violates.sum()), 0), DELTA / 2)
+    share = share_limits(CaseCounts(n, int(violates.sum()), 0), DELTA / 2)
     return share[1] < edge or lost_limits(violates.astype(np.int64), DELTA / 2, rng)[1] < edge
 
 

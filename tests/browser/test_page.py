@@ -119,7 +119,7 @@ def test_properties_are_filtered_by_answer_and_by_name(report, open_page) -> Non
     assert page.locator("article:visible").count() == 1
     assert page.get_by_role("status").inner_text() == "1 of 6 shown"
     page.get_by_role("button", name="All").press("Enter")
-    page.get_by_label("Find").fill("priors")
+    page.get_by_label("Find", exact=True).fill("priors")
     assert page.locator("article:visible h2").all_inner_texts() == ["more priors, no less risk"]
 
 

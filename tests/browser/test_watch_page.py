@@ -98,5 +98,5 @@ def test_it_says_what_stopped_holding_when_and_what_is_pending(window) -> None:
     assert "isonomia watch watch.toml --acknowledge" in text
     assert "in 2026-05-" in text
     assert "2026-05-09" in text
-    assert "were left out because none came in time" in text
+    assert "were left out because their outcomes did not arrive in time" in text
     assert "one in 100, over all properties and groups" in text

@@ -27,6 +27,7 @@ from isonomia.audits.ksafety.setup import SafetySetup
 from isonomia.audits.protocol import Check
 from isonomia.engine.loop import Plan
 from isonomia.models.adapt import adapt
+from isonomia.models.session import open_session
 
 Violations = NDArray[np.bool_]
 
@@ -82,7 +83,7 @@ def share() -> float:
 def violations(kind: str, n: int) -> Violations:
     """Which of ``n`` random cases violate, as the audit draws them."""
     prop = iso.safety.property(SPEC)
-    check = Check(prop, adapt(model), population(kind, n), seed=11 + KINDS.index(kind))
+    check = Check(prop, open_session(adapt(model)), population(kind, n), seed=11 + KINDS.index(kind))
     batch, judgements = SampledCases(SafetySetup(check)).draw(Plan(0, 0, 3 * n if kind == "sample" else n, (1.0,)))
     assert batch.rejected > n // 20
     found = np.concatenate([judgement.violating for judgement in judgements])

@@ -26,7 +26,7 @@ from simulation import (
 )
 
 import isonomia as iso
-from isonomia.audits.rates.counting import Reader
+from isonomia.audits.rates.counting import BatchReader
 from isonomia.evidence.bet_evidence import BetEvidence, bets_for
 from isonomia.evidence.bets import begin, step
 from isonomia.evidence.slices import SlicedEProcess
@@ -63,7 +63,7 @@ def every_pair() -> tuple[Batch, Floats]:
 def true_rate(leaf: Leaf) -> float:
     """The leaf's value over all pairs, by summing their probabilities."""
     batch, probabilities = every_pair()
-    reader = Reader(batch, str)
+    reader = BatchReader(batch, str)
     inside, event = reader.members(leaf.given), reader._values(leaf)
     inside = np.ones(batch.rows, dtype=bool) if inside is None else inside
     return float(probabilities @ (inside & event) / (probabilities @ inside))
@@ -82,7 +82,7 @@ def cells_of_pairs(evidence: BetEvidence) -> Floats:
     """For each kind of pair the cell that it is counted in: shape ``(pairs, cells)``."""
     batch, _ = every_pair()
     (channel,) = evidence.channels
-    rows = [Reader(_one_pair(batch, row), str).tally(channel, None) for row in range(batch.rows)]
+    rows = [BatchReader(_one_pair(batch, row), str).tally(channel, None) for row in range(batch.rows)]
     return np.asarray(rows)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binom
 from simulation import most_errors
 
-from isonomia.audits.repair.certificate import Counts, lost_limits, share_limits
+from isonomia.audits.repair.certificate import CaseCounts, lost_limits, share_limits
 
 RISK = 0.2
 """Of both claims together, so that each has half of it; large, so that few repetitions tell."""
@@ -16,7 +16,7 @@ def test_a_share_on_the_boundary_is_certified_with_probability_at_most_its_part_
     """Exact: the probabilities of all counts whose upper limit is below the truth."""
     for n, share in ((50, 0.05), (300, 0.01), (2000, 0.001), (40, 0.5)):
         counts = np.arange(n + 1)
-        limits = np.array([share_limits(Counts(n, int(k), 0), RISK / 2) for k in counts])
+        limits = np.array([share_limits(CaseCounts(n, int(k), 0), RISK / 2) for k in counts])
         chances = binom.pmf(counts, n, share)
         assert chances[limits[:, 1] < share].sum() <= RISK / 2
         assert chances[limits[:, 0] > share].sum() <= RISK / 2
@@ -28,7 +28,7 @@ def test_both_claims_on_their_boundaries_are_wrongly_certified_at_most_as_often_
     wrong = both = low = 0
     for _ in range(repetitions):
         violates = rng.random(n) < edge
-        share = share_limits(Counts(n, int(violates.sum()), 0), RISK / 2)
+        share = share_limits(CaseCounts(n, int(violates.sum()), 0), RISK / 2)
         lost = lost_limits(violates.astype(np.int64), RISK / 2, rng)
         wrong += share[1] < edge or lost[1] < edge
         both += share[1] < edge and lost[1] < edge

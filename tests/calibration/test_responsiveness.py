@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 import isonomia as iso
-from isonomia.audits.responsiveness.sampling import DecisionRule, PersonCounts
+from isonomia.audits.responsiveness.sampling import DecisionRule, PointsByPerson
 from isonomia.evidence.confidence_sequences import anytime_interval, log_wealth_above, log_wealth_below
 from isonomia.interventions import Feature, Interventions
 
@@ -30,10 +30,10 @@ def most_errors(repetitions: int, delta: float) -> int:
     return int(binom.ppf(1.0 - FALSE_ALARM, repetitions, delta))
 
 
-def rounds(rule: DecisionRule, share: NDArray[np.float64], seed: int, total: int = 3_000) -> PersonCounts:
+def rounds(rule: DecisionRule, share: NDArray[np.float64], seed: int, total: int = 3_000) -> PointsByPerson:
     """The audit's own counting, with draws from known shares."""
     rng = np.random.default_rng(seed)
-    counted = PersonCounts.empty(len(share), np.ones(len(share), dtype=bool))
+    counted = PointsByPerson.empty(len(share), np.ones(len(share), dtype=bool))
     drawn = 0
     while drawn < total and counted.undecided.any():
         size = max(8, drawn // 4)
@@ -92,7 +92,7 @@ def test_a_fixed_number_of_draws_keeps_its_level_too() -> None:
     families, people = 2_000, 20
     wrong = 0
     for _ in range(families):
-        counted = PersonCounts.empty(people, np.ones(people, dtype=bool))
+        counted = PointsByPerson.empty(people, np.ones(people, dtype=bool))
         yes = rng.binomial(150, THRESHOLD, people).astype(float)
         decided = counted.drawn(np.arange(people), 150, yes, rule).decided(rule)
         wrong += bool(decided.unresponsive.any())
@@ -124,7 +124,7 @@ def test_easy_people_cost_tens_of_draws_and_hard_ones_more() -> None:
 def test_the_power_test_can_fail() -> None:
     """Without evidence nobody is decided: the decisions above come from the draws."""
     rule = DecisionRule(THRESHOLD, False, 0.05, "family", False)
-    nothing = PersonCounts.empty(10, np.ones(10, dtype=bool))
+    nothing = PointsByPerson.empty(10, np.ones(10, dtype=bool))
     assert nothing.decided(rule).undecided.all()
     assert replace(nothing, below=np.full(10, 50.0)).decided(rule).unresponsive.all()
 

@@ -16,7 +16,7 @@ from isonomia.models.adapt import adapt
 from isonomia.models.session import ModelSession
 from isonomia.models.steady import Steadiness
 from isonomia.records import Verdict
-from isonomia.records.journal import ReadOnly
+from isonomia.records.journal import ReadOnlyJournal
 from isonomia.records.store import ANSWER_PREFIX
 from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import Safety
@@ -74,7 +74,7 @@ class Repeatable:
         stand_ins = recorded_model(kept), recorded_population(kept)
         check = new_check(self.prop if prop is None else prop, *stand_ins, **self._options)
         refuse_impossible(check, kept)
-        verdict = run_check(check.with_journal(ReadOnly(kept)), NullObserver())
+        verdict = run_check(check.with_journal(ReadOnlyJournal(kept)), NullObserver())
         return replace(verdict, seconds=0.0)
 
     @property

@@ -13,13 +13,13 @@ from benchmarks.budgets import PEOPLE, QUERIES, lines, repair_lines, whole_lines
 from loopback_service import Service
 
 import isonomia as iso
-from isonomia.audits.audit_file.drafting import DraftRequest, Files, draft_audit
+from isonomia.audits.audit_file.drafting import DraftFiles, DraftRequest, draft_audit
 from isonomia.cli import main
 from isonomia.errors import BudgetTooSmallError, ChangingModelError, UsageError
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import BudgetSpentError, QueryMeter, metering, send
 from isonomia.populations.table import Table
-from isonomia.records.journal import ReadOnly
+from isonomia.records.journal import ReadOnlyJournal
 
 
 class Counted:
@@ -143,7 +143,7 @@ def test_a_check_that_a_budget_ended_is_replayed_from_its_journal(budget: str) -
     for prop in (NEVER_LOWER, "P[prediction == 1] >= 0.5"):
         check, kept = new_check(prop, Counted(), iso.Sample(AMOUNTS), seed=1, budget=budget), Notebook()
         verdict = run_check(check.with_journal(kept), NullObserver())
-        again = run_check(check.with_journal(ReadOnly(kept)), NullObserver())
+        again = run_check(check.with_journal(ReadOnlyJournal(kept)), NullObserver())
         assert (replace(again, seconds=verdict.seconds), again.queries) == (verdict, verdict.queries)
 
 
@@ -218,5 +218,7 @@ def test_a_draft_sends_few_rows_to_a_service_by_default(
 def test_a_draft_stays_below_its_limit_for_any_model() -> None:
     model = Counted()
     people = {"amount": AMOUNTS["amount"], "sex": np.where(np.arange(700) % 2, "F", "M")}
-    draft = draft_audit(Table.of(people), lambda _: adapt(model), Files("m:l", "p.csv"), DraftRequest(), queries=150)
+    draft = draft_audit(
+        Table.of(people), lambda _: adapt(model), DraftFiles("m:l", "p.csv"), DraftRequest(), queries=150
+    )
     assert draft.queries == model.rows <= 150

@@ -23,7 +23,7 @@ from isonomia.audits.rates.programs import prove
 from isonomia.audits.rates.question import ask_about
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.parameters import NullObserver
-from isonomia.records.journal import ReadOnly
+from isonomia.records.journal import ReadOnlyJournal
 from raising import raises
 
 
@@ -265,7 +265,9 @@ def test_a_proof_is_replayed_without_the_program() -> None:
     verdict = run_check(new_check(text, None, iso.Program.of(HIRING), seed=2).with_journal(journal), NullObserver())
     assert verdict.proved
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = run_check(new_check(text, *stand_ins, seed=2).with_journal(ReadOnly(journal.entries)), NullObserver())
+    again = run_check(
+        new_check(text, *stand_ins, seed=2).with_journal(ReadOnlyJournal(journal.entries)), NullObserver()
+    )
     assert replace(again, seconds=verdict.seconds) == verdict
 
 
@@ -275,7 +277,7 @@ def test_a_proof_of_another_property_is_refused() -> None:
     population = recorded_population(journal.entries)
     other = new_check("P[target | minority] >= P[target]", None, population, seed=2)
     with pytest.raises(iso.errors.DataError, match="another property"):
-        run_check(other.with_journal(ReadOnly(journal.entries)), NullObserver())
+        run_check(other.with_journal(ReadOnlyJournal(journal.entries)), NullObserver())
 
 
 class Impatient(NullObserver):

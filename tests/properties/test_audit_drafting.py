@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from isonomia.audits.audit_file.drafting import DraftRequest, Files, draft_audit
+from isonomia.audits.audit_file.drafting import DraftFiles, DraftRequest, draft_audit
 from isonomia.audits.audit_file.planner import property_of
 from isonomia.audits.audit_file.reader import AuditFile, read_audit_file
 from isonomia.audits.protocol import Permissions
@@ -92,7 +92,7 @@ def test_a_draft_reads_as_it_is_and_uncommented(table: dict[str, list[Any]], wit
     opened = (lambda features: adapt(first_column, features)) if with_model else None
     wishes = DraftRequest() if with_model else DraftRequest(decision=next(iter(table)))
     try:
-        draft = draft_audit(Table.of(table), opened, Files("m:f" if with_model else None, 'd"\\.csv'), wishes)
+        draft = draft_audit(Table.of(table), opened, DraftFiles("m:f" if with_model else None, 'd"\\.csv'), wishes)
     except (DataError, UsageError):
         return  # a table of which nothing can be made, or a column that holds no decisions
     known = {} if draft.changes is None else {"changes": Interventions.from_toml(draft.changes)}

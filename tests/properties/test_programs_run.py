@@ -15,7 +15,7 @@ from one_person import ImpossibleError, Person, one_by_one
 
 from isonomia.errors import DataError, SpecError
 from isonomia.populations.worlds.compile import compile_block
-from isonomia.populations.worlds.run import Frame, Run, StoredNoise
+from isonomia.populations.worlds.run import PathFrame, StoredNoise, WorldRun
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare import read_program
 from isonomia.spec.fairsquare.tree import If, draws_of
@@ -100,7 +100,7 @@ def worlds(draw: st.DrawFn) -> tuple[World, dict[str, str]]:
 
 
 def in_columns(world: World, kept: StoredNoise, wanted: set[str], fixed: dict[str, Any]) -> dict[str, Any]:
-    frame = Frame(kept.rows, Run(kept.rows, kept.rng, kept), dict(fixed))
+    frame = PathFrame(kept.rows, WorldRun(kept.rows, kept.rng, kept), dict(fixed))
     with np.errstate(all="ignore"):
         compile_block(world.statements, frozenset(wanted), frozenset(fixed)).run(frame)
     return {name: np.broadcast_to(frame.read(name), (kept.rows,)) for name in wanted}

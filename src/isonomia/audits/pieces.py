@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from isonomia.audits.people import SharedPeople
 from isonomia.audits.protocol import Check
 from isonomia.engine.parameters import Observer, Progress
-from isonomia.executors import Pool, Shared, Tasks
+from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.session import ModelSession, packed, unpacked
 from isonomia.models.steady import MAX_AGAIN, SteadinessReport, spread_evenly
@@ -149,7 +149,7 @@ def by_workers(
     watched = session is not None and session.steady is not None
     context = _WorkerContext(counter, model, watched, LongTable(table.reader))
     name = "the census" if model is None else model.name
-    return _pieces(pool, Shared(context, name), table.pieces(LEAST), counter, journal, session)
+    return _pieces(pool, TaskContext(context, name), table.pieces(LEAST), counter, journal, session)
 
 
 def fingerprint_by_workers(pool: Pool, population: Any) -> None:
@@ -157,11 +157,11 @@ def fingerprint_by_workers(pool: Pool, population: Any) -> None:
     table = population.rows if isinstance(population, Census) else None
     if not isinstance(table, LongTable) or not table.in_files:
         return
-    shared, names = Shared(LongTable(table.reader), "the table"), [[name] for name in table.names]
+    shared, names = TaskContext(LongTable(table.reader), "the table"), [[name] for name in table.names]
     table.expect_columns(lambda: partial(_values, pool.begin(_column_values, shared, names, [1] * len(names))))
 
 
-def _values(tasks: Tasks) -> Iterator[bytes]:
+def _values(tasks: StartedTasks) -> Iterator[bytes]:
     return (value for values in tasks.results() for value in values)
 
 
@@ -172,7 +172,7 @@ def _column_values(table: LongTable, names: Sequence[str]) -> list[bytes]:
 
 def _pieces(
     pool: Pool,
-    shared: Shared,
+    shared: TaskContext,
     edges: Sequence[tuple[int, int]],
     counter: RowCounter[Any, Counts],
     journal: Journal,

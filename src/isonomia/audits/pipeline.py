@@ -21,7 +21,7 @@ from isonomia.audits.proofs import QUICK, THOROUGH, ProofEffort
 from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import introduce
 from isonomia.engine.lookahead import LooksAhead
-from isonomia.engine.loop import BatchWork, Outcome, Plan, Schedule, run
+from isonomia.engine.loop import BatchLoopWork, Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import UsageError
 from isonomia.evidence.quadrature import TooManyCellsError
@@ -48,7 +48,7 @@ class ProofAttempt(Protocol):
         ...
 
 
-class SamplingWork(BatchWork[Any, Any], Protocol):
+class SamplingWork(BatchLoopWork[Any, Any], Protocol):
     """What is measured, who is asked, and what lets workers look ahead; ``None`` where there are none."""
 
     @property

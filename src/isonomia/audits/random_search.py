@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.check import new_check
-from isonomia.audits.ksafety.cases import Judgement
+from isonomia.audits.ksafety.cases import CaseResults
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.sampling import SampledCases
 from isonomia.audits.ksafety.setup import FiniteInputs, SafetySetup
@@ -28,7 +28,7 @@ class RandomSearch:
     """Random cases: the program, their judgements and, for a census, the rows that have cases at all."""
 
     program: CompiledSpec
-    judgements: list[Judgement]
+    judgements: list[CaseResults]
     rows: NDArray[np.intp]
 
 

@@ -44,7 +44,7 @@ from isonomia.models.protocol import Model
 from isonomia.populations import Sample
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import CheckEvidence, EvidenceFile
-from isonomia.records.journal import Entry, MissingEntryError, ReadOnly
+from isonomia.records.journal import Entry, MissingEntryError, ReadOnlyJournal
 from isonomia.records.verdict import Verdict
 from isonomia.wording import visible
 
@@ -140,11 +140,11 @@ class _ReadInTime:
         if perf_counter() > self.until:
             raise TimeoutError
         self.read.add(key)
-        return ReadOnly(self.entries).recall(key)
+        return ReadOnlyJournal(self.entries).recall(key)
 
     def keep(self, key: str, make: Callable[[], Entry]) -> None:
         """Refuse."""
-        ReadOnly(self.entries).keep(key, make)
+        ReadOnlyJournal(self.entries).keep(key, make)
 
 
 def refuse_impossible(check: Check[Any], entries: Mapping[str, Entry]) -> None:
@@ -222,7 +222,7 @@ def _closing(each: StatedProperty, check: CheckEvidence) -> tuple[Point, ...]:
     trace = HistoryObserver()
     assert check.verdict is not None
     try:
-        verdict = run_check(stand_in(each, check).check.with_journal(ReadOnly(check.entries)), trace)
+        verdict = run_check(stand_in(each, check).check.with_journal(ReadOnlyJournal(check.entries)), trace)
     except (IsonomiaError, MissingEntryError):
         return ()
     recorded = Verdict.from_dict(check.verdict)

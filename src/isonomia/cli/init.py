@@ -58,7 +58,7 @@ def init(
         raise UsageError("--leave-out requires --interventions: an audit leaves out what the model does not read")
     if model is not None and decision is not None:
         raise UsageError("expected either a model or --decision, but got both: with a model, its answers are audited")
-    from isonomia.audits.audit_file.drafting import DraftRequest, Files, draft_audit
+    from isonomia.audits.audit_file.drafting import DraftFiles, DraftRequest, draft_audit
     from isonomia.populations.finite import rows_from
 
     target = output or AUDIT
@@ -75,7 +75,7 @@ def init(
     opened = None if model is None else _opener(model, folder, options, trust_pickle)
     trusting = trust_pickle or "trusted" in options
     named = None if model is None else _relative(model, folder)
-    files = Files(named, _relative(data, folder), options, census, trusting)
+    files = DraftFiles(named, _relative(data, folder), options, census, trusting)
     changes_file = folder / CHANGES
     known = read_interventions(changes_file) if changes_file.exists() and not force else None
     limit = inf if opened is None else _allowed_queries(queries, opened(wishes.features))

@@ -60,7 +60,7 @@ def names_of_runs(context: typer.Context, incomplete: str) -> list[tuple[str, st
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OptionDisplay:
     """How a parameter is shown: its help, the word for its value, which a flag does not have, and its spellings."""
 
     help: str
@@ -74,214 +74,250 @@ class Shown:
 
 
 _MODEL = "The model: a file, folder, address, or module:object"
-_CONTROL = Shown("The error rate of named groups: family (family-wise) or discovery (false discovery).", "NAME")
+_CONTROL = OptionDisplay("The error rate of named groups: family (family-wise) or discovery (false discovery).", "NAME")
 _EITHER = "A run of the records, an evidence file, or verdicts that --json wrote."
 _OUTPUT = ("--output", "-o")
 _MODEL_OPTION = ("--model-option",)
 
-OPTIONS: Mapping[str | None, Mapping[str, Shown]] = {
+OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
     None: {
-        "seed": Shown("Makes the result repeatable; default: derived from property, data and model.", "NUMBER"),
-        "register, run: seed": Shown("Makes the result repeatable; default: as in the file, or derived.", "NUMBER"),
-        "demo: seed": Shown("Makes the result repeatable.", "NUMBER"),
-        "demo: report": Shown("Write the HTML report.", "FILE"),
-        "no_report": Shown("Write no report."),
-        "show_it": Shown("Open the report in a browser.", names=("--open",)),
-        "sources": Shown(
+        "seed": OptionDisplay("Makes the result repeatable; default: derived from property, data and model.", "NUMBER"),
+        "register, run: seed": OptionDisplay(
+            "Makes the result repeatable; default: as in the file, or derived.", "NUMBER"
+        ),
+        "demo: seed": OptionDisplay("Makes the result repeatable.", "NUMBER"),
+        "demo: report": OptionDisplay("Write the HTML report.", "FILE"),
+        "no_report": OptionDisplay("Write no report."),
+        "show_it": OptionDisplay("Open the report in a browser.", names=("--open",)),
+        "sources": OptionDisplay(
             "The model, and the table. Without a model, the table has its answers.", "[MODEL] DATA", positional=True
         ),
-        "init: outcome": Shown("The column with the true outcome; default: guessed.", "COLUMN"),
-        "protected": Shown("A protected attribute; default: guessed.", "COLUMN"),
-        "init: favourable": Shown("The answer that people want; default: guessed.", "VALUE"),
-        "init: decision": Shown("Without a model: the column with predictions or decisions.", "COLUMN"),
-        "census": Shown("Whether rows are the whole population or a sample.", names=("--census/--sample",)),
-        "init: output": Shown(
+        "init: outcome": OptionDisplay("The column with the true outcome; default: guessed.", "COLUMN"),
+        "protected": OptionDisplay("A protected attribute; default: guessed.", "COLUMN"),
+        "init: favourable": OptionDisplay("The answer that people want; default: guessed.", "VALUE"),
+        "init: decision": OptionDisplay("Without a model: the column with predictions or decisions.", "COLUMN"),
+        "census": OptionDisplay("Whether rows are the whole population or a sample.", names=("--census/--sample",)),
+        "init: output": OptionDisplay(
             "The file to write, or - for standard output; default: audit.toml or changes.toml.", "FILE", names=_OUTPUT
         ),
-        "register: output": Shown("The file to write.", "FILE", names=_OUTPUT),
-        "repair: output": Shown("The file for the repaired model, in skops format.", "FILE", names=_OUTPUT),
-        "report: output": Shown("The file to write; default: RUN.html.", "FILE", names=_OUTPUT),
-        "export: output": Shown("The file to write; default: RUN.evidence.json.", "FILE", names=_OUTPUT),
-        "force": Shown("Overwrite existing files."),
-        "init: interventions": Shown("Draft only what people can change, from a table."),
-        "leave_out": Shown("With --interventions: a column that is not a feature, or a pattern: 'juv_*'.", "COLUMN"),
-        "queries": Shown("The most rows sent to the model; default: 200 for a service or a program.", "N", min=20),
-        "register: file": Shown("The audit file.", "FILE", positional=True),
-        "run: file": Shown("The audit file.", "AUDIT.toml", positional=True),
-        "watch: file": Shown("The watch file.", "WATCH.toml", positional=True),
-        "replay: file": Shown("The evidence file.", "FILE", positional=True),
-        "resume": Shown("Resume the latest run of this file, or rewrite its files if the run is complete."),
-        "records": Shown("The folder of the records.", "FOLDER"),
-        "run: records": Shown("The folder of the records; default: .isonomia in the folder of the file.", "FOLDER"),
-        "jobs": Shown("Properties to check at once; default: one for each core.", "NUMBER"),
-        "known_first": Shown("Try the counterexamples of earlier runs first."),
-        "quiet": Shown("Print one line per property, and no progress.", names=("--quiet", "-q")),
-        "follow": Shown("Wait for more data, until it is stopped."),
-        "every": Shown("Seconds between looks with --follow.", "SECONDS", min=0.01),
-        "until_alert": Shown("Stop at the first open alert, even with --follow."),
-        "acknowledge": Shown("Acknowledge the open alerts; the watch continues with the remaining risk."),
-        "replay": Shown("Read all data again and compare with the store."),
-        "store": Shown("The file that keeps the watch; default: as in the watch file.", "FILE"),
-        "page": Shown("Write a page; default: as in the watch file.", "FILE"),
-        "evidence": Shown("Write sealed evidence for isonomia replay at each update.", "FILE"),
-        "key": Shown("A file with the evidence key: at least 16 bytes.", "FILE"),
-        "data": Shown("The table: CSV, Parquet, Arrow or JSON lines.", "FILE"),
-        "model": Shown(f"{_MODEL}.", "MODEL"),
-        "measure: model": Shown(f"{_MODEL}; none where the table has its decisions.", "MODEL"),
-        "check: model": Shown(f"{_MODEL}; none where the table has its predictions.", "MODEL"),
-        "principal: model": Shown(f"{_MODEL}, in place of such a column.", "MODEL"),
-        "repair: model": Shown(
+        "register: output": OptionDisplay("The file to write.", "FILE", names=_OUTPUT),
+        "repair: output": OptionDisplay("The file for the repaired model, in skops format.", "FILE", names=_OUTPUT),
+        "report: output": OptionDisplay("The file to write; default: RUN.html.", "FILE", names=_OUTPUT),
+        "export: output": OptionDisplay("The file to write; default: RUN.evidence.json.", "FILE", names=_OUTPUT),
+        "force": OptionDisplay("Overwrite existing files."),
+        "init: interventions": OptionDisplay("Draft only what people can change, from a table."),
+        "leave_out": OptionDisplay(
+            "With --interventions: a column that is not a feature, or a pattern: 'juv_*'.", "COLUMN"
+        ),
+        "queries": OptionDisplay(
+            "The most rows sent to the model; default: 200 for a service or a program.", "N", min=20
+        ),
+        "register: file": OptionDisplay("The audit file.", "FILE", positional=True),
+        "run: file": OptionDisplay("The audit file.", "AUDIT.toml", positional=True),
+        "watch: file": OptionDisplay("The watch file.", "WATCH.toml", positional=True),
+        "replay: file": OptionDisplay("The evidence file.", "FILE", positional=True),
+        "resume": OptionDisplay("Resume the latest run of this file, or rewrite its files if the run is complete."),
+        "records": OptionDisplay("The folder of the records.", "FOLDER"),
+        "run: records": OptionDisplay(
+            "The folder of the records; default: .isonomia in the folder of the file.", "FOLDER"
+        ),
+        "jobs": OptionDisplay("Properties to check at once; default: one for each core.", "NUMBER"),
+        "known_first": OptionDisplay("Try the counterexamples of earlier runs first."),
+        "quiet": OptionDisplay("Print one line per property, and no progress.", names=("--quiet", "-q")),
+        "follow": OptionDisplay("Wait for more data, until it is stopped."),
+        "every": OptionDisplay("Seconds between looks with --follow.", "SECONDS", min=0.01),
+        "until_alert": OptionDisplay("Stop at the first open alert, even with --follow."),
+        "acknowledge": OptionDisplay("Acknowledge the open alerts; the watch continues with the remaining risk."),
+        "replay": OptionDisplay("Read all data again and compare with the store."),
+        "store": OptionDisplay("The file that keeps the watch; default: as in the watch file.", "FILE"),
+        "page": OptionDisplay("Write a page; default: as in the watch file.", "FILE"),
+        "evidence": OptionDisplay("Write sealed evidence for isonomia replay at each update.", "FILE"),
+        "key": OptionDisplay("A file with the evidence key: at least 16 bytes.", "FILE"),
+        "data": OptionDisplay("The table: CSV, Parquet, Arrow or JSON lines.", "FILE"),
+        "model": OptionDisplay(f"{_MODEL}.", "MODEL"),
+        "measure: model": OptionDisplay(f"{_MODEL}; none where the table has its decisions.", "MODEL"),
+        "check: model": OptionDisplay(f"{_MODEL}; none where the table has its predictions.", "MODEL"),
+        "principal: model": OptionDisplay(f"{_MODEL}, in place of such a column.", "MODEL"),
+        "repair: model": OptionDisplay(
             "The model to train: a file, or module:object with a classifier or its factory.", "MODEL"
         ),
-        "replay: model": Shown("Recheck counterexamples with this model; NAME=MODEL for one of several.", "MODEL"),
-        "cluster": Shown("Rows with the same value belong together: customer, prompt, school.", "COLUMN"),
-        "max_cluster": Shown("With --cluster: the largest number of rows in a cluster.", "ROWS"),
-        "delta": Shown("The risk of a wrong answer.", "RISK", parser=as_risk),
-        "measure: delta": Shown("The risk of each interval.", "RISK", parser=as_risk),
-        "looks": Shown("How many looks: any number, once, N, or which: 2 of 5 after 2000.", "any|once|N"),
-        "ranges": Shown("The range of a column of numbers, for its intervals.", "COLUMN=LOW:HIGH", names=("--range",)),
-        "check: ranges": Shown("The range of a column in E[...].", "COLUMN=LOW:HIGH", names=("--range",)),
-        "budget": Shown("The most samples, rows sent to the model, or time: 1e6, '500 queries', 30s.", "COST"),
-        "arguments": Shown(
+        "replay: model": OptionDisplay(
+            "Recheck counterexamples with this model; NAME=MODEL for one of several.", "MODEL"
+        ),
+        "cluster": OptionDisplay("Rows with the same value belong together: customer, prompt, school.", "COLUMN"),
+        "max_cluster": OptionDisplay("With --cluster: the largest number of rows in a cluster.", "ROWS"),
+        "delta": OptionDisplay("The risk of a wrong answer.", "RISK", parser=as_risk),
+        "measure: delta": OptionDisplay("The risk of each interval.", "RISK", parser=as_risk),
+        "looks": OptionDisplay("How many looks: any number, once, N, or which: 2 of 5 after 2000.", "any|once|N"),
+        "ranges": OptionDisplay(
+            "The range of a column of numbers, for its intervals.", "COLUMN=LOW:HIGH", names=("--range",)
+        ),
+        "check: ranges": OptionDisplay("The range of a column in E[...].", "COLUMN=LOW:HIGH", names=("--range",)),
+        "budget": OptionDisplay("The most samples, rows sent to the model, or time: 1e6, '500 queries', 30s.", "COST"),
+        "arguments": OptionDisplay(
             "A formula in quotes, a specification.nom, or a program.fr to draw from.", "PROPERTY", positional=True
         ),
-        "weigh": Shown("With --cluster: the unit of equal weight.", "rows|clusters"),
-        "method": Shown("The method: auto, exact, bets, region or verifair.", "NAME"),
-        "stop": Shown("Stop at a verdict; at a verdict and the target width; after all data.", "decided|precise|all"),
-        "width": Shown("The target width of the interval, for --stop precise.", "NUMBER"),
+        "weigh": OptionDisplay("With --cluster: the unit of equal weight.", "rows|clusters"),
+        "method": OptionDisplay("The method: auto, exact, bets, region or verifair.", "NAME"),
+        "stop": OptionDisplay(
+            "Stop at a verdict; at a verdict and the target width; after all data.", "decided|precise|all"
+        ),
+        "width": OptionDisplay("The target width of the interval, for --stop precise.", "NUMBER"),
         "control": _CONTROL,
-        "explain": Shown("Also state the claim in plain English."),
-        "repair: label": Shown("The column with the labels.", "COLUMN"),
-        "attribute": Shown("The column with the protected attribute.", "COLUMN"),
-        "prediction": Shown("The column with the prediction or decision.", "COLUMN"),
-        "prop": Shown("The property to check.", "PROPERTY", positional=True),
-        "guess": Shown("A guess for a rate; one for each rate.", "RATE=VALUE"),
-        "share": Shown("The share of people who meet a condition.", "CONDITION=SHARE"),
-        "specifications": Shown("What must hold: one file or several.", "SPECIFICATION.nom", positional=True),
-        "prune": Shown("Delete old runs; requires --older-than or --keep-latest."),
-        "older_than": Shown("Delete runs begun longer ago than this: 90d, 12h, 2w.", "AGE"),
-        "keep_latest": Shown("Keep this many of the latest runs.", "NUMBER"),
-        "dry_run": Shown("Print what --prune would delete, and delete nothing."),
-        "run": Shown("Its name, the beginning of its name, or latest.", "RUN", positional=True, complete=names_of_runs),
-        "before": Shown(_EITHER, "BEFORE", positional=True, complete=names_of_runs),
-        "after": Shown(_EITHER, "AFTER", positional=True, complete=names_of_runs),
-        "pack": Shown("The rule: nyc-ll144 or eeoc (a table), reg-b (a model), eu-ai-act, sr-11-7 (an audit).", "NAME"),
-        "document": Shown("The file to write: .html or .md. Repeatable.", "FILE", names=("--document", "-o")),
-        "fact": Shown("A fact for the document. Repeatable.", "NAME=TEXT"),
-        "facts": Shown("A TOML file of facts, NAME = 'TEXT' each.", "FILE"),
-        "full": Shown("Run every check again, with the data and the model."),
-        "folder": Shown(
+        "explain": OptionDisplay("Also state the claim in plain English."),
+        "repair: label": OptionDisplay("The column with the labels.", "COLUMN"),
+        "attribute": OptionDisplay("The column with the protected attribute.", "COLUMN"),
+        "prediction": OptionDisplay("The column with the prediction or decision.", "COLUMN"),
+        "prop": OptionDisplay("The property to check.", "PROPERTY", positional=True),
+        "guess": OptionDisplay("A guess for a rate; one for each rate.", "RATE=VALUE"),
+        "share": OptionDisplay("The share of people who meet a condition.", "CONDITION=SHARE"),
+        "specifications": OptionDisplay("What must hold: one file or several.", "SPECIFICATION.nom", positional=True),
+        "prune": OptionDisplay("Delete old runs; requires --older-than or --keep-latest."),
+        "older_than": OptionDisplay("Delete runs begun longer ago than this: 90d, 12h, 2w.", "AGE"),
+        "keep_latest": OptionDisplay("Keep this many of the latest runs.", "NUMBER"),
+        "dry_run": OptionDisplay("Print what --prune would delete, and delete nothing."),
+        "run": OptionDisplay(
+            "Its name, the beginning of its name, or latest.", "RUN", positional=True, complete=names_of_runs
+        ),
+        "before": OptionDisplay(_EITHER, "BEFORE", positional=True, complete=names_of_runs),
+        "after": OptionDisplay(_EITHER, "AFTER", positional=True, complete=names_of_runs),
+        "pack": OptionDisplay(
+            "The rule: nyc-ll144 or eeoc (a table), reg-b (a model), eu-ai-act, sr-11-7 (an audit).", "NAME"
+        ),
+        "document": OptionDisplay("The file to write: .html or .md. Repeatable.", "FILE", names=("--document", "-o")),
+        "fact": OptionDisplay("A fact for the document. Repeatable.", "NAME=TEXT"),
+        "facts": OptionDisplay("A TOML file of facts, NAME = 'TEXT' each.", "FILE"),
+        "full": OptionDisplay("Run every check again, with the data and the model."),
+        "folder": OptionDisplay(
             "The folder of data and model, for --full; default: that of FILE, or the current one.", "FOLDER"
         ),
-        "registered": Shown("Compare with this registration, as isonomia register writes it.", "FILE"),
-        "seconds": Shown("The time limit for one property, in seconds.", "NUMBER", min=0.0),
+        "registered": OptionDisplay("Compare with this registration, as isonomia register writes it.", "FILE"),
+        "seconds": OptionDisplay("The time limit for one property, in seconds.", "NUMBER", min=0.0),
     },
     "Files for machines and people": {
-        "report": Shown("Write the HTML report.", "FILE"),
-        "junit": Shown("Write JUnit XML.", "FILE"),
-        "sarif": Shown("Write SARIF 2.1.0.", "FILE"),
-        "json": Shown("Write the verdicts as JSON.", "FILE"),
-        "measure: json": Shown("Write the table as JSON.", "FILE"),
-        "markdown": Shown("Write Markdown.", "FILE"),
-        "card": Shown("Write a section for a model card.", "FILE"),
-        "violations": Shown("Write every violation: .csv, .parquet or .jsonl.", "FILE"),
-        "mlflow": Shown("Log verdicts, report and evidence to MLflow, to this experiment.", "EXPERIMENT"),
-        "csv": Shown("Write the table: CSV or Parquet.", "FILE"),
-        "html": Shown("Write a page with charts.", "FILE"),
-        "points": Shown("Write the people who violate the claim with their nearest points: .csv or .parquet.", "FILE"),
-        "id_column": Shown("The column that identifies people.", "COLUMN", names=("--id",)),
-        "people": Shown("Write the findings for each person: .csv or .parquet.", "FILE"),
+        "report": OptionDisplay("Write the HTML report.", "FILE"),
+        "junit": OptionDisplay("Write JUnit XML.", "FILE"),
+        "sarif": OptionDisplay("Write SARIF 2.1.0.", "FILE"),
+        "json": OptionDisplay("Write the verdicts as JSON.", "FILE"),
+        "measure: json": OptionDisplay("Write the table as JSON.", "FILE"),
+        "markdown": OptionDisplay("Write Markdown.", "FILE"),
+        "card": OptionDisplay("Write a section for a model card.", "FILE"),
+        "violations": OptionDisplay("Write every violation: .csv, .parquet or .jsonl.", "FILE"),
+        "mlflow": OptionDisplay("Log verdicts, report and evidence to MLflow, to this experiment.", "EXPERIMENT"),
+        "csv": OptionDisplay("Write the table: CSV or Parquet.", "FILE"),
+        "html": OptionDisplay("Write a page with charts.", "FILE"),
+        "points": OptionDisplay(
+            "Write the people who violate the claim with their nearest points: .csv or .parquet.", "FILE"
+        ),
+        "id_column": OptionDisplay("The column that identifies people.", "COLUMN", names=("--id",)),
+        "people": OptionDisplay("Write the findings for each person: .csv or .parquet.", "FILE"),
     },
     "A table by group": {
-        "outcome": Shown("The column with the true outcome.", "COLUMN"),
-        "favourable": Shown("The favourable decision; default: 1 or true.", "VALUE"),
-        "decision": Shown("The decisions; the model's predictions where there is a model.", "COLUMN"),
-        "by": Shown("The groups: a column, or several for their intersection: sex,race. Repeatable.", "COLUMN,..."),
-        "score": Shown("The scores; score for those of the model.", "COLUMN"),
-        "positive": Shown("The positive outcome, and the default of --favourable; default: 1 or true.", "VALUE"),
-        "reference": Shown("The reference group: M, or 'M,White'. Repeatable.", "highest|VALUE"),
-        "unknown": Shown("A value that means an unknown group, such as '?'. Repeatable.", "VALUE"),
-        "small": Shown("Groups with a smaller share of all are flagged.", "SHARE"),
+        "outcome": OptionDisplay("The column with the true outcome.", "COLUMN"),
+        "favourable": OptionDisplay("The favourable decision; default: 1 or true.", "VALUE"),
+        "decision": OptionDisplay("The decisions; the model's predictions where there is a model.", "COLUMN"),
+        "by": OptionDisplay(
+            "The groups: a column, or several for their intersection: sex,race. Repeatable.", "COLUMN,..."
+        ),
+        "score": OptionDisplay("The scores; score for those of the model.", "COLUMN"),
+        "positive": OptionDisplay(
+            "The positive outcome, and the default of --favourable; default: 1 or true.", "VALUE"
+        ),
+        "reference": OptionDisplay("The reference group: M, or 'M,White'. Repeatable.", "highest|VALUE"),
+        "unknown": OptionDisplay("A value that means an unknown group, such as '?'. Repeatable.", "VALUE"),
+        "small": OptionDisplay("Groups with a smaller share of all are flagged.", "SHARE"),
     },
     "Claim": {
-        "interventions": Shown("What people can change, as TOML; isonomia init --interventions drafts it.", "FILE"),
-        "repair: eps": Shown("The share of cases that may violate a property.", "SHARE"),
-        "given": Shown("A column within whose values the attribute is as good as random.", "COLUMN"),
-        "definition": Shown("1 each stratum, 2 all strata together, 3 all people, 4 odds.", "NUMBER"),
-        "within": Shown("The largest difference that is still fair.", "MARGIN"),
-        "responsiveness: within": Shown("Of stability: the largest change of a number.", "NUMBER"),
-        "normalised": Shown("The margin is of tau, within the stratum, not of tau'."),
-        "assume": Shown("An assumption, such as 'outcome never falls' or 'P[Y0 > Y1] <= 0.05'.", "TEXT"),
-        "values": Shown("A column's values in order, the first is 0.", "COLUMN=FIRST,SECOND"),
-        "target": Shown("The wanted prediction: a class, LOW:HIGH, or 'prediction < own'.", "TARGET"),
-        "at_least": Shown("The smallest share of points for each person.", "SHARE"),
-        "at_most": Shown("The largest share of points for each person.", "SHARE"),
-        "test": Shown("A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.", "NAME"),
-        "limit": Shown("Of affordability: a number, or the column with each limit.", "LIMIT"),
-        "direction": Shown("Of monotonicity: the allowed direction of predictions.", "up|down"),
-        "lost": Shown("The accuracy that may be lost.", "SHARE"),
-        "held_out": Shown("The share of rows held out for the certificate.", "SHARE", default="a third"),
-        "no_reason": Shown("A column that is not a reason, such as the outcome.", "COLUMN"),
+        "interventions": OptionDisplay(
+            "What people can change, as TOML; isonomia init --interventions drafts it.", "FILE"
+        ),
+        "repair: eps": OptionDisplay("The share of cases that may violate a property.", "SHARE"),
+        "given": OptionDisplay("A column within whose values the attribute is as good as random.", "COLUMN"),
+        "definition": OptionDisplay("1 each stratum, 2 all strata together, 3 all people, 4 odds.", "NUMBER"),
+        "within": OptionDisplay("The largest difference that is still fair.", "MARGIN"),
+        "responsiveness: within": OptionDisplay("Of stability: the largest change of a number.", "NUMBER"),
+        "normalised": OptionDisplay("The margin is of tau, within the stratum, not of tau'."),
+        "assume": OptionDisplay("An assumption, such as 'outcome never falls' or 'P[Y0 > Y1] <= 0.05'.", "TEXT"),
+        "values": OptionDisplay("A column's values in order, the first is 0.", "COLUMN=FIRST,SECOND"),
+        "target": OptionDisplay("The wanted prediction: a class, LOW:HIGH, or 'prediction < own'.", "TARGET"),
+        "at_least": OptionDisplay("The smallest share of points for each person.", "SHARE"),
+        "at_most": OptionDisplay("The largest share of points for each person.", "SHARE"),
+        "test": OptionDisplay(
+            "A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.", "NAME"
+        ),
+        "limit": OptionDisplay("Of affordability: a number, or the column with each limit.", "LIMIT"),
+        "direction": OptionDisplay("Of monotonicity: the allowed direction of predictions.", "up|down"),
+        "lost": OptionDisplay("The accuracy that may be lost.", "SHARE"),
+        "held_out": OptionDisplay("The share of rows held out for the certificate.", "SHARE", default="a third"),
+        "no_reason": OptionDisplay("A column that is not a reason, such as the outcome.", "COLUMN"),
     },
     "How the model is read": {
-        "features": Shown("The columns the model is given, in order.", "COLUMN,..."),
-        "model_options": Shown(
+        "features": OptionDisplay("The columns the model is given, in order.", "COLUMN,..."),
+        "model_options": OptionDisplay(
             "An option of the model: output=logits, classes=no,yes.", "NAME=VALUE", names=_MODEL_OPTION
         ),
-        "trust_pickle": Shown("Open a pickled model, which can run any code."),
-        "trust": Shown("Allow this type from a skops file.", "TYPE"),
-        "replay: allow_code": Shown("Let --model and --full run code that the record names, and read files anywhere."),
-        "executor": Shown("The executor: threads:8, processes, dask:tcp://host:8786, ray, mpi.", "WHERE"),
-        "cache": Shown("Keep the model's answers in this file.", "FILE"),
-        "random_model": Shown("The model may answer the same row differently."),
-        "cache_key": Shown("The version of the model, if the cache cannot detect it.", "TEXT"),
+        "trust_pickle": OptionDisplay("Open a pickled model, which can run any code."),
+        "trust": OptionDisplay("Allow this type from a skops file.", "TYPE"),
+        "replay: allow_code": OptionDisplay(
+            "Let --model and --full run code that the record names, and read files anywhere."
+        ),
+        "executor": OptionDisplay("The executor: threads:8, processes, dask:tcp://host:8786, ray, mpi.", "WHERE"),
+        "cache": OptionDisplay("Keep the model's answers in this file.", "FILE"),
+        "random_model": OptionDisplay("The model may answer the same row differently."),
+        "cache_key": OptionDisplay("The version of the model, if the cache cannot detect it.", "TEXT"),
     },
     "Permissions": {
-        "allow_code": Shown("Let the audit file run code and programs, and call services."),
-        "allow_outside": Shown("Let the audit file read and write outside its folder."),
-        "remember": Shown("Remember the permissions until a file in the folder changes."),
+        "allow_code": OptionDisplay("Let the audit file run code and programs, and call services."),
+        "allow_outside": OptionDisplay("Let the audit file read and write outside its folder."),
+        "remember": OptionDisplay("Remember the permissions until a file in the folder changes."),
     },
     "Programs and specifications": {
-        "check, repair: allow_code": Shown("Let the blocks of specifications run as Python."),
-        "ratio": Shown("Program: the least rate of its minority over that of its majority.", "RATIO"),
-        "device": Shown("Program: the device of torch draws, cuda, cpu or auto; default: NumPy draws.", "DEVICE"),
-        "eps": Shown("Specification: the share of violating cases below which it holds.", "SHARE"),
-        "label": Shown("Specification: the column with the right answers.", "COLUMN"),
-        "groups": Shown("Specification: one-hot columns as a single feature.", "NAME=COLUMN,...", names=("--group",)),
-        "edge_cases": Shown("Specification: try edge cases before any draw.", names=("--edge-cases/--no-edge-cases",)),
-        "shrink": Shown(
+        "check, repair: allow_code": OptionDisplay("Let the blocks of specifications run as Python."),
+        "ratio": OptionDisplay("Program: the least rate of its minority over that of its majority.", "RATIO"),
+        "device": OptionDisplay(
+            "Program: the device of torch draws, cuda, cpu or auto; default: NumPy draws.", "DEVICE"
+        ),
+        "eps": OptionDisplay("Specification: the share of violating cases below which it holds.", "SHARE"),
+        "label": OptionDisplay("Specification: the column with the right answers.", "COLUMN"),
+        "groups": OptionDisplay(
+            "Specification: one-hot columns as a single feature.", "NAME=COLUMN,...", names=("--group",)
+        ),
+        "edge_cases": OptionDisplay(
+            "Specification: try edge cases before any draw.", names=("--edge-cases/--no-edge-cases",)
+        ),
+        "shrink": OptionDisplay(
             "Specification: shrink violations, at the cost of further queries.", names=("--shrink/--no-shrink",)
         ),
-        "keep": Shown("Specification: keep counterexamples here, and try them first next time.", "FILE"),
+        "keep": OptionDisplay("Specification: keep counterexamples here, and try them first next time.", "FILE"),
     },
     "Population": {
-        "responsiveness: by": Shown("A column whose values split the counts of people.", "COLUMN"),
-        "who": Shown("The people: 'prediction == 0 and age < 25'; default: all.", "CONDITION"),
-        "person": Shown("The row of one person, counted from 0.", "ROW"),
-        "only": Shown("A feature that is free, of those that are actionable.", "FEATURE"),
+        "responsiveness: by": OptionDisplay("A column whose values split the counts of people.", "COLUMN"),
+        "who": OptionDisplay("The people: 'prediction == 0 and age < 25'; default: all.", "CONDITION"),
+        "person": OptionDisplay("The row of one person, counted from 0.", "ROW"),
+        "only": OptionDisplay("A feature that is free, of those that are actionable.", "FEATURE"),
     },
     "Sampling": {
         "responsiveness: control": _CONTROL,
-        "draws": Shown("A fixed number of draws for each person; default: sequential.", "NUMBER"),
-        "most_draws": Shown("The largest number of draws for one person.", "NUMBER"),
+        "draws": OptionDisplay("A fixed number of draws for each person; default: sequential.", "NUMBER"),
+        "most_draws": OptionDisplay("The largest number of draws for one person.", "NUMBER"),
     },
     "A repair": {
-        "repair": Shown("Also print a repair of the decisions."),
-        "objective": Shown("The cost to minimize: total, changes or accuracy.", "NAME"),
-        "never_lower": Shown("Never change a decision to an earlier one in the order of --values."),
+        "repair": OptionDisplay("Also print a repair of the decisions."),
+        "objective": OptionDisplay("The cost to minimize: total, changes or accuracy.", "NAME"),
+        "never_lower": OptionDisplay("Never change a decision to an earlier one in the order of --values."),
     },
     "Training": {
-        "rounds": Shown("The largest number of rounds.", "NUMBER"),
-        "cases": Shown("The number of cases in a search.", "NUMBER"),
+        "rounds": OptionDisplay("The largest number of rounds.", "NUMBER"),
+        "cases": OptionDisplay("The number of cases in a search.", "NUMBER"),
     },
     "An audit": {
-        "file: run": Shown("A run of the records, or an evidence file.", "RUN"),
+        "file: run": OptionDisplay("A run of the records, or an evidence file.", "RUN"),
     },
 }
 """What each panel of the help shows, in no order. ``check, repair: allow_code`` is the option of these two commands."""
 
 
-def _by_command() -> Iterator[tuple[tuple[str, str], tuple[Shown, str | None]]]:
+def _by_command() -> Iterator[tuple[tuple[str, str], tuple[OptionDisplay, str | None]]]:
     for panel, options in OPTIONS.items():
         for key, shown in options.items():
             commands, _, name = key.rpartition(": ")

@@ -27,7 +27,7 @@ Step_contra = TypeVar("Step_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Batches(Generic[Reading_co]):
+class BatchGroup(Generic[Reading_co]):
     """Several batches that are queried together.
 
     Attributes
@@ -45,7 +45,7 @@ class Batches(Generic[Reading_co]):
 class LooksAhead(Protocol[Step_contra, Reading_co]):
     """Can start on batches ahead of time."""
 
-    def together(self, plans: Sequence[Step_contra]) -> Batches[Reading_co]:
+    def together(self, plans: Sequence[Step_contra]) -> BatchGroup[Reading_co]:
         """Draw batches, and let workers start to query the model on all of them."""
         ...
 
@@ -59,12 +59,12 @@ class _Block(Generic[Step, Reading]):
     """Consecutive batches that are queried together."""
 
     plans: tuple[Step, ...]
-    begun: Batches[Reading] | None = None
+    begun: BatchGroup[Reading] | None = None
     taken: int = 0
 
 
 @dataclass(slots=True)
-class Ahead(Generic[Step, Reading]):
+class Lookahead(Generic[Step, Reading]):
     """Measures batches, and starts on those that are expected next.
 
     Attributes

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from isonomia.engine.lookahead import Ahead, LooksAhead
+from isonomia.engine.lookahead import Lookahead, LooksAhead
 from isonomia.engine.parameters import Budget, Observer, Progress
 from isonomia.errors import ChangingModelError, DataError
 from isonomia.models.meter import BudgetSpentError, QueryMeter, current_meter
@@ -177,7 +177,7 @@ class Outcome(Generic[State]):
     seconds: float
 
 
-class Work(Protocol, Generic[Reading_contra, State]):
+class LoopWork(Protocol, Generic[Reading_contra, State]):
     """What the loop needs of an audit, whatever its steps are."""
 
     def absorb(self, state: State, reading: Reading_contra) -> State:
@@ -201,7 +201,7 @@ class Work(Protocol, Generic[Reading_contra, State]):
         ...
 
 
-class BatchWork(Work[Reading, State], Protocol, Generic[Reading, State]):
+class BatchLoopWork(LoopWork[Reading, State], Protocol, Generic[Reading, State]):
     """What an audit hands to the loop that measures batches."""
 
     def begin(self) -> State:
@@ -230,7 +230,7 @@ class BatchWork(Work[Reading, State], Protocol, Generic[Reading, State]):
 
 
 def run(
-    work: BatchWork[Reading, State],
+    work: BatchLoopWork[Reading, State],
     schedule: Schedule,
     budget: Budget,
     observer: Observer,
@@ -275,7 +275,7 @@ def run(
     """
     watch, state, meter = _Watch(clock or time.monotonic), work.begin(), current_meter()
     ahead = None if meter.limited else ahead
-    foresight = None if ahead is None else Ahead(ahead, work.measure, lambda plan: plan.n)
+    foresight = None if ahead is None else Lookahead(ahead, work.measure, lambda plan: plan.n)
     readings = _Readings(work, journal, steady, watch, meter, foresight, first)
     rate = _RowRate(meter, rows, (1.0 - reserve) * meter.queries, journal)
     batches = _batches(work, state, schedule, budget, available, journal, watch, rate, foresight)
@@ -299,7 +299,7 @@ def run(
 
 
 def run_steps(
-    work: Work[Reading, State],
+    work: LoopWork[Reading, State],
     state: State,
     steps: Steps[Step, State],
     measure: Callable[[Step], Reading],
@@ -406,7 +406,7 @@ class _RowRate:
 
 
 def _batches(
-    work: BatchWork[Reading, State],
+    work: BatchLoopWork[Reading, State],
     state: State,
     schedule: Schedule,
     budget: Budget,
@@ -414,7 +414,7 @@ def _batches(
     journal: Journal,
     watch: _Watch,
     rate: _RowRate,
-    foresight: Ahead[Plan, Reading] | None = None,
+    foresight: Lookahead[Plan, Reading] | None = None,
 ) -> Steps[Plan, State]:
     """Plan one batch after the other; what was seen so far decides its size and how it is spread."""
     index, start, reconsider = 0, 0, 0
@@ -478,12 +478,12 @@ share q of all rows differently goes unnoticed with probability at most about ``
 class _Readings(Generic[Reading, State]):
     """The readings of batches: recalled where the journal has them, else measured and kept."""
 
-    work: BatchWork[Reading, State]
+    work: BatchLoopWork[Reading, State]
     journal: Journal
     steady: Steadiness | None
     watch: _Watch
     meter: QueryMeter
-    foresight: Ahead[Plan, Reading] | None
+    foresight: Lookahead[Plan, Reading] | None
     first: bool
     recalled: dict[Plan, Entry] = field(default_factory=dict)
 

@@ -44,7 +44,7 @@ found nearly as soon. Any stakes fixed before the draws are valid, so the distan
 SHARES = np.asarray([0.008, 0.008, 0.014, 0.04, 0.065, 0.098, 0.097, 0.08, 0.0035])
 """What the steady bettors on one half-space start with. The rest goes to the bettor who follows the estimate and does
 best where a check is over at once. Validity needs only that all shares add up to 1; they change how many draws a
-verdict takes. They were chosen together with the numbers below and ``channels.PRIOR``, so that no pair of rates in
+verdict takes. They were chosen together with the numbers below and ``protocol.PRIOR``, so that no pair of rates in
 ``benchmarks/limit.py`` takes 1% more draws than with the estimate alone, and most take fewer."""
 
 LATE = DISTANCES < 0.1

@@ -6,7 +6,16 @@ often: the work of a lost worker is done again, and results are joined in the or
 
 from __future__ import annotations
 
-from isonomia.executors.pool import Executing, ExecutorWarning, Pool, Shared, Tasks, pickler
+from isonomia.executors.pool import ExecutorKind, ExecutorWarning, Pool, StartedTasks, TaskContext, pickler
 from isonomia.executors.words import close_pools, pool_for
 
-__all__ = ["Executing", "ExecutorWarning", "Pool", "Shared", "Tasks", "close_pools", "pickler", "pool_for"]
+__all__ = [
+    "ExecutorKind",
+    "ExecutorWarning",
+    "Pool",
+    "StartedTasks",
+    "TaskContext",
+    "close_pools",
+    "pickler",
+    "pool_for",
+]

@@ -46,7 +46,7 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WorkerReply:
     """A worker's reply.
 
     Attributes
@@ -67,24 +67,26 @@ class Reply:
     seconds: float = 0.0
 
 
-def work(function: Callable[[Any, Any], Any], token: str, packed: bytes | None, items: Sequence[Any]) -> Reply:
+def work(function: Callable[[Any, Any], Any], token: str, packed: bytes | None, items: Sequence[Any]) -> WorkerReply:
     """Work on items with the shared value of this token; ``packed`` is that value, pickled, if it was sent along."""
     try:
         is_known, shared = _shared(token, packed)
     except _raised_by_work(True) as error:  # whatever a class does when it is unpickled
-        return Reply(error=_portable(error, "it could not be opened in a worker"))
-    return done(function, shared, items, portable=True) if is_known else Reply(known=False)
+        return WorkerReply(error=_portable(error, "it could not be opened in a worker"))
+    return done(function, shared, items, portable=True) if is_known else WorkerReply(known=False)
 
 
-def done(function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any], *, portable: bool = False) -> Reply:
+def done(
+    function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any], *, portable: bool = False
+) -> WorkerReply:
     """Work on items, one after the other, until one fails."""
     began, values = time.perf_counter(), []
     try:
         values = [function(shared, item) for item in items]
     except _raised_by_work(portable) as error:
         raised = error if isinstance(error, Exception) and not portable else _portable(error, "")
-        return Reply(error=raised, seconds=time.perf_counter() - began)
-    return Reply(values=tuple(values), seconds=time.perf_counter() - began)
+        return WorkerReply(error=raised, seconds=time.perf_counter() - began)
+    return WorkerReply(values=tuple(values), seconds=time.perf_counter() - began)
 
 
 def _raised_by_work(elsewhere: bool) -> tuple[type[BaseException], ...]:
@@ -188,7 +190,7 @@ class ExecutorWarning(UserWarning):
 
 
 @dataclass(slots=True)
-class Executing:
+class ExecutorKind:
     """How to get an executor.
 
     Attributes
@@ -216,7 +218,7 @@ class Executing:
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class Shared:
+class TaskContext:
     """What all items share, as a value and pickled for other processes.
 
     Attributes
@@ -281,17 +283,19 @@ class Pool:
         How to get the executor.
     """
 
-    executing: Executing
+    executing: ExecutorKind
     _executor: Executor | None = field(default=None, repr=False)
     _fruitless: int = field(default=0, repr=False)
     _ended: bool = field(default=False, repr=False)
     _pace: dict[str, float] = field(default_factory=dict, repr=False)
-    _seen: WeakSet[Shared] = field(default_factory=WeakSet, repr=False)
+    _seen: WeakSet[TaskContext] = field(default_factory=WeakSet, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
-    def begin(self, function: Function, shared: Shared, items: Sequence[Any], sizes: Sequence[int]) -> Tasks:
+    def begin(
+        self, function: Function, shared: TaskContext, items: Sequence[Any], sizes: Sequence[int]
+    ) -> StartedTasks:
         """Start work on items. Their sizes say how much work each is, only so that small ones travel together."""
-        tasks = Tasks(self, function, shared, [])
+        tasks = StartedTasks(self, function, shared, [])
         for first, last in self._grouped(shared, sizes):
             tasks.waiting.append(_Task(tuple(items[first:last]), sum(sizes[first:last])))
         for task in tasks.waiting:
@@ -304,11 +308,11 @@ class Pool:
         message = f"{what} by this process, and only the model is asked in {self.executing.name}: {error}"
         warnings.warn(message, ExecutorWarning, stacklevel=3)
 
-    def _is_new(self, shared: Shared) -> bool:
+    def _is_new(self, shared: TaskContext) -> bool:
         """Whether no worker can have the shared value yet, and it is too small for asking first to save time."""
         return not self.executing.here and shared not in self._seen and len(shared.packed()[1]) <= SMALL
 
-    def _grouped(self, shared: Shared, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def _grouped(self, shared: TaskContext, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Which items travel together: in no more pieces than the workers can use, and none too small."""
         total = max(sum(sizes), 1)
         pieces = min(len(sizes), 4 * self.workers)
@@ -330,7 +334,7 @@ class Pool:
         own = self.executing.workers or getattr(self._executor, "_max_workers", None)
         return own if isinstance(own, int) and own > 0 else _GUESSED
 
-    def _send(self, task: _Task, tasks: Tasks, *, whole: bool = False) -> None:
+    def _send(self, task: _Task, tasks: StartedTasks, *, whole: bool = False) -> None:
         """Hand a piece of work to the executor; where that fails, the piece counts as lost."""
         call: tuple[Any, ...] = (done, tasks.function, tasks.shared.value, task.items)
         if not self.executing.here:
@@ -351,7 +355,7 @@ class Pool:
                 self._executor = self.executing.open()
             return self._executor
 
-    def reply_to(self, task: _Task, tasks: Tasks) -> Reply | None:
+    def reply_to(self, task: _Task, tasks: StartedTasks) -> WorkerReply | None:
         """A worker's reply to a piece of work; ``None`` if it has to be done in this process."""
         while True:
             try:
@@ -371,7 +375,7 @@ class Pool:
             self._send(task, tasks, whole=True)
             self._send_whole(tasks)
 
-    def _waited(self, task: _Task, tasks: Tasks) -> Reply:
+    def _waited(self, task: _Task, tasks: StartedTasks) -> WorkerReply:
         """Wait for the first reply.
 
         An executor that was replaced in the meantime may never reply, and some engines forget the work of a lost
@@ -402,7 +406,7 @@ class Pool:
                 futures.append(task.future)
                 due, asked = 2.0 * due, asked + 1
 
-    def _send_whole(self, tasks: Tasks) -> None:
+    def _send_whole(self, tasks: StartedTasks) -> None:
         """Send the shared value with other pieces, too, that reached a worker without it."""
         for task in tasks.waiting:
             future = task.future
@@ -410,7 +414,7 @@ class Pool:
             if future is not None and came and not future.result().known:
                 self._send(task, tasks, whole=True)
 
-    def _again(self, task: _Task, tasks: Tasks, error: BaseException) -> bool:
+    def _again(self, task: _Task, tasks: StartedTasks, error: BaseException) -> bool:
         """Send a lost piece of work again, to a new executor if need be; ``False`` if this process has to do it."""
         if self._ended:
             raise KeyboardInterrupt from error  # the program is about to end, and the work was not at fault
@@ -446,7 +450,7 @@ class Pool:
         self._fruitless = 0
         self.close()
 
-    def _note(self, name: str, task: _Task, reply: Reply) -> None:
+    def _note(self, name: str, task: _Task, reply: WorkerReply) -> None:
         """Learn how long work takes per unit of size: it decides which items travel together, and when one is late."""
         if reply.values and task.size:
             new, old = reply.seconds / task.size, self._pace.get(name)
@@ -502,13 +506,13 @@ class _Task:
 
     items: tuple[Any, ...]
     size: int
-    future: Future[Reply] | None = None
+    future: Future[WorkerReply] | None = None
     sent_to: Executor | None = None
     tries: int = 0
 
 
 @dataclass(slots=True, eq=False)
-class Tasks:
+class StartedTasks:
     """Work that was started.
 
     Attributes
@@ -521,7 +525,7 @@ class Tasks:
 
     pool: Pool
     function: Function
-    shared: Shared
+    shared: TaskContext
     waiting: list[_Task]
 
     def results(self) -> Iterator[Any]:

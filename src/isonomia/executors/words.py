@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from isonomia.errors import UsageError, nearest
-from isonomia.executors.pool import Executing, Pool, begin_process
+from isonomia.executors.pool import ExecutorKind, Pool, begin_process
 
 WORDS = ("threads", "processes", "loky", "dask", "ray", "mpi")
 
@@ -54,7 +54,7 @@ def pool_for(executor: Executor | str | Pool | None, workers: int = 1) -> Pool |
         raise UsageError(f"{_EXPECTED}, but got executor={executor!r}")
     given: Any = executor
     name = type(given).__name__
-    return Pool(Executing(lambda: given, here=isinstance(given, ThreadPoolExecutor), lasting=True, name=name))
+    return Pool(ExecutorKind(lambda: given, here=isinstance(given, ThreadPoolExecutor), lasting=True, name=name))
 
 
 def is_remote(word: str) -> bool:
@@ -97,28 +97,28 @@ def _processors() -> int:
         return os.cpu_count() or 1
 
 
-def _executing(text: str, word: str, address: str, count: int) -> Executing:
+def _executing(text: str, word: str, address: str, count: int) -> ExecutorKind:
     """How to get the executor of a word. Packages are imported now, so that a missing one is reported at once."""
     match word:
         case "threads":
-            return Executing(lambda: ThreadPoolExecutor(count, "isonomia"), count, here=True, name=text)
+            return ExecutorKind(lambda: ThreadPoolExecutor(count, "isonomia"), count, here=True, name=text)
         case "processes":
-            return Executing(lambda: _processes(count), count, name=text)
+            return ExecutorKind(lambda: _processes(count), count, name=text)
         case "loky":
             loky = _needed("loky", "pip install loky", "joblib.externals.loky")
-            return Executing(lambda: loky.ProcessPoolExecutor(count, initializer=begin_process), count, name=text)
+            return ExecutorKind(lambda: loky.ProcessPoolExecutor(count, initializer=begin_process), count, name=text)
         case "mpi":
             futures = _needed("mpi4py.futures", "pip install mpi4py, then: mpiexec -n 8 python -m mpi4py.futures ...")
-            return Executing(futures.MPIPoolExecutor, None, name=text)
+            return ExecutorKind(futures.MPIPoolExecutor, None, name=text)
         case "dask":
             distributed = _needed("distributed", "pip install 'isonomia[dask]'")
             number = None if address else count
-            return Executing(
+            return ExecutorKind(
                 lambda: _dask(distributed, address, count), number, name=text, deserted=DaskExecutor.deserted
             )
         case _:
             ray = _needed("ray", "pip install 'isonomia[ray]'")
-            return Executing(lambda: _ray(ray, address, count), None if address else count, name=text)
+            return ExecutorKind(lambda: _ray(ray, address, count), None if address else count, name=text)
 
 
 def _needed(module: str, install: str, otherwise: str | None = None) -> Any:

@@ -43,7 +43,7 @@ _PYTHON_ONLY = ("test", "draw", "model")
 
 
 @dataclass(frozen=True, slots=True)
-class Comments:
+class TomlComments:
     """Comments to write: paragraphs at the top, one for each feature by name, and one for each constraint."""
 
     head: Sequence[str] = ("What people can change.",)
@@ -55,7 +55,7 @@ def written(
     features: Sequence[Feature],
     constraints: Sequence[Constraint],
     effects: Sequence[Effect],
-    comments: Comments | None = None,
+    comments: TomlComments | None = None,
 ) -> str:
     """Write interventions as TOML, with comments that say what it means.
 
@@ -64,7 +64,7 @@ def written(
     UsageError
         Where a part is a Python function or object, which a text cannot hold.
     """
-    remarks = comments or Comments()
+    remarks = comments or TomlComments()
     lines = [line for paragraph in (*remarks.head, _HEAD) for line in comment_lines(paragraph) or ["#"]]
     for feature in features:
         lines += ["", *comment_lines(remarks.features.get(feature.name, "")), *_feature_lines(feature)]
@@ -329,7 +329,7 @@ def _changed(feature: Feature, **changes: Any) -> Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class NameHint:
     """What a name suggests: whether people can change the feature by an action, whether it can only rise, and why."""
 
     actionable: bool
@@ -337,7 +337,7 @@ class Hint:
     why: str
 
 
-def hint_of(name: str) -> Hint | None:
+def hint_of(name: str) -> NameHint | None:
     """What a name suggests; ``None`` where it says nothing.
 
     Guesses err on the side of not actionable: auditing with a change that no one can make is worse than auditing
@@ -345,30 +345,34 @@ def hint_of(name: str) -> Hint | None:
     """
     protected = vocabulary.protected_attribute(name)
     if vocabulary.is_age(name):
-        return Hint(False, True, "No one changes their age by an action; should waiting count, let it be actionable.")
+        return NameHint(
+            False, True, "No one changes their age by an action; should waiting count, let it be actionable."
+        )
     if has_word(name, vocabulary.ORIGIN) or protected not in (None, "marital status", "pregnancy"):
-        return Hint(False, False, "Its name is that of a protected attribute.")
+        return NameHint(False, False, "Its name is that of a protected attribute.")
     if has_word(name, vocabulary.FAMILY) or protected is not None:
-        return Hint(False, False, "It is about a person's family, which people should not be asked to change.")
+        return NameHint(False, False, "It is about a person's family, which people should not be asked to change.")
     if has_word(name, vocabulary.PAST):
-        return Hint(False, True, "What has happened cannot be undone.")
+        return NameHint(False, True, "What has happened cannot be undone.")
     if vocabulary.is_model_answer(name):
-        return Hint(False, False, "Its name is that of an answer of a model, not of something that people do.")
+        return NameHint(False, False, "Its name is that of an answer of a model, not of something that people do.")
     if has_word(name, vocabulary.SURVEY_WEIGHTS):
-        return Hint(False, False, "Its name is that of a weight of a survey.")
+        return NameHint(False, False, "Its name is that of a weight of a survey.")
     if has_word(name, vocabulary.TIME) or has_word(name, vocabulary.PROTECTED[vocabulary.AGE]):
-        return Hint(True, True, "Its name counts time, so it only rises.")
+        return NameHint(True, True, "Its name counts time, so it only rises.")
     if has_word(name, vocabulary.LEARNING) and not has_word(name, vocabulary.PURPOSES):
-        return Hint(True, True, "What was learnt stays, so it only rises.")
+        return NameHint(True, True, "What was learnt stays, so it only rises.")
     return None
 
 
-def _outcome_hint(name: str, known: bool) -> Hint | None:
+def _outcome_hint(name: str, known: bool) -> NameHint | None:
     """What a name suggests that could be an outcome's; an income is one only where no outcome is known."""
     words = vocabulary.OUTCOMES | vocabulary.SURE_OUTCOMES
     if not has_word(name, words - {"income"} if known else words):
         return None
-    return Hint(False, False, "Its name could be that of an outcome; if people can act on it, let it be actionable.")
+    return NameHint(
+        False, False, "Its name could be that of an outcome; if people can act on it, let it be actionable."
+    )
 
 
 def likely_outcome(names: Sequence[str]) -> str | None:

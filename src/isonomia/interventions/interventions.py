@@ -15,7 +15,7 @@ from isonomia.errors import NumericalError, UsageError, nearest
 from isonomia.interventions.blocks import cheapest, components, dense_rows, rule_identity
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Floats, Form
-from isonomia.interventions.draft import Comments, guess, read_interventions, written
+from isonomia.interventions.draft import TomlComments, guess, read_interventions, written
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import FIELDS, Feature, PersonError, chosen, decoded, encoded
 from isonomia.interventions.reach import Memory, ReachableSets, reachable_sets
@@ -328,7 +328,7 @@ class Draft:
             *(() if self.outcome_known else ("", _NO_OUTCOME)),
             "",
         )
-        return written(self.features, self.constraints, (), Comments(head, self.why, self.rules))
+        return written(self.features, self.constraints, (), TomlComments(head, self.why, self.rules))
 
 
 _NO_OUTCOME = (

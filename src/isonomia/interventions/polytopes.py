@@ -68,7 +68,7 @@ class Simplices:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walk:
+class PolytopeWalk:
     """A full-dimensional polytope of many dimensions, made round by a linear map."""
 
     matrix: Floats
@@ -82,7 +82,7 @@ class Walk:
         return np.asarray(self.centre + steps @ self.spread.T)
 
 
-Inside: TypeAlias = Simplices | Walk
+Inside: TypeAlias = Simplices | PolytopeWalk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +172,7 @@ def _inside(matrix: Floats, bound: Floats, centre: Floats) -> tuple[Inside, floa
     rng = np.random.default_rng(0)
     spread = rounded(matrix, bound - matrix @ centre, rng)
     log_volume = volume(matrix @ spread, bound - matrix @ centre, rng) + float(np.linalg.slogdet(spread)[1])
-    return Walk(matrix, bound, centre, spread), log_volume
+    return PolytopeWalk(matrix, bound, centre, spread), log_volume
 
 
 def _simplices(matrix: Floats, bound: Floats, centre: Floats) -> Simplices:
@@ -361,7 +361,7 @@ def _proposed(block: FeatureBlock, boxes: Boxes, rng: np.random.Generator) -> Fl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slice:
+class MoveSlice:
     """The moves with the same whole values: ``acted`` has these, and each sampler draws the columns named with it."""
 
     acted: Floats
@@ -379,21 +379,21 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slices:
+class MoveSlices:
     """The slices of one person's moves, with their shares of the uniform law.
 
     ``exact`` says that the shares and the draws are exact, up to rounding.
     """
 
-    slices: tuple[Slice, ...]
+    slices: tuple[MoveSlice, ...]
     shares: Floats
     low: Floats
     width: Floats
     exact: bool
 
-    def only(self, one: Slice) -> Slices:
+    def only(self, one: MoveSlice) -> MoveSlices:
         """A single slice, in the same box."""
-        return Slices((one,), np.ones(1), self.low, self.width, True)
+        return MoveSlices((one,), np.ones(1), self.low, self.width, True)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Uniform moves, as acted values."""
@@ -408,29 +408,29 @@ class Slices:
         return acted
 
 
-def slices_of(block: FeatureBlock, start: Floats, low: Floats, high: Floats) -> Slices:
+def slices_of(block: FeatureBlock, start: Floats, low: Floats, high: Floats) -> MoveSlices:
     """Cut one person's moves in a block into polytopes; every move lies in the box from ``low`` to ``high``."""
     program = program_of(block, start, (low, high))
     width = np.where(high > low, high - low, 1.0)
     slices = [_slice(program, leaf, len(start), low, width) for leaf in _leaves(program)]
     real = [one for one in slices if one is not None and not _spurious(block, start, one, low, width)]
     if not real:
-        real = [Slice(start, ())]
+        real = [MoveSlice(start, ())]
     highest = max(one.dimension for one in real)
     largest = tuple(one for one in real if one.dimension == highest)
     logs = np.asarray([one.log_volume for one in largest])
     shares = np.exp(logs - logs.max())
     exact = all(sampler.exact for one in largest for _, sampler in one.samplers)
-    return Slices(largest, shares / shares.sum(), low, width, exact)
+    return MoveSlices(largest, shares / shares.sum(), low, width, exact)
 
 
-def _spurious(block: FeatureBlock, start: Floats, one: Slice, low: Floats, width: Floats) -> bool:
+def _spurious(block: FeatureBlock, start: Floats, one: MoveSlice, low: Floats, width: Floats) -> bool:
     """Whether a slice lies on a boundary that rows cannot exclude, such as that of a strict inequality.
 
     The constraints with linear rows allow or forbid a slice as a whole, except for its own boundary; the majority of a
     few points in it says which.
     """
-    acted = Slices((one,), np.ones(1), low, width, True).draw(16, np.random.default_rng(0))
+    acted = MoveSlices((one,), np.ones(1), low, width, True).draw(16, np.random.default_rng(0))
     here = np.repeat(start[None], len(acted), axis=0)
     moves = block.moves(here, acted, *block.ranges(here))
     allowed = np.ones(len(acted), dtype=bool)
@@ -460,7 +460,7 @@ def _leaves(program: MixedIntegerProgram) -> NDArray[np.float64]:
     return low
 
 
-def _slice(program: MixedIntegerProgram, leaf: Floats, count: int, least: Floats, width: Floats) -> Slice | None:
+def _slice(program: MixedIntegerProgram, leaf: Floats, count: int, least: Floats, width: Floats) -> MoveSlice | None:
     """The real part of a leaf, in units of each feature's range; ``None`` where it is empty."""
     real = np.flatnonzero(~program.whole[:count] & (program.most > program.least)[:count])
     base = leaf.copy()
@@ -480,7 +480,7 @@ def _slice(program: MixedIntegerProgram, leaf: Floats, count: int, least: Floats
         if sampler is None:
             return None
         samplers.append((tuple(int(real[j]) for j in group), sampler))
-    return Slice(base[:count], tuple(samplers))
+    return MoveSlice(base[:count], tuple(samplers))
 
 
 def _in_unit_box(rows: Floats, low: Floats, high: Floats) -> LinearSystem:

@@ -28,7 +28,7 @@ from isonomia.interventions.constraints import Constraint
 from isonomia.interventions.constraints.base import Bools, Floats
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import Feature, decoded, encoded
-from isonomia.interventions.polytopes import Slices, accepted_share, draw_by_proposals, slices_of
+from isonomia.interventions.polytopes import MoveSlices, accepted_share, draw_by_proposals, slices_of
 from isonomia.populations.table import Table, replaced
 
 _CHUNK = 500_000
@@ -197,7 +197,7 @@ class ReachableSets:
         """Whose draws are only nearly uniform: a block of more than six coupled real features is sampled by walks."""
         approximate = np.zeros(len(self), dtype=bool)
         for part in self.parts:
-            approximate[part.rows] |= isinstance(part, PolytopePart) and not part.slices.exact
+            approximate[part.rows] |= isinstance(part, PolytopePoints) and not part.slices.exact
         return approximate
 
     def take(self, people: Sequence[int] | NDArray[np.intp]) -> ReachableSets:
@@ -229,7 +229,7 @@ class ReachableSets:
         """The points with these numbers, of these people: a number has one mixed-radix digit for each part."""
         columns = np.take(self.start.T, owner, axis=1)
         for part in self.parts:
-            if isinstance(part, RejectionPart | PolytopePart):
+            if isinstance(part, RejectionPart | PolytopePoints):
                 continue  # covers other people, whose points are not counted
             index = _indices(part, len(self))[owner]
             at: Any = slice(None) if len(part.rows) == len(self) else np.flatnonzero(index >= 0)
@@ -298,12 +298,12 @@ def _part_of(part: Part, who: NDArray[np.intp], count: int) -> Part:
     match part:
         case RangePart():
             return RangePart(rows, part.column, part.low[at], part.high[at], part.whole)
-        case ListPart():
-            return ListPart(rows, part.block, part.table, part.first[at], part.size[at])
+        case ListedPoints():
+            return ListedPoints(rows, part.block, part.table, part.first[at], part.size[at])
         case RejectionPart():
             return RejectionPart(rows, part.block, part.boxes.at(at))
-        case PolytopePart():
-            return PolytopePart(rows, part.block, part.boxes, part.slices)
+        case PolytopePoints():
+            return PolytopePoints(rows, part.block, part.boxes, part.slices)
 
 
 # ---------------------------------------------------------------------------- one block
@@ -350,7 +350,7 @@ class RangePart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ListPart:
+class ListedPoints:
     """Every point, in one table for all people; people with the same start in the block share their rows.
 
     ``table`` has the ended value of each of the block's columns, then the change of each pushed feature. A person has
@@ -396,13 +396,13 @@ class RejectionPart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PolytopePart:
+class PolytopePoints:
     """Points of polytopes, for people with the same start in the block."""
 
     rows: NDArray[np.intp]
     block: FeatureBlock
     boxes: Boxes
-    slices: Slices
+    slices: MoveSlices
 
     def counts(self) -> Floats:
         """Infinite: the points are not counted."""
@@ -424,7 +424,7 @@ class PolytopePart:
         raise NumericalError(f"almost no point of the linear constraints on {names} satisfies the others: loosen them")
 
 
-Part: TypeAlias = RangePart | ListPart | RejectionPart | PolytopePart
+Part: TypeAlias = RangePart | ListedPoints | RejectionPart | PolytopePoints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -501,7 +501,7 @@ def solve(
         counts[small] = moves.counts
         table = _ends(block, np.repeat(keys, counts, axis=0), moves.acted)
         rows = np.flatnonzero(counts[key] > 0)
-        parts.append(ListPart(rows, block, table, (np.cumsum(counts) - counts)[key[rows]], counts[key[rows]]))
+        parts.append(ListedPoints(rows, block, table, (np.cumsum(counts) - counts)[key[rows]], counts[key[rows]]))
     if not counts.all():
         parts += _to_draw_from(block, keys, np.flatnonzero(counts == 0), key)
     return tuple(part for part in parts if len(part.rows))
@@ -570,19 +570,19 @@ def _tight_part(block: FeatureBlock, box: Boxes, rows: NDArray[np.intp]) -> Part
         return RejectionPart(rows, block, box.at(np.zeros(len(rows), dtype=np.intp)))
     slices = slices_of(block, box.start[0], *ends)
     if slices.slices[0].dimension:
-        return PolytopePart(rows, block, box, slices)
+        return PolytopePoints(rows, block, box, slices)
     rng = np.random.default_rng(0)  # each slice is a single point, so every draw is the same
     points = [slices.only(one).draw(1, rng) for one in slices.slices]
     return _list_part(block, box, np.concatenate(points), rows)
 
 
-def _list_part(block: FeatureBlock, box: Boxes, acted: Floats, rows: NDArray[np.intp]) -> ListPart:
+def _list_part(block: FeatureBlock, box: Boxes, acted: Floats, rows: NDArray[np.intp]) -> ListedPoints:
     """Those of some points that are allowed, and the start, as a list."""
     allowed = box.at(np.zeros(len(acted), dtype=np.intp)).allowed(block, acted)
     points = np.concatenate([box.start, acted[allowed]])
     _, first = np.unique(np.round(points, 9), axis=0, return_index=True)
     table = _ends(block, box.start, points[np.sort(first)])
-    return ListPart(rows, block, table, np.zeros(len(rows), dtype=np.intp), np.full(len(rows), len(table)))
+    return ListedPoints(rows, block, table, np.zeros(len(rows), dtype=np.intp), np.full(len(rows), len(table)))
 
 
 def _ends(block: FeatureBlock, start: Floats, acted: Floats) -> Floats:

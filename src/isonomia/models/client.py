@@ -1,7 +1,7 @@
 """The HTTP client: it repeats a request until it is answered, at a limited rate, and never reveals a token.
 
-No error of httpx leaves :meth:`Sender._once`: its errors carry the request, and with it the token, in their attributes
-and in the frames of their traceback. They become plain values here, from which new errors are made.
+No error of httpx leaves :meth:`HttpSender._once`: its errors carry the request, and with it the token, in their
+attributes and in the frames of their traceback. They become plain values here, from which new errors are made.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Trouble:
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class Sender:
+class HttpSender:
     """Sends bodies to one address.
 
     Repeating a request does a scoring service no harm, so it is repeated after a lost connection, a timeout, 429, 5xx,
@@ -249,8 +249,8 @@ def _is_text(content: bytearray) -> bool:
 
 def _made(
     url: str, headers: dict[str, str], token: Token | None, timeout: float, retries: int, pace: tuple[Any, float]
-) -> Sender:
-    return Sender(url, headers, token, timeout, retries, RateLimit(*pace))
+) -> HttpSender:
+    return HttpSender(url, headers, token, timeout, retries, RateLimit(*pace))
 
 
 def _late(timeout: float) -> str:

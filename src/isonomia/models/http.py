@@ -12,12 +12,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import check_number, checked_features, checked_score_range, option_error
-from isonomia.models.client import RateLimit, Sender, Token, shown_address
+from isonomia.models.client import HttpSender, RateLimit, Token, shown_address
 from isonomia.models.payloads import (
     AnswerPath,
     PlainAnswer,
     PlainRows,
-    Template,
+    RequestTemplate,
     answer_of,
     check_classes,
     labels,
@@ -85,8 +85,8 @@ class HttpModel:
     backoff: float = 0.5
     rate: float | None = None
     version: str = ""
-    _template: Template = field(init=False, repr=False)
-    _sender: Sender = field(init=False, repr=False)
+    _template: RequestTemplate = field(init=False, repr=False)
+    _sender: HttpSender = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_options(self)
@@ -96,8 +96,8 @@ class HttpModel:
             "classes": check_classes(self.classes),
             "features": checked_features(self.features),
             "score_range": checked_score_range(self.score_range),
-            "_template": Template.of(self.request),
-            "_sender": Sender(self.url, dict(self.headers), token, self.timeout, self.retries, pace),
+            "_template": RequestTemplate.of(self.request),
+            "_sender": HttpSender(self.url, dict(self.headers), token, self.timeout, self.retries, pace),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -211,14 +211,14 @@ def _check_options(model: HttpModel) -> None:
     _check_variable(model.token_env)
 
 
-def sender_to(url: str, token_env: str | None, token_header: str, timeout: float, retries: int) -> Sender:
+def sender_to(url: str, token_env: str | None, token_header: str, timeout: float, retries: int) -> HttpSender:
     """A sender for something other than rows, with the same care for the token."""
     _check_url(url)
     _check_header_name("token_header", token_header)
     check_number("timeout", timeout, 0, above=True)
     _check_variable(token_env)
     token = None if token_env is None else Token(token_env, token_header)
-    return Sender(url, {}, token, timeout, retries, RateLimit(None, 0.5))
+    return HttpSender(url, {}, token, timeout, retries, RateLimit(None, 0.5))
 
 
 def _check_variable(token_env: object) -> None:

@@ -70,8 +70,8 @@ class OnnxModel:
     """
 
     session: OpenedResource
-    inputs: tuple[Input, ...]
-    outputs: Outputs
+    inputs: tuple[OnnxInput, ...]
+    outputs: OnnxOutputs
     features: tuple[str, ...] | None = None
     columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
     batch_size: int = _BATCH
@@ -304,7 +304,7 @@ def _weights(origin: Path | bytes, location: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class OnnxInput:
     """One input: its name, its element type as NumPy calls it, and its dimensions, ``None`` for any size."""
 
     name: str
@@ -322,7 +322,7 @@ class Input:
         return " x ".join("n" if size is None else str(size) for size in self.shape)
 
 
-def _input(node: Any, file: str) -> Input:
+def _input(node: Any, file: str) -> OnnxInput:
     """Read the runtime's description of an input."""
     if node.type not in _NUMPY_TYPES:
         raise UsageError(
@@ -330,10 +330,10 @@ def _input(node: Any, file: str) -> Input:
             f"Understood are: {', '.join(_NUMPY_TYPES)}."
         )
     shape = tuple(size if isinstance(size, int) and size > 0 else None for size in node.shape)
-    return Input(node.name, _NUMPY_TYPES[node.type], shape)
+    return OnnxInput(node.name, _NUMPY_TYPES[node.type], shape)
 
 
-def _check_known(name: str, inputs: Sequence[Input], wanted: Sequence[str]) -> None:
+def _check_known(name: str, inputs: Sequence[OnnxInput], wanted: Sequence[str]) -> None:
     """Refuse columns for an input that does not exist."""
     own = [entry.name for entry in inputs]
     for key in wanted:
@@ -343,7 +343,7 @@ def _check_known(name: str, inputs: Sequence[Input], wanted: Sequence[str]) -> N
             )
 
 
-def _fixed_rows(inputs: Sequence[Input]) -> int | None:
+def _fixed_rows(inputs: Sequence[OnnxInput]) -> int | None:
     """How many rows a model takes at once, if the file fixes that."""
     sizes = {entry.shape[0] for entry in inputs if entry.shape} - {None}
     return sizes.pop() if sizes else None
@@ -351,7 +351,7 @@ def _fixed_rows(inputs: Sequence[Input]) -> int | None:
 
 def _columns_by_input(
     name: str,
-    inputs: Sequence[Input],
+    inputs: Sequence[OnnxInput],
     table: Table,
     features: tuple[str, ...] | None,
     chosen: Mapping[str, tuple[str, ...]],
@@ -374,13 +374,15 @@ def _columns_by_input(
     return {entry.name: (column,) for entry, column in zip(inputs, columns, strict=True)}
 
 
-def _chosen_columns(name: str, entry: Input, table: Table, chosen: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _chosen_columns(
+    name: str, entry: OnnxInput, table: Table, chosen: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
     if entry.name not in chosen:
         raise UsageError(f"{name} has an input {entry.name!r}, but inputs does not say which columns go into it.")
     return columns_for(f"input {entry.name!r} of {name}", table, chosen[entry.name], entry.width)
 
 
-def _filled(name: str, entry: Input, table: Table, columns: tuple[str, ...]) -> NDArray[Any]:
+def _filled(name: str, entry: OnnxInput, table: Table, columns: tuple[str, ...]) -> NDArray[Any]:
     if len(entry.shape) > 2:
         raise ModelError(
             f"{name} takes arrays of {len(entry.shape)} dimensions in its input {entry.name!r}, but a table has two. "
@@ -391,7 +393,7 @@ def _filled(name: str, entry: Input, table: Table, columns: tuple[str, ...]) -> 
     return matrix(name, table, columns, entry.dtype)
 
 
-def _whole_batch(name: str, inputs: Sequence[Input], batch: Any) -> dict[str, NDArray[Any]]:
+def _whole_batch(name: str, inputs: Sequence[OnnxInput], batch: Any) -> dict[str, NDArray[Any]]:
     """Give a batch that has no columns, such as images, to the one input of a model."""
     if len(inputs) != 1 or not isinstance(batch, np.ndarray):
         raise ModelError(
@@ -412,7 +414,7 @@ def _whole_batch(name: str, inputs: Sequence[Input], batch: Any) -> dict[str, ND
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
+class OnnxOutputs:
     """The outputs that are read: the predicted labels, and the scores or whatever numbers the model gives."""
 
     label: str | None
@@ -465,7 +467,7 @@ class Outputs:
 
 def _outputs(
     nodes: Sequence[Any], file: str, prediction: str | None, score: str | None, decoder: OutputDecoder
-) -> Outputs:
+) -> OnnxOutputs:
     """Find out which output is which, if the user does not name them."""
     by_name = {node.name: node for node in nodes}
     for name in (prediction, score):
@@ -477,7 +479,7 @@ def _outputs(
         prediction, score = _label_and_score(nodes, file)
     if decoder.output is None and prediction is not None and score is not None and "prob" in score.lower():
         decoder = OutputDecoder("probabilities", decoder.classes)
-    return Outputs(prediction, score, decoder)
+    return OnnxOutputs(prediction, score, decoder)
 
 
 def _label_and_score(nodes: Sequence[Any], file: str) -> tuple[str | None, str | None]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import ModelError
-from isonomia.executors import Pool, Shared, Tasks
+from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
 from isonomia.models.protocol import Answer, Model
@@ -87,8 +87,8 @@ class Workers:
 
     model: Model
     pool: Pool = field(repr=False)
-    _shared: list[Shared] = field(default_factory=list, repr=False)
-    _begun: dict[int, tuple[Question, Tasks]] = field(default_factory=dict, repr=False)
+    _shared: list[TaskContext] = field(default_factory=list, repr=False)
+    _begun: dict[int, tuple[Question, StartedTasks]] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
     _last: list[NDArray[np.str_]] = field(default_factory=list, repr=False)
     _in_vain: list[str] = field(default_factory=list, repr=False)
@@ -159,7 +159,7 @@ class Workers:
         ((_, answer),) = self.pool.begin(answer_part, self._model(), [question], [question[0].rows]).results()
         return answer
 
-    def _tasks(self, question: Question) -> Tasks:
+    def _tasks(self, question: Question) -> StartedTasks:
         table, want_score, want_prediction = question
         charge(table.rows)
         table = self._read(table)
@@ -174,10 +174,10 @@ class Workers:
             return table
         return table.select([name for name in table.names if name in reads])
 
-    def _model(self) -> Shared:
+    def _model(self) -> TaskContext:
         with self._lock:
             if not self._shared:
-                self._shared.append(Shared(self.model, self.model.name))
+                self._shared.append(TaskContext(self.model, self.model.name))
         return self._shared[0]
 
 

@@ -1,8 +1,8 @@
 """What is sent to a service or a program, and what comes back.
 
 The rows of a table are sent as values that JSON and CSV can hold (:class:`PlainRows`), put into a request where its
-:class:`Template` has a mark for them. Predictions and scores come back as plain values (:class:`PlainAnswer`), found by
-an :class:`AnswerPath` such as ``predictions[*].label``; :func:`answer_of` makes arrays of them.
+:class:`RequestTemplate` has a mark for them. Predictions and scores come back as plain values (:class:`PlainAnswer`),
+found by an :class:`AnswerPath` such as ``predictions[*].label``; :func:`answer_of` makes arrays of them.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ _MEANING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class RequestTemplate:
     """A request: a JSON value in which a string that is a mark stands for the rows, or for a single row."""
 
     tree: Any
     single: bool
 
     @classmethod
-    def of(cls, request: str | Mapping[str, Any]) -> Template:
+    def of(cls, request: str | Mapping[str, Any]) -> RequestTemplate:
         """Read a template: JSON text in which a mark may stand without quotes, or the value itself."""
         tree = _parsed(request) if isinstance(request, str) else request
         marks = _marks(tree)

@@ -18,7 +18,7 @@ from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, PopulationFacts, Source, Wanted, refuse_clusters
 from isonomia.populations.table import Table, distinct, replaced
 from isonomia.populations.worlds.abduction import counterfactual, not_invertible, under_interventions
-from isonomia.populations.worlds.source import Direction, WorldSource, direction_for, stream_remarks, streams_for
+from isonomia.populations.worlds.source import GroupDirection, WorldSource, direction_for, stream_remarks, streams_for
 from isonomia.populations.worlds.world import (
     Columns,
     World,
@@ -81,7 +81,7 @@ class Causal:
     world: World
     declared: dict[str, tuple[Value, ...]]
     among: Row | None
-    directions: tuple[Direction | None, ...]
+    directions: tuple[GroupDirection | None, ...]
 
     def __init__(self, equations: Mapping[str, Any], *, values: Mapping[str, Sequence[Value]] | None = None) -> None:
         world = world_of(equations)
@@ -91,7 +91,7 @@ class Causal:
         object.__setattr__(self, "declared", listed)
         self._fill(world, None, (None,))
 
-    def _fill(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> None:
+    def _fill(self, world: World, among: Row | None, directions: tuple[GroupDirection | None, ...]) -> None:
         object.__setattr__(self, "world", world)
         object.__setattr__(self, "among", among)
         object.__setattr__(self, "directions", directions)
@@ -259,7 +259,7 @@ class Causal:
         parts = identity_of_equations(self.world)
         return fingerprint_of(self.kind, *parts, among, repr(sorted(self.declared.items())))
 
-    def _changed(self, world: World, among: Row | None, directions: tuple[Direction | None, ...]) -> Causal:
+    def _changed(self, world: World, among: Row | None, directions: tuple[GroupDirection | None, ...]) -> Causal:
         changed = copy(self)
         changed._fill(world, among, directions)
         return changed

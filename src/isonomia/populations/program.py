@@ -14,7 +14,7 @@ from isonomia.errors import DataError, SpecError, UsageError, nearest, refuse_no
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.protocol import BatchSizes, Device, PopulationFacts, Source, Wanted
 from isonomia.populations.table import distinct
-from isonomia.populations.worlds.source import Direction, WorldSource, stream_remarks, streams_for
+from isonomia.populations.worlds.source import GroupDirection, WorldSource, stream_remarks, streams_for
 from isonomia.populations.worlds.world import World, check_version
 from isonomia.spec.fairsquare.reader import read_program
 from isonomia.spec.fairsquare.tree import Kind
@@ -65,7 +65,7 @@ class Program:
     name: str
     kinds: Mapping[str, Kind]
     world: World
-    directions: tuple[Direction | None, ...]
+    directions: tuple[GroupDirection | None, ...]
     device: Device | None
     batch_sizes: BatchSizes | None  # how large batches should be
     precision: str

@@ -59,7 +59,7 @@ class NullJournal:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOnly:
+class ReadOnlyJournal:
     """The journal of a finished check: nothing can be added."""
 
     entries: Mapping[str, Entry]

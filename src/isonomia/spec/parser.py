@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from isonomia.errors import Place, SpecError, UsageError
 from isonomia.spec import construct, tree
-from isonomia.spec.syntax_errors import FORMULAS, Wording, grammar_error
+from isonomia.spec.syntax_errors import FORMULAS, GrammarWording, grammar_error
 from isonomia.spec.text import unquote
 
 if TYPE_CHECKING:
@@ -132,7 +132,9 @@ def check_length(text: str) -> None:
         raise SpecError(f"expected a text of at most {MOST_CHARACTERS:,} characters, but got {len(text):,}: split it")
 
 
-def parse_tree(parser: Lark, text: str, wording: Wording, *, shown: str | None = None, start: str = "start") -> Branch:
+def parse_tree(
+    parser: Lark, text: str, wording: GrammarWording, *, shown: str | None = None, start: str = "start"
+) -> Branch:
     """The concrete tree of a text; an error points into ``shown`` instead of the text, where that is given."""
     from lark.exceptions import UnexpectedInput
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class GrammarWording:
     """How the failures of one grammar are put into words. Terminals are named as in the grammar.
 
     Attributes
@@ -86,7 +86,7 @@ class _Failure:
         return Place(self.text, start, start + len(token))
 
 
-def grammar_error(error: UnexpectedInput, text: str, parser: Lark, wording: Wording) -> SpecError:
+def grammar_error(error: UnexpectedInput, text: str, parser: Lark, wording: GrammarWording) -> SpecError:
     """The error to raise in place of Lark's own."""
     failure = _failure(error, text, parser)
     token, accepts = failure.token, failure.accepts
@@ -245,7 +245,7 @@ def _no_function(name: str, others: str) -> str:
 
 
 _PLAIN = {"STRING", "NAME", "NUMBER"}
-FORMULAS = Wording(
+FORMULAS = GrammarWording(
     groups=(
         ("`P[...]`, `E[...]` or a number", {"P"}, _PLAIN),
         ("a column or a value", {"BACKTICKED", "STRING"}, _PLAIN),
@@ -307,7 +307,7 @@ def _special_in_specification(failure: _Failure) -> str | None:
     return None
 
 
-SPECIFICATIONS = Wording(
+SPECIFICATIONS = GrammarWording(
     groups=(("a value", {"NUMBER", "STRING", "NAME", "LPAR"}, {"BANG", "TRUE", "FALSE", "NULL", "SIGN"}),),
     words={
         "NAME": "a name",

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from isonomia.errors import DataError, UsageError
 from isonomia.models.files import needed
 from isonomia.populations.files import table_of
-from isonomia.watch.source import AT_ONCE, Kinds, Part, Position, days_of, pieces
+from isonomia.watch.source import AT_ONCE, ColumnKinds, Position, SourcePart, days_of, pieces
 from isonomia.watch.stream import DECISIONS, ids_of
 from isonomia.wording import excerpt
 
@@ -42,16 +42,16 @@ class SqliteTable:
     id: str | None = None  # the column that identifies samples
     time: str | None = None
     _key: int | None = None
-    _kinds: Kinds = field(default_factory=Kinds)
+    _kinds: ColumnKinds = field(default_factory=ColumnKinds)
 
     ended = False
 
     def resume(self, positions: Sequence[Position]) -> None:
         """Go on after the last key."""
         self._key = int(positions[-1]["key"]) if positions else None
-        self._kinds = Kinds(dict(positions[-1].get("kinds", {})) if positions else {})
+        self._kinds = ColumnKinds(dict(positions[-1].get("kinds", {})) if positions else {})
 
-    def new(self, stop: Event) -> Iterator[Part]:
+    def new(self, stop: Event) -> Iterator[SourcePart]:
         """The rows with greater keys. SQLite has one writer at a time, so keys become visible in their order."""
         before = self._key
         yield from _new_rows(self, None, stop)
@@ -59,7 +59,7 @@ class SqliteTable:
             _, ((newest,),) = self._fetched(f"SELECT max({_quoted(self.key)}) FROM {_quoted(self.table)}", ())
             _refuse_restarted(self, newest)
 
-    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
+    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[SourcePart]:
         """The rows between two keys, read again."""
         del rows
         return _rows_again(self, before, entry)
@@ -122,7 +122,7 @@ class PostgresTable:
     time: str | None = None
     wait: float = 5.0  # seconds for transactions to end; after that the rows are left for later
     _key: int | None = None
-    _kinds: Kinds = field(default_factory=Kinds)
+    _kinds: ColumnKinds = field(default_factory=ColumnKinds)
     _barrier: tuple[int, frozenset[str]] | None = None
     _connection: Any = field(default=None, repr=False)
 
@@ -131,16 +131,16 @@ class PostgresTable:
     def resume(self, positions: Sequence[Position]) -> None:
         """Go on after the last key."""
         self._key = int(positions[-1]["key"]) if positions else None
-        self._kinds = Kinds(dict(positions[-1].get("kinds", {})) if positions else {})
+        self._kinds = ColumnKinds(dict(positions[-1].get("kinds", {})) if positions else {})
 
-    def new(self, stop: Event) -> Iterator[Part]:
+    def new(self, stop: Event) -> Iterator[SourcePart]:
         """The rows with greater keys, up to the greatest key before which no row is missing."""
         with self._explained():
             upto = self._settled(stop)
         if upto is not None:
             yield from _new_rows(self, upto, stop)
 
-    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
+    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[SourcePart]:
         """The rows between two keys, read again."""
         del rows
         return _rows_again(self, before, entry)
@@ -236,7 +236,7 @@ def _refuse_restarted(source: SqliteTable | PostgresTable, newest: Any) -> None:
         )
 
 
-def _new_rows(source: SqliteTable | PostgresTable, upto: int | None, stop: Event) -> Iterator[Part]:
+def _new_rows(source: SqliteTable | PostgresTable, upto: int | None, stop: Event) -> Iterator[SourcePart]:
     while not stop.is_set():
         if source._key is not None and source.count(source._key) > 1:  # the others would never be read
             _refuse_repeated(source, source._key)
@@ -247,7 +247,7 @@ def _new_rows(source: SqliteTable | PostgresTable, upto: int | None, stop: Event
             return
 
 
-def _rows_again(source: SqliteTable | PostgresTable, before: Position | None, entry: Position) -> Iterator[Part]:
+def _rows_again(source: SqliteTable | PostgresTable, before: Position | None, entry: Position) -> Iterator[SourcePart]:
     low, high = None if before is None else int(before["key"]), int(entry["key"])
     while parts := _parts(source, *source.rows(low, high)):
         yield from parts
@@ -261,7 +261,9 @@ def _query(table: str, key: str, mark: str, low: int | None, high: int | None) -
     return f"SELECT * FROM {table}{where} ORDER BY {key} LIMIT {AT_ONCE}", tuple(value for _, value in chosen)
 
 
-def _parts(source: SqliteTable | PostgresTable, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Part]:
+def _parts(
+    source: SqliteTable | PostgresTable, names: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> list[SourcePart]:
     """Rows as parts, none if there are no rows."""
     key, table = source.key, source.table
     if rows and key not in names:
@@ -284,7 +286,7 @@ def _parts(source: SqliteTable | PostgresTable, names: Sequence[str], rows: Sequ
         content = table_of(typed if ids is None else {str(source.id): list(ids), **typed}, table)
         position = {"key": keys[end - 1], "kinds": dict(source._kinds.known)}
         named = tuple(labels[start:end])
-        parts.append(Part(content, position, named[-1], source.brings, ids=ids, names=named))
+        parts.append(SourcePart(content, position, named[-1], source.brings, ids=ids, names=named))
     return parts
 
 

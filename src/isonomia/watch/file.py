@@ -17,7 +17,7 @@ from isonomia.audits.audit_file.reader import (
     AuditFile,
     FileTable,
     FolderTexts,
-    Key,
+    KeySpec,
     RecordedTexts,
     TextSource,
     checked_file,
@@ -35,70 +35,76 @@ from isonomia.watch.source import Folder, Lines, StreamSource
 from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.watch.watch import Watch
 
-TOP: Mapping[str, Key] = {
-    "title": Key("text", "what is watched, for the page and for alerts"),
-    "alpha": Key("number", "the probability that there is ever a false alarm"),
-    "run_length": Key("number", "in place of alpha: the mean number of samples to a false alarm"),
-    "delta": Key("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
-    "window": Key("whole", "how many of the last samples *now* is about"),
-    "seed": Key("whole", "which samples count for which of several groups that overlap"),
-    "budget": Key("text", "the most rows that are ever sent to the model: '100000 queries'"),
-    "store": Key("written", "the file that keeps the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
-    "page": Key("written", "a page that is rewritten at each update"),
-    "source": Key("table", "where decisions come from"),
-    "outcomes": Key("table", "outcomes that come late"),
-    "values": Key("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
-    "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
-    "model": Key("table", "the model; leave it out if the rows have the decisions"),
-    "alert": Key("table", "who receives alerts"),
-    "property": Key("tables", "what must hold"),
+TOP: Mapping[str, KeySpec] = {
+    "title": KeySpec("text", "what is watched, for the page and for alerts"),
+    "alpha": KeySpec("number", "the probability that there is ever a false alarm"),
+    "run_length": KeySpec("number", "in place of alpha: the mean number of samples to a false alarm"),
+    "delta": KeySpec("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
+    "window": KeySpec("whole", "how many of the last samples *now* is about"),
+    "seed": KeySpec("whole", "which samples count for which of several groups that overlap"),
+    "budget": KeySpec("text", "the most rows that are ever sent to the model: '100000 queries'"),
+    "store": KeySpec("written", "the file that keeps the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
+    "page": KeySpec("written", "a page that is rewritten at each update"),
+    "source": KeySpec("table", "where decisions come from"),
+    "outcomes": KeySpec("table", "outcomes that come late"),
+    "values": KeySpec("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
+    "ranges": KeySpec("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
+    "model": KeySpec("table", "the model; leave it out if the rows have the decisions"),
+    "alert": KeySpec("table", "who receives alerts"),
+    "property": KeySpec("tables", "what must hold"),
 }
 
-PLACES: Mapping[str, Key] = {
-    "folder": Key("data", "a folder to which files are added: CSV, Parquet or JSON lines, in the order of their names"),
-    "sqlite": Key("data", "an SQLite file"),
-    "postgres": Key("database", "how to connect to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"),
-    "postgres_env": Key("database", "the environment variable that says how to connect to PostgreSQL"),
-    "table": Key("text", "the table of the database"),
-    "key": Key("text", "the column of the table with a whole number that grows from row to row"),
+PLACES: Mapping[str, KeySpec] = {
+    "folder": KeySpec(
+        "data", "a folder to which files are added: CSV, Parquet or JSON lines, in the order of their names"
+    ),
+    "sqlite": KeySpec("data", "an SQLite file"),
+    "postgres": KeySpec(
+        "database", "how to connect to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"
+    ),
+    "postgres_env": KeySpec("database", "the environment variable that says how to connect to PostgreSQL"),
+    "table": KeySpec("text", "the table of the database"),
+    "key": KeySpec("text", "the column of the table with a whole number that grows from row to row"),
 }
 
-SOURCE: Mapping[str, Key] = {
+SOURCE: Mapping[str, KeySpec] = {
     **PLACES,
-    "lines": Key("text", "standard input: 'jsonl', a JSON object a line, or 'csv' with a header"),
-    "again": Key("truth", "for standard input: whether the sender begins with the first line at every start"),
-    "time": Key("text", "the column that says when a decision was made, such as 2026-05-01T10:00, for counts a day"),
+    "lines": KeySpec("text", "standard input: 'jsonl', a JSON object a line, or 'csv' with a header"),
+    "again": KeySpec("truth", "for standard input: whether the sender begins with the first line at every start"),
+    "time": KeySpec(
+        "text", "the column that says when a decision was made, such as 2026-05-01T10:00, for counts a day"
+    ),
 }
 
-OUTCOME: Mapping[str, Key] = {
-    "column": Key("text", "the column of the outcome"),
-    "id": Key("text", "the column that identifies samples, among the decisions and among the outcomes"),
-    "patience": Key("whole", "after how many later samples one without an outcome is left out"),
+OUTCOME: Mapping[str, KeySpec] = {
+    "column": KeySpec("text", "the column of the outcome"),
+    "id": KeySpec("text", "the column that identifies samples, among the decisions and among the outcomes"),
+    "patience": KeySpec("whole", "after how many later samples one without an outcome is left out"),
     **PLACES,
 }
 
-ALERT: Mapping[str, Key] = {
-    "command": Key("command", "a program with its arguments; it reads the alert, as JSON, from its standard input"),
-    "webhook": Key("webhook", "an address to which the alert is sent as JSON, by POST"),
-    "webhook_env": Key("webhook", "in place of webhook: the environment variable that holds the address"),
-    "token_env": Key("token", "the environment variable that holds the token for the webhook"),
-    "token_header": Key("text", "the header that the token goes into; default: Authorization"),
-    "timeout": Key("number", "seconds that the program or the webhook may take; default: 30"),
+ALERT: Mapping[str, KeySpec] = {
+    "command": KeySpec("command", "a program with its arguments; it reads the alert, as JSON, from its standard input"),
+    "webhook": KeySpec("webhook", "an address to which the alert is sent as JSON, by POST"),
+    "webhook_env": KeySpec("webhook", "in place of webhook: the environment variable that holds the address"),
+    "token_env": KeySpec("token", "the environment variable that holds the token for the webhook"),
+    "token_header": KeySpec("text", "the header that the token goes into; default: Authorization"),
+    "timeout": KeySpec("number", "seconds that the program or the webhook may take; default: 30"),
 }
 
-PROPERTY: Mapping[str, Key] = {
-    "name": Key("text", "what to call it"),
-    "check": Key("claim", "a formula over rates and means"),
-    "fairness": Key("claim", "a named fairness property"),
-    "with": Key("options", "what a named property takes"),
-    "why": Key("text", "why it must hold, for the page"),
+PROPERTY: Mapping[str, KeySpec] = {
+    "name": KeySpec("text", "what to call it"),
+    "check": KeySpec("claim", "a formula over rates and means"),
+    "fairness": KeySpec("claim", "a named fairness property"),
+    "with": KeySpec("options", "what a named property takes"),
+    "why": KeySpec("text", "why it must hold, for the page"),
 }
 
 KINDS = ("folder", "sqlite", "postgres", "postgres_env", "lines")
 """The keys that say what kind of source it is."""
 
 
-def sections() -> dict[str, Mapping[str, Key]]:
+def sections() -> dict[str, Mapping[str, KeySpec]]:
     """The keys of the tables of a watch file."""
     return {
         "source": SOURCE,

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from isonomia.audits.audit_file.reader import AuditFile
 from isonomia.errors import DataError, IsonomiaError, ModelError, RecordError, SpecError
-from isonomia.models.client import Sender
+from isonomia.models.client import HttpSender
 from isonomia.models.process import Command, ended_with, tail
 from isonomia.populations.table import plain_value
 from isonomia.records.evidence import EvidenceFile
@@ -26,8 +26,8 @@ from isonomia.records.store import versions
 from isonomia.toml import TomlText
 from isonomia.watch.answers import Alert
 from isonomia.watch.evidence import StreamRecord, watch_evidence
-from isonomia.watch.source import Part, Position, StreamSource, day_of
-from isonomia.watch.store import HistoryPoint, KeptAlert, LogEntry, SeenSample, WatchStore, timestamp
+from isonomia.watch.source import Position, SourcePart, StreamSource, day_of
+from isonomia.watch.store import HistoryPoint, KeptAlert, ReadSpan, SeenSample, WatchStore, timestamp
 from isonomia.watch.stream import DECISIONS, EARLY, LEFT_OUT, OUTCOMES, PARTS, ids_of
 from isonomia.watch.watch import Watch
 from isonomia.wording import first_few, plural
@@ -70,7 +70,7 @@ class AlertCommand:
 class Webhook:
     """An address to which an alert is sent by POST. A status of 200 to 299 means that it was delivered."""
 
-    sender: Sender
+    sender: HttpSender
     name = "webhook"
 
     def deliver(self, message: bytes) -> None:
@@ -156,7 +156,7 @@ class Monitor:
             self.deliver()
         return rows
 
-    def _both(self, outcomes: StreamSource, stop: Event) -> Iterator[Part]:
+    def _both(self, outcomes: StreamSource, stop: Event) -> Iterator[SourcePart]:
         """The parts of both sources: outcomes after the decisions that they belong to, as far as these have come."""
         decisions = self.source.new(stop)
         for part in outcomes.new(stop):
@@ -176,7 +176,7 @@ class Monitor:
     def _reads_lines(self) -> bool:
         return self.source.brings is None
 
-    def _can_be_early(self, part: Part) -> bool:
+    def _can_be_early(self, part: SourcePart) -> bool:
         """Whether outcomes can be kept for samples that may still come through standard input."""
         return self.source.ended or self.store.unmatched() + part.rows <= EARLY
 
@@ -186,7 +186,7 @@ class Monitor:
         if self.watch.pending < before:
             label = f"{plural(before - self.watch.pending, 'sample')} that waited for outcomes"
             self._save(
-                Part(None, None, label, LEFT_OUT, alone=True),
+                SourcePart(None, None, label, LEFT_OUT, alone=True),
                 alerts,
                 self.watch.samples - len(self.watch.judged_ids),
                 (),
@@ -259,13 +259,13 @@ class Monitor:
         )
         return HistoryPoint(timestamp(), label, self.watch.samples, claims, self.watch.pending, self.watch.missing)
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: SourcePart) -> None:
         days, seen, before = self._days(part), self._seen(part), self.watch.samples
         self._save(part, judged(self.watch, part, leave_out=self.outcomes is None), before, seen, days)
 
     def _save(
         self,
-        part: Part,
+        part: SourcePart,
         alerts: Sequence[Alert],
         before: int,
         seen: Sequence[SeenSample],
@@ -284,18 +284,18 @@ class Monitor:
             point, self._last_point = self.point(part.label), (monotonic(), self.watch.samples, today)
         self.store.save(self.watch.state, part, labelled, days or {}, point, seen)
 
-    def _label(self, part: Part, index: int) -> str:
+    def _label(self, part: SourcePart, index: int) -> str:
         """What to call a sample that a part let judge, given its index among those."""
         late = self.watch.late_columns
         if late is not None and index < len(self.watch.judged_ids):
             return f"{late[1]} {self.watch.judged_ids[index]}, in {part.label}"
         return part.names[index] if index < len(part.names) else part.label
 
-    def _has_unknown_ids(self, part: Part) -> bool:
+    def _has_unknown_ids(self, part: SourcePart) -> bool:
         ids = ids_in(self.watch, part)
         return len(self.store.seen(ids)) < len(set(ids))
 
-    def _seen(self, part: Part) -> list[SeenSample]:
+    def _seen(self, part: SourcePart) -> list[SeenSample]:
         """The samples of a part, or the outcomes in it that are new; others are reported.
 
         Raises
@@ -323,7 +323,7 @@ class Monitor:
         return self._new_outcomes(part, ids, outcomes, known)
 
     def _new_outcomes(
-        self, part: Part, ids: Sequence[str], outcomes: Sequence[str | None], known: Mapping[str, SeenSample]
+        self, part: SourcePart, ids: Sequence[str], outcomes: Sequence[str | None], known: Mapping[str, SeenSample]
     ) -> list[SeenSample]:
         new: dict[str, SeenSample] = {}
         faults: dict[str, list[str]] = {}
@@ -352,7 +352,7 @@ class Monitor:
             self.warn(f"{part.label}: {plural(len(those), 'outcome')} {fault}: {first_few(those, 3)}")
         return list(new.values())
 
-    def _days(self, part: Part) -> Mapping[str, int]:
+    def _days(self, part: SourcePart) -> Mapping[str, int]:
         """How many rows each day has."""
         if part.table is None:
             return {part.label: 0} if part.alone else {}
@@ -386,7 +386,7 @@ def _lasting(position: Position | None) -> Position | None:
     return {name: value for name, value in position.items() if name not in {"stamp", "kinds", "chain"}}
 
 
-def judged(watch: Watch, part: Part, *, leave_out: bool) -> tuple[Alert, ...]:
+def judged(watch: Watch, part: SourcePart, *, leave_out: bool) -> tuple[Alert, ...]:
     """Let a watch judge a part, samples or outcomes of earlier ones; returns the alerts.
 
     ``leave_out`` says whether samples may be left out that have waited too long: only where outcomes come through the
@@ -405,7 +405,7 @@ def judged(watch: Watch, part: Part, *, leave_out: bool) -> tuple[Alert, ...]:
         raise DataError(f"{part.label}: {error}. Nothing of it was counted") from error
 
 
-def ids_in(watch: Watch, part: Part) -> Sequence[str]:
+def ids_in(watch: Watch, part: SourcePart) -> Sequence[str]:
     """The ids of a part, of samples or of outcomes."""
     if part.table is None or watch.late_columns is None:
         return ()
@@ -415,7 +415,7 @@ def ids_in(watch: Watch, part: Part) -> Sequence[str]:
     return part.ids if part.ids is not None else ids_of(part.table.column(name), name, part.label)
 
 
-def _positions(log: Sequence[LogEntry], brings: str | None) -> list[Mapping[str, Any]]:
+def _positions(log: Sequence[ReadSpan], brings: str | None) -> list[Mapping[str, Any]]:
     """The positions of one source, by what it brings; ``None`` if there is only one."""
     return [
         {**entry.position, "digest": entry.digest}

@@ -29,7 +29,7 @@ from isonomia.watch.evidence import contradictions, options_of, statistics_in, w
 from isonomia.watch.file import described, outcomes_of, recorded_watch_file, source_of, watch_of
 from isonomia.watch.monitor import judged
 from isonomia.watch.source import StreamSource
-from isonomia.watch.store import LogEntry, WatchStore
+from isonomia.watch.store import ReadSpan, WatchStore
 from isonomia.watch.stream import ACKNOWLEDGED, LEFT_OUT, OUTCOMES
 from isonomia.watch.watch import Watch
 from isonomia.wording import visible
@@ -218,7 +218,7 @@ def reread(watch: RebuiltWatch, folder: Path, permissions: Permissions, models: 
     check_allowed(file, permissions, _ADVICE, given=models, quiet=True)
     fresh = watch_of(file, permissions, models.get(DEFAULT))
     log = [
-        LogEntry(number, entry["brings"], entry["position"], entry["rows"], entry["digest"])
+        ReadSpan(number, entry["brings"], entry["position"], entry["rows"], entry["digest"])
         for number, entry in enumerate(watch.watch["log"])
     ]
     try:
@@ -255,7 +255,7 @@ def replayed(
 
 
 def _read_again(
-    fresh: Watch, log: Sequence[LogEntry], source: StreamSource, outcomes: StreamSource | None
+    fresh: Watch, log: Sequence[ReadSpan], source: StreamSource, outcomes: StreamSource | None
 ) -> tuple[list[str], int]:
     """Let a watch judge everything again; returns where the source differs, and how many rows there were."""
     problems, rows = [], 0

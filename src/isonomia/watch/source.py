@@ -39,7 +39,7 @@ TOGETHER = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """Rows that are counted together, or not at all.
 
     Attributes
@@ -88,11 +88,11 @@ class StreamSource(Protocol):
     def resume(self, positions: Sequence[Position]) -> None:
         """Continue after these positions, which were stored in this order."""
 
-    def new(self, stop: Event) -> Iterator[Part]:
+    def new(self, stop: Event) -> Iterator[SourcePart]:
         """What has come since; it ends when there is nothing more for now."""
         ...
 
-    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
+    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[SourcePart]:
         """Read again what was read between two positions."""
         ...
 
@@ -131,7 +131,7 @@ class Folder:
         """Skip files that were read."""
         self._read = {str(each["file"]): (each.get("stamp"), each.get("digest")) for each in positions}
 
-    def new(self, stop: Event) -> Iterator[Part]:
+    def new(self, stop: Event) -> Iterator[SourcePart]:
         """The files that have not been read yet."""
         if not self.path.is_dir():
             raise DataError(f"expected a folder to which files are added, but {self.path} is not a folder")
@@ -149,7 +149,7 @@ class Folder:
                 yield part
                 self._read[name] = (part.position or {}).get("stamp"), part.digest
 
-    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
+    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[SourcePart]:
         """Read a file again."""
         del before, rows
         name = Path(str(entry["file"]))
@@ -178,7 +178,7 @@ class Folder:
             )
         self._read[name] = stamp, digest  # touched, copied or renamed, with the same content
 
-    def _part(self, file: Path, name: str) -> Part | None:
+    def _part(self, file: Path, name: str) -> SourcePart | None:
         if self.inside is not None and not file.resolve().is_relative_to(self.inside):
             raise DataError(f"{file} leads out of the folder of the watch file, to {file.resolve()}: --allow-outside")
         try:
@@ -193,7 +193,7 @@ class Folder:
             return None
         ids = None if cells is None else ids_of(cells, self.id, name)
         position = {"file": name, "bytes": before[0], "stamp": before}
-        return Part(table, position, name, self.brings, alone=True, digest=digest, ids=ids)
+        return SourcePart(table, position, name, self.brings, alone=True, digest=digest, ids=ids)
 
 
 def _digest(file: Path) -> str:
@@ -222,7 +222,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 
 
 @dataclass(slots=True)
-class Kinds:
+class ColumnKinds:
     """Whether each column has numbers, truth values or text: decided by its first value, for the whole stream.
 
     So it does not depend on how rows are cut into parts, or on when they arrive. A later value of another kind is an
@@ -338,7 +338,7 @@ class Lines:
     _counted: str | None = None  # of those that were counted
     _header: list[str] | None = None
     _queue: Queue[bytes | None] | None = None
-    _kinds: Kinds = field(default_factory=Kinds)
+    _kinds: ColumnKinds = field(default_factory=ColumnKinds)
     _ended: bool = False
 
     brings = None
@@ -346,7 +346,7 @@ class Lines:
     def resume(self, positions: Sequence[Position]) -> None:
         """Continue counting lines."""
         self._line = int(positions[-1]["line"]) if positions else 0
-        self._kinds = Kinds(dict(positions[-1].get("kinds", {})) if positions else {})
+        self._kinds = ColumnKinds(dict(positions[-1].get("kinds", {})) if positions else {})
         self._passed = self._line if self.repeats else 0
         self._counted = positions[-1].get("chain") if positions else None
 
@@ -355,7 +355,7 @@ class Lines:
         """Whether the sender has closed it."""
         return self._ended
 
-    def new(self, stop: Event) -> Iterator[Part]:
+    def new(self, stop: Event) -> Iterator[SourcePart]:
         """The lines that have arrived; waits for the first of them."""
         lines = self._taken(stop, AT_ONCE)
         if self._ended and self._passed:
@@ -366,7 +366,7 @@ class Lines:
         if lines:
             yield from self._parts(lines)
 
-    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[Part]:
+    def again(self, before: Position | None, entry: Position, rows: int) -> Iterator[SourcePart]:
         """Read the lines between two positions again."""
         del rows
         if not self.repeats:
@@ -423,7 +423,7 @@ class Lines:
     def _linked(self, line: bytes, chain: str) -> str:
         return sha256(chain.encode() + line.rstrip(b"\r\n")).hexdigest() if self.repeats else ""
 
-    def _parts(self, lines: Sequence[bytes]) -> Iterator[Part]:
+    def _parts(self, lines: Sequence[bytes]) -> Iterator[SourcePart]:
         """Lines as parts, each of which brings only samples or only outcomes."""
         rows = [(self._line + k, self._row(line, self._line + k)) for k, line in enumerate(lines, start=1)]
         chains = list(accumulate(lines, lambda chain, line: self._linked(line, chain), initial=self._chain))
@@ -444,7 +444,7 @@ class Lines:
                 yield self._part([], None, brings)
             start = end
 
-    def _part(self, rows: Sequence[tuple[int, dict[str, Any]]], days: Sequence[str] | None, brings: str) -> Part:
+    def _part(self, rows: Sequence[tuple[int, dict[str, Any]]], days: Sequence[str] | None, brings: str) -> SourcePart:
         table, ids, where = None, None, [f"line {number:,}" for number, _ in rows]
         if rows:
             # An object without a key has a missing value there, also if it comes alone.
@@ -464,7 +464,9 @@ class Lines:
         if self.repeats:
             position["chain"] = self._chain
         labels = tuple(where if days is None else [f"{day}, {line}" for day, line in zip(days, where, strict=True)])
-        return Part(table, position, labels[-1] if labels else f"line {self._line:,}", brings, ids=ids, names=labels)
+        return SourcePart(
+            table, position, labels[-1] if labels else f"line {self._line:,}", brings, ids=ids, names=labels
+        )
 
     def _row(self, line: bytes, number: int) -> dict[str, Any]:
         text = _text(line, number)

@@ -19,7 +19,7 @@ from uuid import uuid4
 from isonomia.errors import RecordError
 from isonomia.records.sqlite import Database, Schema
 from isonomia.watch.answers import Alert
-from isonomia.watch.source import Part, Position
+from isonomia.watch.source import Position, SourcePart
 from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 
 MAX_POINTS = 1_000
@@ -84,7 +84,7 @@ CREATE TABLE IF NOT EXISTS days (
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
+class ReadSpan:
     """What was read up to a position; consecutive parts that are not ``alone`` share an entry."""
 
     number: int
@@ -178,12 +178,12 @@ class WatchStore:
             row = connection.execute(f"SELECT {column} FROM watch").fetchone()
         return "" if row is None else str(row[0])
 
-    def log(self) -> list[LogEntry]:
+    def log(self) -> list[ReadSpan]:
         """Everything that was read, in order."""
         with self._database.reading("read the store") as connection:
             rows = connection.execute("SELECT number, brings, position, rows, digest FROM log ORDER BY number")
             return [
-                LogEntry(n, brings, _loaded(position), count, digest) for n, brings, position, count, digest in rows
+                ReadSpan(n, brings, _loaded(position), count, digest) for n, brings, position, count, digest in rows
             ]
 
     def begin(self, state: bytes) -> None:
@@ -197,7 +197,7 @@ class WatchStore:
     def save(
         self,
         state: bytes,
-        part: Part,
+        part: SourcePart,
         alerts: Sequence[tuple[Alert, str, str | None]],
         days: Mapping[str, int],
         point: HistoryPoint | None,
@@ -243,7 +243,7 @@ class WatchStore:
         self._revision += 1
 
     @staticmethod
-    def _keep_part(connection: sqlite3.Connection, part: Part) -> None:
+    def _keep_part(connection: sqlite3.Connection, part: SourcePart) -> None:
         position = json.dumps(part.position)
         last = connection.execute("SELECT number, brings FROM log ORDER BY number DESC LIMIT 1").fetchone()
         if last is not None and last[1] == part.brings and not part.alone:

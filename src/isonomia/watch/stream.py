@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.rates.counting import Reader
+from isonomia.audits.rates.counting import BatchReader
 from isonomia.audits.rates.groups import groups_of
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.detectors import Detector, RestartWeights
@@ -71,7 +71,7 @@ class WatchedSide:
         """How many kinds of folds there are; 1 if no two groups overlap."""
         return max((channel.fold.of for channel in self.channels if channel.fold), default=1)
 
-    def payoffs(self, reader: Reader, folds: Floats) -> tuple[Integers, Floats]:
+    def payoffs(self, reader: BatchReader, folds: Floats) -> tuple[Integers, Floats]:
         """The group of each row of a table, -1 for none, and its payoff. ``folds`` are between 0 and 1."""
         labels = np.full(reader.batch.rows, -1, dtype=np.int64)
         payoffs = np.zeros(reader.batch.rows)
@@ -262,7 +262,7 @@ class StreamTally:
 
 
 @dataclass(slots=True)
-class Sums:
+class StreamSums:
     """The tallies of a stream: of all of it, and since every quarter of the last window."""
 
     window: int
@@ -270,7 +270,7 @@ class Sums:
     parts: list[StreamTally]
 
     @classmethod
-    def empty(cls, leaves: int, window: int) -> Sums:
+    def empty(cls, leaves: int, window: int) -> StreamSums:
         """Sums before any sample."""
         return cls(window, _empty(0, 0, leaves), [_empty(0, 0, leaves)])
 
@@ -312,7 +312,7 @@ def _empty(start: int, number: int, leaves: int) -> StreamTally:
     return StreamTally(start, number, np.zeros(leaves), np.zeros(leaves))
 
 
-class Waiting:
+class PendingSamples:
     """The samples that have come but are not judged yet, in the order in which they came.
 
     Parameters

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.check import checked_delta, checked_ranges, outcomes_of, refuse_unclear_outcome
-from isonomia.audits.rates.counting import Reader
+from isonomia.audits.rates.counting import BatchReader
 from isonomia.audits.verdicts import about_model
 from isonomia.engine.parameters import Budget
 from isonomia.errors import BudgetTooSmallError, DataError, IsonomiaError, RecordError, UsageError
@@ -38,9 +38,9 @@ from isonomia.spec.tree import Leaf, Value, check_names, columns_of, outputs_of
 from isonomia.watch.answers import Alert, SideStatistics, WatchStatistics, WatchStatus, WatchTerms
 from isonomia.watch.evidence import StreamRecord, terms_text, watch_evidence
 from isonomia.watch.stream import (
+    PendingSamples,
+    StreamSums,
     StreamTally,
-    Sums,
-    Waiting,
     WatchedClaim,
     from_plain,
     is_column,
@@ -167,10 +167,10 @@ class Watch:
             self.properties, claims, self.alpha, self.run_length, self.delta, self.window, self.seed
         )
         self._names: tuple[str, ...] | None = None
-        self._late = None if outcome is None and id is None else Waiting(outcome, id, patience)
+        self._late = None if outcome is None and id is None else PendingSamples(outcome, id, patience)
         self._folds = np.random.default_rng([seed, len(self.terms.sides)])
         self._states = [side.detector.begin() for _, side in self.terms.sides]
-        self._sums = Sums.empty(len(self.terms.leaves), self.window)
+        self._sums = StreamSums.empty(len(self.terms.leaves), self.window)
         self._acknowledged: tuple[int, ...] = ()
         self._crossings: tuple[tuple[int, Crossing], ...] = ()
         self.samples = 0
@@ -242,7 +242,7 @@ class Watch:
         return self._late is not None and id in self._late
 
     @property
-    def _waiting(self) -> Waiting:
+    def _waiting(self) -> PendingSamples:
         if self._late is None:
             raise UsageError(
                 "expected a watch with late outcomes: Watch(..., outcome='column', id='column')", name="outcome"
@@ -270,7 +270,7 @@ class Watch:
         return alerts
 
     def _judge(self, people: Table) -> tuple[Alert, ...]:
-        reader = Reader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
+        reader = BatchReader(self._batch(people), lambda row: f"row {row + 1} of this update ({people.shown(row)})")
         # Errors are raised here, before anything is changed.
         inside, values = zip(*(self._values(leaf, reader) for leaf in self.terms.leaves), strict=True)
         several = any(side.folds > 1 for _, side in self.terms.sides)
@@ -365,7 +365,7 @@ class Watch:
 
     # -------------------------------------------------------------------------------------------------------- windows
 
-    def _values(self, leaf: Leaf, reader: Reader) -> tuple[NDArray[np.bool_], Floats]:
+    def _values(self, leaf: Leaf, reader: BatchReader) -> tuple[NDArray[np.bool_], Floats]:
         """Who is in a leaf's group, and its value for each, scaled to between 0 and 1; 0 for the others."""
         chosen = reader.members(leaf.given)
         inside = np.ones(reader.batch.rows, dtype=bool) if chosen is None else chosen
@@ -462,7 +462,7 @@ class Watch:
             self._folds.bit_generator.state = content["folds"]
             self._states = [from_plain(DetectorState, each) for each in content["states"]]
             parts = [from_plain(StreamTally, each) for each in content["parts"]]
-            self._sums = Sums(self.window, from_plain(StreamTally, content["everything"]), parts)
+            self._sums = StreamSums(self.window, from_plain(StreamTally, content["everything"]), parts)
             if self._late is not None:
                 self._late.restore(content["waiting"])
             self.alerts = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isonomia.audits.rates.intervals import Knowledge
+from isonomia.audits.rates.intervals import LeafKnowledge
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import LeafTally, independent_classes
 from isonomia.evidence.region import Region
@@ -22,6 +22,6 @@ def test_the_size_of_a_difference_is_known_as_well_as_a_search_of_the_region_kno
     ((quantity, relation, threshold),) = compared(formula)
     leaves = leaves_of(formula)
     tallies = {leaf: LeafTally((0.0, 1.0), seen) for leaf, seen in zip(leaves, counts, strict=True)}
-    known = Knowledge(tallies, (None,), 0.05).expression(quantity, relation, threshold)
+    known = LeafKnowledge(tallies, (None,), 0.05).expression(quantity, relation, threshold)
     searched = Region(tallies, independent_classes(leaves, (None,)), 0.05).quantity_interval(quantity)
     assert (known.low, known.high) == pytest.approx(searched, abs=1e-6)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import isonomia as iso
-from isonomia.audits.rates.intervals import Knowledge
+from isonomia.audits.rates.intervals import LeafKnowledge
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import LeafTally
@@ -625,7 +625,7 @@ def test_the_interval_over_separate_allowances_is_what_a_search_finds(quantity):
     counts = {"P[a | g]": (30.0, 50.0), "P[b | g]": (45.0, 35.0), "P[c]": (100.0, 20.0)}
     tallies = {leaf: LeafTally((0.0, 1.0), counts[to_text(leaf)]) for leaf in leaves_of(tree)}
     searched = Region(tallies, tuple((leaf,) for leaf in tallies), 0.05).quantity_interval(tree)
-    found = Knowledge(tallies, (None,), 0.05).expression(tree, ">=", 0.0)
+    found = LeafKnowledge(tallies, (None,), 0.05).expression(tree, ">=", 0.0)
     assert (found.low, found.high) == pytest.approx(searched, rel=1e-4, abs=1e-4)
 
 

@@ -101,7 +101,7 @@ def test_quietly_a_check_prints_what_is_known_as_a_run_does(
     monkeypatch.setenv("COLUMNS", "90")
     code, told = _told(capsys, monkeypatch, "check", HALF, "--data", "people.csv", "--census", "-q")
     heading, line = told.rstrip().split("\n")
-    assert (code, heading.split()) == (0, ["answer", "property", "risk", "what", "is", "known"])
+    assert (code, heading.split()) == (0, ["answer", "property", "risk", "findings"])
     assert line.split(maxsplit=1)[1].rstrip() == f"holds  {HALF}  0 (exact)  0.75 in [0.75, 0.75], must be >= 0.5"
     _, run = _told(capsys, monkeypatch, "run", "audit.toml", "-q")
     assert run.split("\n")[0].split() == heading.split()

@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from isonomia.engine.lookahead import Ahead
+from isonomia.engine.lookahead import Lookahead
 from isonomia.engine.loop import Outcome, Plan, Schedule, Steps, run, run_steps
 from isonomia.engine.parameters import Budget, NullObserver, Progress, batch_rng, fold_rng, root
 from isonomia.errors import UsageError
@@ -213,7 +213,7 @@ def test_a_batch_that_fails_ahead_is_measured_alone_and_what_was_begun_is_counte
 
         def drop(self) -> None: ...
 
-    ahead = Ahead(Failing(), alone=lambda plan: -plan, samples=lambda plan: plan)
+    ahead = Lookahead(Failing(), alone=lambda plan: -plan, samples=lambda plan: plan)
     ahead.expect(10, 0, lambda _: iter([3, 2]))
     assert ahead.measure(10) == -10
     # The batch itself, the two behind it in its block, and the two of the next block.

@@ -12,7 +12,7 @@ import pytest
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, NullObserver, batch_rng
 from isonomia.errors import DataError
-from isonomia.records.journal import Entry, MissingEntryError, NullJournal, ReadOnly, once
+from isonomia.records.journal import Entry, MissingEntryError, NullJournal, ReadOnlyJournal, once
 from raising import raises
 
 
@@ -159,7 +159,7 @@ def test_once_measures_once() -> None:
 
 
 def test_a_journal_that_is_over_refuses_what_it_does_not_have() -> None:
-    journal = ReadOnly({"step": {"value": 1}})
+    journal = ReadOnlyJournal({"step": {"value": 1}})
     assert once(journal, "step", dict) == {"value": 1}
     with pytest.raises(MissingEntryError):
         once(journal, "another", dict)

@@ -51,7 +51,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.responsiveness import points as workers
 from isonomia.engine.parameters import Progress
 from isonomia.errors import ChangingModelError, LostWorkerError, ModelError, NotAllowedError, UsageError
-from isonomia.executors import Executing, ExecutorWarning, Pool, Shared, close_pools, pool_for
+from isonomia.executors import ExecutorKind, ExecutorWarning, Pool, TaskContext, close_pools, pool_for
 from isonomia.interventions import Predicate
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
@@ -202,8 +202,8 @@ def test_an_executor_that_has_no_worker_left_is_made_anew(monkeypatch: pytest.Mo
         opened.append(_Inline() if opened else Deserted())
         return opened[-1]
 
-    pool = Pool(Executing(begun, 1, deserted=lambda executor: isinstance(executor, Deserted)))
-    tasks = pool.begin(_times, Shared({"factor": 3}, "a factor"), [1, 2], [1, 1])
+    pool = Pool(ExecutorKind(begun, 1, deserted=lambda executor: isinstance(executor, Deserted)))
+    tasks = pool.begin(_times, TaskContext({"factor": 3}, "a factor"), [1, 2], [1, 1])
     assert list(tasks.results()) == [3, 6]
     assert len(opened) == 2
 
@@ -237,13 +237,13 @@ def test_what_is_shared_is_sent_to_each_worker_once() -> None:
     executor = Noting()
     pool = pool_for(executor)
     assert pool is not None
-    shared = Shared({"factor": 3, "token": os.urandom(8)}, "a factor")
+    shared = TaskContext({"factor": 3, "token": os.urandom(8)}, "a factor")
     for _ in range(4):
         tasks = pool.begin(_times, shared, [1, 2, 3], [1, 1, 1])
         assert list(tasks.results()) == [3, 6, 9]
     assert executor.sent[:3] == [True] * 3
     assert not any(executor.sent[3:])
-    large = Shared({"factor": 2, "token": os.urandom(2**19)}, "a large factor")
+    large = TaskContext({"factor": 2, "token": os.urandom(2**19)}, "a large factor")
     executor.sent.clear()
     for _ in range(3):
         assert list(pool.begin(_times, large, [1, 2, 3], [1, 1, 1]).results()) == [2, 4, 6]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isonomia.interventions import Feature, Interventions, Linkage
-from isonomia.interventions.reach import ListPart, RejectionPart
+from isonomia.interventions.reach import ListedPoints, RejectionPart
 
 POSTS = Feature("posts", "integer", 0, 35_000, direction="up", rise=100)
 LINKS = Feature("links", "integer", 0, 13_013, actionable=False)
@@ -60,4 +60,4 @@ def test_people_whose_points_would_not_fit_together_are_drawn_from() -> None:
     drawn = sets.sample(5, np.random.default_rng(0))
     rise = drawn.values - np.column_stack([many["posts"], many["links"]])[drawn.owner]
     assert ((rise[:, 1] >= 0) & (rise[:, 1] <= rise[:, 0]) & (rise[:, 0] <= 100)).all()
-    assert {type(part) for part in CAMPAIGN.reach(few).parts} == {ListPart}
+    assert {type(part) for part in CAMPAIGN.reach(few).parts} == {ListedPoints}

@@ -21,7 +21,7 @@ from isonomia.interventions import (
 from isonomia.interventions import blocks as enumeration
 from isonomia.interventions import polytopes as proposals
 from isonomia.interventions.blocks import blocks_of
-from isonomia.interventions.reach import ListPart, PolytopePart, RangePart, RejectionPart
+from isonomia.interventions.reach import ListedPoints, PolytopePoints, RangePart, RejectionPart
 from raising import raises
 
 COUNT = Feature("count", "integer", 0, 4)
@@ -128,14 +128,14 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 def test_people_who_are_alike_in_a_block_share_its_points() -> None:
     many = {name: values * 100 for name, values in PEOPLE.items()}
     (listed,) = [
-        part for part in RULES.reach(many).parts if isinstance(part, ListPart) and len(part.block.columns) == 3
+        part for part in RULES.reach(many).parts if isinstance(part, ListedPoints) and len(part.block.columns) == 3
     ]
     assert len(listed.table) == 9
 
 
 def test_what_does_nothing_but_receive_effects_does_not_tell_people_apart() -> None:
     people = {**{name: values * 50 for name, values in PEOPLE.items()}, "age": list(range(18, 168))}
-    parts = [part for part in RULES.reach(people).parts if isinstance(part, ListPart) and part.block.pushed]
+    parts = [part for part in RULES.reach(people).parts if isinstance(part, ListedPoints) and part.block.pushed]
     assert len(parts[0].table) == 15
 
 
@@ -203,7 +203,7 @@ def test_real_features_that_constraints_leave_no_room_are_listed() -> None:
     found = Interventions(features, rules).reach({"b": [0], "x": [0.0]})
     assert found.count(0) == 2
     assert found.points().values.tolist() == [[0, 0], [1, 0.5]]
-    assert not any(isinstance(part, PolytopePart | RejectionPart) for part in found.parts)
+    assert not any(isinstance(part, PolytopePoints | RejectionPart) for part in found.parts)
 
 
 def test_a_linkage_from_what_nobody_can_act_on_couples_nothing() -> None:
@@ -217,7 +217,7 @@ def test_people_of_few_points_are_listed_beside_others_who_are_drawn_from() -> N
     features = (*(Feature(name, "integer", 0, 999, direction="up") for name in "xyz"), Feature("b", "binary"))
     rules = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "<=", 999),))
     found = rules.reach({"x": [333, 0], "y": [333, 0], "z": [332, 0], "b": [0, 1]})
-    assert {type(part) for part in found.parts} == {ListPart, RejectionPart, RangePart}
+    assert {type(part) for part in found.parts} == {ListedPoints, RejectionPart, RangePart}
     ways = {(333, 333, 332), (334, 333, 332), (333, 334, 332), (333, 333, 333)}
     assert set(map(tuple, found.points([0]).values.tolist())) == {(*way, b) for way in ways for b in (0, 1)}
     again = found.take([1, 0, 1])
@@ -230,7 +230,7 @@ def test_people_whose_points_are_cut_into_polytopes_are_taken() -> None:
     features = tuple(Feature(name, "real", 0, 1) for name in "xy")
     rules = Interventions(features, (Linear(("x", "y"), (1, 1), "==", 1),))
     found = rules.reach({"x": [0.0, 1.0], "y": [1.0, 0.0]})
-    assert {type(part) for part in found.parts} == {PolytopePart}
+    assert {type(part) for part in found.parts} == {PolytopePoints}
     assert found.counts().tolist() == [np.inf, np.inf]
     assert not found.approximate().any()
     taken = found.take([1, 1])

@@ -29,7 +29,7 @@ from isonomia.interventions import (
 )
 from isonomia.interventions.blocks import Boxes, blocks_of
 from isonomia.interventions.polytopes import LinearSystem, draw_by_proposals, polytope_sampler, slices_of
-from isonomia.interventions.reach import ListPart, PolytopePart, RejectionPart
+from isonomia.interventions.reach import ListedPoints, PolytopePoints, RejectionPart
 
 ALARM = 1e-6
 
@@ -105,7 +105,7 @@ def test_an_equation_is_drawn_from_on_its_plane() -> None:
     features = tuple(Feature(name, "real", 0, 1) for name in "xyz")
     rules = Interventions(features, (Linear(tuple("xyz"), (1, 1, 1), "==", 1),))
     sets = rules.reach({"x": [1.0], "y": [0.0], "z": [0.0]})
-    assert isinstance(sets.parts[0], PolytopePart)
+    assert isinstance(sets.parts[0], PolytopePoints)
     assert not sets.approximate()[0]
     drawn = sets.sample(10_000, np.random.default_rng(6)).values
     assert drawn.sum(1) == pytest.approx(np.ones(10_000))
@@ -130,7 +130,7 @@ def test_thin_slabs_chosen_by_a_switch_weigh_as_much_as_they_are_thick() -> None
         Linear(("x", "y"), (0, 1), ">=", 0),
     )
     sets = Interventions(features, rules).reach({"b": [0], "x": [0.0], "y": [0.0]})
-    assert isinstance(sets.parts[0], PolytopePart)
+    assert isinstance(sets.parts[0], PolytopePoints)
     drawn = sets.sample(8_000, np.random.default_rng(8)).values
     assert_shares(drawn[:, 0], [1, 3])
     on = drawn[:, 0] == 1
@@ -176,7 +176,7 @@ def test_a_predicate_inside_a_tight_block_is_respected() -> None:
     features = (Feature("x", "real", 0, 1_000), Feature("y", "real", 0, 1_000))
     rules = (Linear(("x", "y"), (1, 1), "==", 10), Predicate("x * y <= 9"))
     sets = Interventions(features, rules).reach({"x": [0.0], "y": [10.0]})
-    assert isinstance(sets.parts[0], PolytopePart)
+    assert isinstance(sets.parts[0], PolytopePoints)
     x = sets.sample(4_000, np.random.default_rng(12)).values[:, 0]
     assert ((x <= 1 + 1e-9) | (x >= 9 - 1e-9)).all()
     assert_law(np.where(x > 5, x - 8, x), stats.uniform(0, 2).cdf)
@@ -272,7 +272,7 @@ def test_a_block_of_which_almost_nothing_is_allowed_is_listed_by_the_solver() ->
     (block,) = blocks_of(rules.features, rules.coded())
     start = np.eye(14)[:1]
     (part,) = solve(block, start, most_moves=1)
-    assert isinstance(part, ListPart)
+    assert isinstance(part, ListedPoints)
     assert part.counts().tolist() == [14]
 
 

@@ -12,7 +12,7 @@ from isonomia.models import ask
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.loader import read_service
-from isonomia.models.payloads import AnswerPath, Template, labels, plain_rows, scores
+from isonomia.models.payloads import AnswerPath, RequestTemplate, labels, plain_rows, scores
 from isonomia.populations import Table
 from raising import raises
 
@@ -37,7 +37,7 @@ FIRST = {"a": 1, "b": "x", "c": True, "d": 0.5}
     ],
 )
 def test_a_template_is_filled_with_the_rows(request_, body, single):
-    template = Template.of(request_)
+    template = RequestTemplate.of(request_)
     assert json.loads(template.body(ROWS)) == body
     assert template.single is single
 
@@ -53,7 +53,7 @@ def test_a_template_is_filled_with_the_rows(request_, body, single):
 )
 def test_a_template_without_sense_is_refused(request_, shown, cause):
     with raises(UsageError, *shown, name="request", cause=cause or type(None)):
-        Template.of(request_)
+        RequestTemplate.of(request_)
 
 
 ANSWER = {"p": [{"label": "a", "s": [0.1, 0.9]}, {"label": "b", "s": [0.8, 0.2]}], "a.b": {"c-d": 3}}

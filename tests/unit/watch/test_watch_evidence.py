@@ -25,7 +25,7 @@ from isonomia.watch.file import outcomes_of, read_watch_file, source_of, watch_o
 from isonomia.watch.monitor import Monitor
 from isonomia.watch.replay import RebuiltWatch, rebuilt_watch, recomputed_watch, reread
 from isonomia.watch.store import WatchStore
-from isonomia.watch.stream import Sums, window_start
+from isonomia.watch.stream import StreamSums, window_start
 from raising import raises
 
 FOUR_FIFTHS = "P[hired | sex == 'F'] >= 0.8 * P[hired | sex == 'M']"
@@ -190,7 +190,7 @@ def test_the_file_hardly_grows_with_the_stream() -> None:
 
 @pytest.mark.parametrize("window", [1, 2, 3, 4, 7, 100])
 def test_where_a_window_starts_follows_from_the_number_of_samples(window: int) -> None:
-    sums, samples = Sums.empty(1, window), 0
+    sums, samples = StreamSums.empty(1, window), 0
     for rows in [0, 1, 1, 3, 0, 20, 1, 64, 2, 5, 300, 1]:
         sums.add(samples, [np.ones(rows, dtype=bool)], [np.ones(rows)], rows)
         samples += rows

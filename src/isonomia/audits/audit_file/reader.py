@@ -12,7 +12,7 @@ from isonomia.errors import RecordError, SpecError, UsageError, nearest
 from isonomia.toml import KeyPath, TomlText
 from isonomia.wording import shortened
 
-Schema: TypeAlias = Mapping[str, Mapping[str, "Key"]]
+Schema: TypeAlias = Mapping[str, Mapping[str, "KeySpec"]]
 """The keys of a file by the name of the table; those of the file itself come first, under an empty name."""
 
 DEFAULT = "default"
@@ -58,7 +58,7 @@ class AuditFile:
         tables = self.content.get("property", [])
         return [FileTable(self, ("property", index), table) for index, table in enumerate(tables)]
 
-    def tables(self) -> Iterator[tuple[FileTable, Mapping[str, Key]]]:
+    def tables(self) -> Iterator[tuple[FileTable, Mapping[str, KeySpec]]]:
         """Every table with the keys that it may have, the whole file first."""
         for name, keys in self.schema.items():
             tables = self.entries(name, f"{name}s").values() if name else (FileTable(self, (), self.content),)
@@ -220,7 +220,7 @@ def _check_list(toml: TomlText, properties: Any, wanted: str) -> None:
         raise toml.error(f"expected at least one property, [[property]], with {wanted}")
 
 
-def _check_keys(table: FileTable, keys: Mapping[str, Key], what: str) -> None:
+def _check_keys(table: FileTable, keys: Mapping[str, KeySpec], what: str) -> None:
     """Refuse a table with an unknown key, or with a value of the wrong kind; an error calls it ``what``."""
     table.file.toml.check_table(table.content, keys, what, *table.path)
     for name, value in table.content.items():
@@ -266,7 +266,7 @@ each of them which permission it needs, so that no key can be read without."""
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeySpec:
     """One key: what it takes, and what it is for."""
 
     kind: Kind
@@ -285,74 +285,78 @@ class Key:
         return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
 
 
-TOP: Mapping[str, Key] = {
-    "title": Key("text", "what is audited, for the report"),
-    "delta": Key("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
-    "seed": Key("whole", "makes the audit repeatable"),
-    "budget": Key("budget", "the most samples, rows sent to the model, or time for each property"),
-    "looks": Key("looks", "the number of looks at the samples of each property"),
-    "stop": Key("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
-    "width": Key("number", "how narrow an interval `stop = 'precise'` goes for"),
-    "workers": Key("whole", "how many workers ask the model at once: threads, unless `executor` says otherwise"),
-    "executor": Key("executor", "where the model runs: threads, processes, loky, dask, ray or mpi"),
-    "jobs": Key("whole", "how many properties are checked at once"),
-    "records": Key("written", "the folder for records"),
-    "cache": Key("written", "a file that keeps the model's answers from run to run"),
-    "model": Key("table", "the model"),
-    "models": Key("tables", "more models, by name"),
-    "population": Key("table", "the population"),
-    "populations": Key("tables", "more populations, by name"),
-    "interventions": Key("tables", "what people can change: files, by name"),
-    "property": Key("tables", "what must hold"),
+TOP: Mapping[str, KeySpec] = {
+    "title": KeySpec("text", "what is audited, for the report"),
+    "delta": KeySpec("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
+    "seed": KeySpec("whole", "makes the audit repeatable"),
+    "budget": KeySpec("budget", "the most samples, rows sent to the model, or time for each property"),
+    "looks": KeySpec("looks", "the number of looks at the samples of each property"),
+    "stop": KeySpec("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
+    "width": KeySpec("number", "how narrow an interval `stop = 'precise'` goes for"),
+    "workers": KeySpec("whole", "how many workers ask the model at once: threads, unless `executor` says otherwise"),
+    "executor": KeySpec("executor", "where the model runs: threads, processes, loky, dask, ray or mpi"),
+    "jobs": KeySpec("whole", "how many properties are checked at once"),
+    "records": KeySpec("written", "the folder for records"),
+    "cache": KeySpec("written", "a file that keeps the model's answers from run to run"),
+    "model": KeySpec("table", "the model"),
+    "models": KeySpec("tables", "more models, by name"),
+    "population": KeySpec("table", "the population"),
+    "populations": KeySpec("tables", "more populations, by name"),
+    "interventions": KeySpec("tables", "what people can change: files, by name"),
+    "property": KeySpec("tables", "what must hold"),
 }
 
-MODEL: Mapping[str, Key] = {
-    "load": Key("model", "a file, a folder, a URL, or module:object"),
-    "features": Key("texts", "the columns that it is given, in order"),
-    "options": Key("table", "further options of its kind of model"),
-    "cache_key": Key("text", "which version of the model it is, for the cache"),
-    "random": Key("truth", "whether it may answer the same row differently"),
+MODEL: Mapping[str, KeySpec] = {
+    "load": KeySpec("model", "a file, a folder, a URL, or module:object"),
+    "features": KeySpec("texts", "the columns that it is given, in order"),
+    "options": KeySpec("table", "further options of its kind of model"),
+    "cache_key": KeySpec("text", "which version of the model it is, for the cache"),
+    "random": KeySpec("truth", "whether it may answer the same row differently"),
 }
 
-POPULATION: Mapping[str, Key] = {
-    "sample": Key("data", "a table whose rows are independent draws"),
-    "census": Key("data", "a table whose rows are the whole population"),
-    "generator": Key("module", "module:function that draws a batch"),
-    "program": Key("named text", "a program that draws people"),
-    "domain": Key("module", "module:object with inputs of its own, for k-safety"),
-    "exact": Key("truth", "for a census: whether all rows are counted"),
-    "order": Key("text", "for a sample: random or file, the order in which rows are used"),
-    "cluster": Key("text", "for a sample: the column that says which rows belong together"),
-    "weigh": Key("text", "with cluster: rows or clusters, what counts the same"),
-    "max_cluster": Key("whole", "with cluster: the most rows that one can have"),
-    "values": Key("table", "the values that columns can have"),
-    "device": Key(
+POPULATION: Mapping[str, KeySpec] = {
+    "sample": KeySpec("data", "a table whose rows are independent draws"),
+    "census": KeySpec("data", "a table whose rows are the whole population"),
+    "generator": KeySpec("module", "module:function that draws a batch"),
+    "program": KeySpec("named text", "a program that draws people"),
+    "domain": KeySpec("module", "module:object with inputs of its own, for k-safety"),
+    "exact": KeySpec("truth", "for a census: whether all rows are counted"),
+    "order": KeySpec("text", "for a sample: random or file, the order in which rows are used"),
+    "cluster": KeySpec("text", "for a sample: the column that says which rows belong together"),
+    "weigh": KeySpec("text", "with cluster: rows or clusters, what counts the same"),
+    "max_cluster": KeySpec("whole", "with cluster: the most rows that one can have"),
+    "values": KeySpec("table", "the values that columns can have"),
+    "device": KeySpec(
         "text", "where a generator or a program draws by torch: cuda, cpu, or auto for cuda if there is some"
     ),
 }
 
-_PROPERTY: Mapping[str, Key] = {
-    "with": Key("options", "what the property takes"),
-    "model": Key("text", "which of the models"),
-    "population": Key("text", "which of the populations"),
-    "delta": Key("number", "its own risk; it does not count towards that of the whole audit"),
-    "budget": Key("budget", "its own budget"),
-    "looks": Key("looks", "the number of looks at its own samples"),
-    "stop": Key("text", "when its own check ends"),
-    "width": Key("number", "how narrow its own interval is to be"),
-    "method": Key("text", "how it is decided: auto, exact, bets, region or verifair"),
-    "ranges": Key("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
-    "control": Key("text", "the error rate of named groups: family-wise (family) or false discovery rate (discovery)"),
-    "why": Key("text", "why it must hold, for the report"),
+_PROPERTY: Mapping[str, KeySpec] = {
+    "with": KeySpec("options", "what the property takes"),
+    "model": KeySpec("text", "which of the models"),
+    "population": KeySpec("text", "which of the populations"),
+    "delta": KeySpec("number", "its own risk; it does not count towards that of the whole audit"),
+    "budget": KeySpec("budget", "its own budget"),
+    "looks": KeySpec("looks", "the number of looks at its own samples"),
+    "stop": KeySpec("text", "when its own check ends"),
+    "width": KeySpec("number", "how narrow its own interval is to be"),
+    "method": KeySpec("text", "how it is decided: auto, exact, bets, region or verifair"),
+    "ranges": KeySpec("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
+    "control": KeySpec(
+        "text", "the error rate of named groups: family-wise (family) or false discovery rate (discovery)"
+    ),
+    "why": KeySpec("text", "why it must hold, for the report"),
 }
 
 
-def property_keys() -> dict[str, Key]:
+def property_keys() -> dict[str, KeySpec]:
     """The keys of a property: those that say what kind it is, of which it must have exactly one, and all others."""
-    kinds = {name: Key("claim" if key.takes == "text" else key.takes, key.purpose) for name, key in file_keys().items()}
-    return {"name": Key("text", "what to call it"), **kinds, **_PROPERTY}
+    kinds = {
+        name: KeySpec("claim" if key.takes == "text" else key.takes, key.purpose) for name, key in file_keys().items()
+    }
+    return {"name": KeySpec("text", "what to call it"), **kinds, **_PROPERTY}
 
 
-def sections() -> dict[str, Mapping[str, Key]]:
+def sections() -> dict[str, Mapping[str, KeySpec]]:
     """The keys of the tables of an audit file."""
     return {"model": MODEL, "population": POPULATION, "property": property_keys()}

@@ -221,14 +221,16 @@ def _note(program: CompiledSpec, cases: list[_Case], batch: CaseEvaluation) -> N
 
 def _as_value(values: Sequence[Any], batch: CaseEvaluation, name: str) -> CaseValues:
     """A block's output in each case: records, where each is one or missing, or else a column of any values."""
-    if any(isinstance(value, Record) for value in values) and all(isinstance(item, Record | None) for item in values):
+    if any(isinstance(value, BlockRecord) for value in values) and all(
+        isinstance(item, BlockRecord | None) for item in values
+    ):
         return _column([_value(value) for value in values], batch)
     return CaseValues(objects_column([_own(value) for value in values], name))
 
 
 def _own(value: Any) -> Any:
     """A value, or a record as the object or the plain values that it is."""
-    if not isinstance(value, Record):
+    if not isinstance(value, BlockRecord):
         return value
     return one_record(value.batch.domain)(value.data, 0)
 
@@ -258,7 +260,7 @@ def _line_of(error: BaseException | None, block: PythonBlock) -> Place | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Record:
+class BlockRecord:
     """One record, as a block sees it: ``x["age"]`` reads a feature."""
 
     batch: CaseEvaluation
@@ -269,7 +271,7 @@ class Record:
         return value.tolist()[0]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Record) and bool(self.batch.domain.equal(self.data, other.data)[0])
+        return isinstance(other, BlockRecord) and bool(self.batch.domain.equal(self.data, other.data)[0])
 
 
 def _block_names(
@@ -297,7 +299,7 @@ def _block_names(
 
 def _asker(what: str, ask: Callable[[Question], Any]) -> Callable[[Any], Any]:
     def query(record: Any) -> Any:
-        if not isinstance(record, Record):
+        if not isinstance(record, BlockRecord):
             raise UsageError(f"{what}(...) takes a record, but got {record!r} of type {type(record).__name__}")
         return ask((what, (CaseValues(record.data),), 0))
 
@@ -339,7 +341,7 @@ def _function(name: str, batch: CaseEvaluation) -> Callable[..., Any]:
 
 
 def _value(argument: Any) -> CaseValues:
-    if isinstance(argument, Record):
+    if isinstance(argument, BlockRecord):
         return CaseValues(argument.data)
     plain = argument is None or isinstance(argument, str | int | float | np.generic)
     return CaseValues(constant_column(argument, 1) if plain else objects_column([argument], "an argument"))
@@ -348,4 +350,4 @@ def _value(argument: Any) -> CaseValues:
 def _plain(value: CaseValues, batch: CaseEvaluation) -> Any:
     if is_column(value):
         return value.data.tolist()[0]
-    return None if value.null is not None and value.null[0] else Record(batch, value.data)
+    return None if value.null is not None and value.null[0] else BlockRecord(batch, value.data)

@@ -160,7 +160,7 @@ def _take(step: Var | Requires, batch: CaseEvaluation) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
+class CaseResults:
     """The result of some cases.
 
     Attributes
@@ -227,7 +227,7 @@ class Judgement:
 class JudgedCases:
     """The result of cases, and how many a precondition rejected or had nothing to choose from."""
 
-    judgement: Judgement
+    judgement: CaseResults
     rejected: int
     without_choice: int
 
@@ -235,7 +235,7 @@ class JudgedCases:
 class JudgesCases(Protocol):
     """Judges cases in place of this process."""
 
-    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> Judgement:
+    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> CaseResults:
         """Judge cases whose choices are made; what they cannot do is done here, by the runner."""
         ...
 
@@ -273,20 +273,20 @@ class CaseRunner:
     workers: JudgesCases | None = None
     at_random: bool = False
 
-    def run(self, domain: Domain, cases: Cases) -> Judgement:
+    def run(self, domain: Domain, cases: Cases) -> CaseResults:
         """Judge cases whose choices are made; all are accepted unless a choice is out of range."""
         if self.workers is not None:
             return self.workers.judge(self, domain, cases)
         batch = prepare(self.program, domain, cases.inputs, GivenChoices(cases.choices))
         return self.judge(batch, cases.take(np.flatnonzero(batch.accepted)))
 
-    def judge(self, batch: CaseEvaluation, cases: Cases) -> Judgement:
+    def judge(self, batch: CaseEvaluation, cases: Cases) -> CaseResults:
         """Query the model about every accepted case of a batch, which are ``cases``, and judge its answers."""
         program, domain, batch = self.program, batch.domain, batch.accepted_only()
         if not batch.n:
             none = np.zeros(0, dtype=bool)
             nothing = np.zeros((len(program.ensures), 0), dtype=bool)
-            return Judgement(cases, batch, nothing, none, none, Counter(), np.zeros((2, 0)))
+            return CaseResults(cases, batch, nothing, none, none, Counter(), np.zeros((2, 0)))
         batch.ask = lambda what, records: self.ask(what, domain, records)
         failed = batch.unclear.copy()
         if program.code is not None:
@@ -310,7 +310,7 @@ class CaseRunner:
         bad = np.stack(violates)
         nothing = np.logical_and.reduce(vacuous) & ~failed
         changed = _changes(program, batch, np.logical_or.reduce(bad))
-        return Judgement(cases, batch, bad, failed, nothing, _reasons(batch, failed), changed, pairs)
+        return CaseResults(cases, batch, bad, failed, nothing, _reasons(batch, failed), changed, pairs)
 
     def ask(self, what: str, domain: Domain, records: Any) -> Answers:
         """The model's predictions, or scores, for records or for a table of its inputs.

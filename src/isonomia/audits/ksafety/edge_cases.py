@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.cases import CaseRunner, Cases, prepare
 from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import RateEvidence
-from isonomia.audits.ksafety.functions import RaisedEverywhereError
+from isonomia.audits.ksafety.functions import FunctionAlwaysRaisedError
 from isonomia.audits.ksafety.setup import FreshInputs, SafetySetup, worth_drawing
 from isonomia.audits.ksafety.shrinking import SHRUNK, shrink_all
 from isonomia.audits.ksafety.violations import (
@@ -174,7 +174,7 @@ def _try(setup: SafetySetup, max_n: int) -> Entry:
     except ModelError as error:
         # A model that never answers is an error once cases are drawn; if it answers there, only the edge cases failed.
         result |= {"failed": result["tried"], "reasons": {str(error.__cause__ or error): result["tried"]}}
-    except RaisedEverywhereError as error:
+    except FunctionAlwaysRaisedError as error:
         result |= {"tried": error.cases, "failed": error.cases, "reasons": {error.why: error.cases}}
     return {**result, "seconds": monotonic() - began}
 

@@ -186,7 +186,7 @@ ENOUGH = 8
 """Where a function raises in all of this many cases, the function is at fault, not the cases."""
 
 
-class RaisedEverywhereError(DataError):
+class FunctionAlwaysRaisedError(DataError):
     """A function raised in every case of a batch: an error of the audit, unless the cases were chosen, not drawn.
 
     Attributes
@@ -291,7 +291,7 @@ def _one_by_one(
     if tried and raised[tried].all() and len(tried) >= ENOUGH:
         reason = next(iter(why))
         where = f" (line {call.place.line})" if call.place is not None else ""
-        raise RaisedEverywhereError(f"{reason}. It did so in every case", f"{reason}{where}", len(tried))
+        raise FunctionAlwaysRaisedError(f"{reason}. It did so in every case", f"{reason}{where}", len(tried))
     made = _as_values(batch, call, function, results, raised | skipped)
     return CaseValues(made.data, either(bad, raised), made.null)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
-from isonomia.audits.ksafety.cases import Cases, JudgedCases, Judgement, draw_choices, prepare
+from isonomia.audits.ksafety.cases import CaseResults, Cases, JudgedCases, draw_choices, prepare
 from isonomia.audits.ksafety.edge_cases import CODED_BATCH, EdgeCases, budget_left, try_edge_cases, with_edge_cases
 from isonomia.audits.ksafety.evaluate import SEEDS, CaseEvaluation, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.evidence import (
@@ -34,7 +34,7 @@ from isonomia.audits.ksafety.violations import Violation, ViolationSummary
 from isonomia.audits.ksafety.workers import BegunCases
 from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
-from isonomia.engine.lookahead import Batches
+from isonomia.engine.lookahead import BatchGroup
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, batch_rng
 from isonomia.errors import IsonomiaError, UsageError
@@ -194,7 +194,7 @@ class SampledCases:
         self._note(judgements)
         return batch
 
-    def draw(self, plan: Plan, draws: int | None = None) -> tuple[SampledBatch, list[Judgement]]:
+    def draw(self, plan: Plan, draws: int | None = None) -> tuple[SampledBatch, list[CaseResults]]:
         """Draw cases until enough meet the preconditions; a draw that does not meet them costs nothing but time.
 
         Where a batch is measured again, ``draws`` is how many draws it took: it ends there, whatever the time.
@@ -206,10 +206,10 @@ class SampledCases:
         rng = batch_rng(self.setup.check.seed, plan.index, 0)
         return self._drawn_piece(f"batch {plan.index} piece 0", plan.start, plan.n, rng)
 
-    def _judged(self, plan: Plan, piece: _Piece, draws: int | None = None) -> tuple[SampledBatch, list[Judgement]]:
+    def _judged(self, plan: Plan, piece: _Piece, draws: int | None = None) -> tuple[SampledBatch, list[CaseResults]]:
         """Go on from the first piece of a batch to its end."""
         batch = SampledBatch(plan.index, plan.start)
-        judgements: list[Judgement] = []
+        judgements: list[CaseResults] = []
         start, number = plan.start, 0
         while True:
             before = batch.draws
@@ -225,7 +225,7 @@ class SampledCases:
             piece = self._drawn_piece(f"batch {plan.index} piece {number}", start, size, piece.rng)
         return batch, judgements
 
-    def together(self, plans: Sequence[Plan]) -> Batches[SampledBatch]:
+    def together(self, plans: Sequence[Plan]) -> BatchGroup[SampledBatch]:
         """Draw several batches, and let workers start on all of them."""
         pieces = [self._begin(plan) for plan in plans]
 
@@ -239,7 +239,7 @@ class SampledCases:
                 if piece.begun is not None:
                     piece.begun.tasks.drop()
 
-        return Batches(reading, drop)
+        return BatchGroup(reading, drop)
 
     def _is_enough(self, batch: SampledBatch, draws: int | None) -> bool:
         return monotonic() >= self.until if draws is None else batch.draws >= draws
@@ -267,7 +267,7 @@ class SampledCases:
             piece.begun = workers.begin(domain, cases, piece.empty, key)
         return piece
 
-    def _judge_piece(self, batch: SampledBatch, piece: _Piece, wanted: int) -> list[Judgement]:
+    def _judge_piece(self, batch: SampledBatch, piece: _Piece, wanted: int) -> list[CaseResults]:
         """Judge the accepted cases, but no more than are wanted; at most one judgement."""
         if not len(piece.cases):
             return []
@@ -304,7 +304,7 @@ class SampledCases:
                 "to choose from)"
             )
 
-    def _note(self, judgements: Sequence[Judgement]) -> None:
+    def _note(self, judgements: Sequence[CaseResults]) -> None:
         if self.noted:
             for judgement in judgements:
                 self.setup.violations.add(self.setup.program, judgement, fresh=self.setup.subject.fresh)

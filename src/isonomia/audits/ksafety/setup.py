@@ -29,7 +29,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.verdicts import stated_looks
 from isonomia.engine.parameters import NullObserver, Observer, root
 from isonomia.errors import SpecError, UsageError
-from isonomia.executors import Shared
+from isonomia.executors import TaskContext
 from isonomia.models.meter import current_meter
 from isonomia.populations.causal import Abducted
 from isonomia.populations.domains import Domain
@@ -180,7 +180,7 @@ class SafetySetup:
         return code is not None and bool(code.reads & (self.subject.random | _RANDOM_WORDS))
 
     @cached_property
-    def _shared(self) -> Shared | None:
+    def _shared(self) -> TaskContext | None:
         """What is sent to workers that judge cases; ``None`` without workers, or if they share this process.
 
         A user's function may not be thread-safe, and threads would gain nothing. A model with a cache stays here, since
@@ -196,7 +196,7 @@ class SafetySetup:
             return None
         runner = CaseRunner(self.program, None, check.prop.seconds, self._draws, None, check.random_model)
         context = CaseContext(runner, None if check.model is None else check.model.apart(), self.domain)
-        return Shared(context, "the specification or the model")
+        return TaskContext(context, "the specification or the model")
 
     def compile(self) -> None:
         """Build what every check needs, so that a specification that cannot be computed is refused at once."""

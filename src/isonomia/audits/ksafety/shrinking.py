@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.cases import CaseRunner, Cases, every_choice, prepare
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
 from isonomia.audits.ksafety.evidence import CaseTally
-from isonomia.audits.ksafety.functions import RaisedEverywhereError
+from isonomia.audits.ksafety.functions import FunctionAlwaysRaisedError
 from isonomia.audits.ksafety.violations import Violation
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import BudgetSpentError, current_meter
@@ -60,7 +60,7 @@ def _shrunk(runner: CaseRunner, violation: Violation) -> Violation:
     max_n = min(ENOUGH, current_meter().left / (runner.program.k or 1))
     try:
         choices = every_choice(runner, violation.domain, begun, max_n, tally)
-    except RaisedEverywhereError:
+    except FunctionAlwaysRaisedError:
         choices = None
     if choices is None:
         return _moved(runner, violation)
@@ -82,7 +82,7 @@ def _best(runner: CaseRunner, violation: Violation, cases: Cases) -> Violation |
         raise
     except BudgetSpentError:
         return None
-    except (ModelError, RaisedEverywhereError):
+    except (ModelError, FunctionAlwaysRaisedError):
         return violation  # nothing is known about any of these
     changed, bad = judgement.changed, np.flatnonzero(judgement.violating)
     if not len(bad):

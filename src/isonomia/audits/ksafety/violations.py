@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import CaseRunner, Cases, Judgement, joined_cases
+from isonomia.audits.ksafety.cases import CaseResults, CaseRunner, Cases, joined_cases
 from isonomia.audits.ksafety.compiler import CompiledSpec
 from isonomia.audits.ksafety.evaluate import CaseEvaluation, CaseValues, is_column
 from isonomia.models.meter import BudgetSpentError
@@ -124,7 +124,7 @@ class KindCount:
     _coarse: int = 0
     """0 where outputs are distinguished, 1 where only their order is, 2 where features are only counted, too."""
 
-    def add(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], columns: Columns) -> None:
+    def add(self, program: CompiledSpec, judgement: CaseResults, which: NDArray[np.intp], columns: Columns) -> None:
         """Count some cases, given their columns."""
         features = _differing(program, judgement, which)
         outputs = [columns["outputs", name] for name in program.finals]
@@ -227,7 +227,9 @@ class Violations:
     first: dict[str, Any] | None = None
     _edge_cases: DistinctCount = field(default_factory=DistinctCount)
 
-    def add(self, program: CompiledSpec, judgement: Judgement, *, fresh: bool = False, source: str = "random") -> None:
+    def add(
+        self, program: CompiledSpec, judgement: CaseResults, *, fresh: bool = False, source: str = "random"
+    ) -> None:
         """Add judged cases; ``fresh`` where their inputs were newly drawn, whatever their row numbers."""
         cases, violating = judgement.cases, np.flatnonzero(judgement.violating)
         if len(cases.inputs) == 1 and not fresh:
@@ -246,12 +248,12 @@ class Violations:
             new = new[~self._edge_cases.has(_of_cases(chosen.take(new), draw))]
         self._keep(program, judgement, violating[new], source)
 
-    def add_edge_cases(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
+    def add_edge_cases(self, program: CompiledSpec, judgement: CaseResults, violating: NDArray[np.intp]) -> None:
         """Add edge cases that violate: they are kept with the others, but not in any count of random cases."""
         new = self._edge_cases.add(_of_cases(judgement.cases.take(violating), 0))
         self._keep(program, judgement, violating[new], "edge_case")
 
-    def note_first(self, program: CompiledSpec, judgement: Judgement, violating: NDArray[np.intp]) -> None:
+    def note_first(self, program: CompiledSpec, judgement: CaseResults, violating: NDArray[np.intp]) -> None:
         """Show the smallest of some cases that violate, if it is smaller than those before."""
         if not len(violating):
             return
@@ -263,7 +265,7 @@ class Violations:
             rows = {name: int(at[least]) for name, at in zip(program.spec.inputs, cases.inputs, strict=True)}
             self.first = show(program, judgement, choices, rows, least) | {"minimal": False}
 
-    def _keep(self, program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], source: str) -> None:
+    def _keep(self, program: CompiledSpec, judgement: CaseResults, which: NDArray[np.intp], source: str) -> None:
         if len(which):
             columns = violation_columns(program, judgement, which, source)
             self.stored.add(columns)
@@ -366,7 +368,7 @@ def _shown(runner: CaseRunner, violations: Sequence[Violation]) -> list[dict[str
 
 
 def show(
-    program: CompiledSpec, judgement: Judgement, choices: list[Any], rows: dict[str, int], index: int = 0
+    program: CompiledSpec, judgement: CaseResults, choices: list[Any], rows: dict[str, int], index: int = 0
 ) -> dict[str, Any]:
     """One case of a batch, as plain values that JSON can hold."""
     batch, domain, spec = judgement.batch, judgement.domain, program.spec
@@ -399,7 +401,7 @@ def show(
 # ------------------------------------------------------------------------------------------------- columns and kinds
 
 
-def violation_columns(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp], source: str) -> Columns:
+def violation_columns(program: CompiledSpec, judgement: CaseResults, which: NDArray[np.intp], source: str) -> Columns:
     """Some cases of a judged batch with all that is known about them, a column for each value."""
     batch, spec, cases = judgement.batch, program.spec, judgement.cases
     columns: dict[tuple[str, ...], NDArray[Any]] = {}
@@ -522,7 +524,7 @@ def _example(columns: Columns) -> dict[str, Any]:
     return next(iter(one))
 
 
-def _differing(program: CompiledSpec, judgement: Judgement, which: NDArray[np.intp]) -> dict[str, NDArray[np.bool_]]:
+def _differing(program: CompiledSpec, judgement: CaseResults, which: NDArray[np.intp]) -> dict[str, NDArray[np.bool_]]:
     """Which features of which records differ from the first input; empty for anything but rows."""
     batch, table = judgement.batch, _table_of(judgement.batch.domain)
     first = program.spec.inputs[0]

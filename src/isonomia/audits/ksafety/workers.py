@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.ksafety.cases import CaseRunner, Cases, JudgedCases, Judgement, prepare, recorded_session
+from isonomia.audits.ksafety.cases import CaseResults, CaseRunner, Cases, JudgedCases, prepare, recorded_session
 from isonomia.audits.ksafety.evaluate import (
     MOST_TEXT,
     Booleans,
@@ -36,7 +36,7 @@ from isonomia.audits.ksafety.evaluate import (
 )
 from isonomia.audits.ksafety.functions import call_function
 from isonomia.errors import IsonomiaError, UnreliableModelError, UsageError
-from isonomia.executors import Pool, Shared, Tasks, pickler
+from isonomia.executors import Pool, StartedTasks, TaskContext, pickler
 from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.parallel import borders
 from isonomia.models.session import ModelSession
@@ -92,7 +92,7 @@ class JudgedSlice:
     accepted, rejected, without_choice
         Which cases are accepted, and how many are not, and why.
     violates, vacuous, changed, pairs
-        As a :class:`Judgement` of the accepted ones has them.
+        As a :class:`CaseResults` of the accepted ones has them.
     failed
         Whether something could not be computed in one of them.
     values
@@ -234,7 +234,7 @@ class BegunCases:
     domain: Domain
     cases: Cases
     keys: list[str]
-    tasks: Tasks
+    tasks: StartedTasks
 
 
 @dataclass(slots=True, eq=False)
@@ -252,7 +252,7 @@ class CaseWorkers:
     """
 
     pool: Pool
-    shared: Shared
+    shared: TaskContext
     session: ModelSession | None
     off: threading.Event
     _runs: int = 0
@@ -262,7 +262,7 @@ class CaseWorkers:
         """Whether workers are given cases."""
         return not self.off.is_set()
 
-    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> Judgement:
+    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> CaseResults:
         """Judge cases whose choices are made; what workers cannot do is done here, by the runner."""
         key, self._runs = f"run {self._runs}", self._runs + 1
         begun = self.begin(domain, cases, (), key)
@@ -342,7 +342,7 @@ def _fit(slices: Sequence[JudgedSlice]) -> bool:
     return all(part.types == slices[0].types for part in slices) and all(types == later[0] for types in later)
 
 
-def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.intp]) -> Judgement:
+def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.intp]) -> CaseResults:
     """One judgement of the accepted cases that are wanted, from all slices."""
     violates = np.concatenate([part.violates for part in slices], axis=1)
     bad = np.flatnonzero(violates.any(axis=0))
@@ -360,7 +360,7 @@ def _joined(begun: BegunCases, slices: Sequence[JudgedSlice], which: NDArray[np.
     vacuous = np.concatenate([part.vacuous for part in slices])[:n]
     changed = np.concatenate([part.changed for part in slices], axis=1)[:, :n]
     pairs = np.concatenate([part.pairs for part in slices])[:n]
-    return Judgement(begun.cases.take(which), batch, violates[:, :n], none, vacuous, Counter(), changed, pairs)
+    return CaseResults(begun.cases.take(which), batch, violates[:, :n], none, vacuous, Counter(), changed, pairs)
 
 
 def _one_value(parts: Sequence[CaseValues], domain: Domain) -> CaseValues:

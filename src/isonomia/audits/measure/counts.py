@@ -44,7 +44,7 @@ earlier parts. More parts cost memory and gain little."""
 
 
 @dataclass(slots=True)
-class Attributes:
+class GroupAttributes:
     """The columns that define groups, and the numbers of the values met so far; 0 is for unknown ones."""
 
     names: tuple[str, ...]
@@ -110,7 +110,7 @@ def _distinct(table: Table, name: str) -> tuple[list[Any], Codes]:
 
 
 @dataclass(slots=True)
-class Event:
+class PositiveValue:
     """Whether a column has one particular value: the favourable decision, the positive outcome.
 
     Attributes

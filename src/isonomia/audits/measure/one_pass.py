@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.measure.counts import MISSING, PARTS, YES, Attributes, Event, GroupCounts, MeanCounts, numbers_in
+from isonomia.audits.measure.counts import (
+    MISSING,
+    PARTS,
+    YES,
+    GroupAttributes,
+    GroupCounts,
+    MeanCounts,
+    PositiveValue,
+    numbers_in,
+)
 from isonomia.audits.measure.limits import GroupLimits, KeptRows
 from isonomia.errors import UsageError, nearest
-from isonomia.executors import Pool, Shared, Tasks
+from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
 from isonomia.models.protocol import Answer, Model
@@ -25,7 +34,7 @@ PREDICTION, SCORE = "prediction", "score"
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredColumns:
+class ColumnRoles:
     """Which column has which role; ``from_model`` are those that the model answers."""
 
     decision: str | None
@@ -36,7 +45,7 @@ class MeasuredColumns:
 
 def columns_for(
     rows: Rows, model: Model | None, decision: str | None, outcome: str | None, score: str | None
-) -> MeasuredColumns:
+) -> ColumnRoles:
     """Which column has which role, if the columns exist or the model provides them."""
     for name, value in (("decision", decision), ("outcome", outcome), ("score", score)):
         if value is not None and (not isinstance(value, str) or not value):
@@ -59,7 +68,7 @@ def columns_for(
                 name="decision",
             )
     check_known([name for name in (decision, outcome, score) if name is not None and name not in own], rows.names)
-    return MeasuredColumns(decision, outcome, score, own)
+    return ColumnRoles(decision, outcome, score, own)
 
 
 TOGETHER = 4
@@ -103,12 +112,12 @@ def _answered_batches(context: _PassContext, piece: tuple[int, int]) -> list[tup
     return batches
 
 
-def _in_order(pool: Pool, shared: Shared, rows: int) -> Iterator[tuple[Table, Answer]]:
+def _in_order(pool: Pool, shared: TaskContext, rows: int) -> Iterator[tuple[Table, Answer]]:
     """The workers' answers about all rows, in order; only some pieces are in flight at a time: a table may be long."""
     step = TOGETHER * AT_ONCE
     pieces = [(start, min(start + step, rows)) for start in range(0, rows, step)]
     waves = [pieces[first : first + pool.workers] for first in range(0, len(pieces), pool.workers)]
-    begun: list[Tasks] = []
+    begun: list[StartedTasks] = []
     try:
         for number in range(len(waves)):
             for wave in waves[number + len(begun) : number + 2]:
@@ -131,16 +140,16 @@ class OnePass:
 
     rows: Rows
     model: ModelSession | None
-    columns: MeasuredColumns
+    columns: ColumnRoles
     by: tuple[tuple[str, ...], ...]
     favourable: Any
     positive: Any
     unknown: frozenset[str]
     ranges: Mapping[str, tuple[float, float]]
     kept: KeptRows | None = None
-    attributes: Attributes = field(init=False)
-    decision: Event | None = field(init=False, default=None)
-    outcome: Event | None = field(init=False, default=None)
+    attributes: GroupAttributes = field(init=False)
+    decision: PositiveValue | None = field(init=False, default=None)
+    outcome: PositiveValue | None = field(init=False, default=None)
     groups: list[GroupCounts] = field(init=False)
     probable: bool = field(init=False, default=True)
     median: float | None = field(init=False, default=None)
@@ -149,12 +158,14 @@ class OnePass:
     _median_ends: tuple[float, float] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.attributes = Attributes(tuple(dict.fromkeys(name for by in self.by for name in by)), self.unknown)
+        self.attributes = GroupAttributes(tuple(dict.fromkeys(name for by in self.by for name in by)), self.unknown)
         columns = self.columns
         if columns.decision is not None:
-            self.decision = Event("decision", "favourable", columns.decision, self.favourable, may_be_number=True)
+            self.decision = PositiveValue(
+                "decision", "favourable", columns.decision, self.favourable, may_be_number=True
+            )
         if columns.outcome is not None:
-            self.outcome = Event("outcome", "positive", columns.outcome, self.positive)
+            self.outcome = PositiveValue("outcome", "positive", columns.outcome, self.positive)
         self.groups = [GroupCounts(()), *(GroupCounts(by) for by in self.by)]
         # Decides at random which part of its group a row is in, for the intervals of means: a sorted file does no harm.
         self._rng = np.random.default_rng(0)
@@ -199,7 +210,7 @@ class OnePass:
             SCORE in columns.from_model,
             PREDICTION in columns.from_model,
         )
-        return _in_order(workers.pool, Shared(context, workers.model.name), self.rows.rows)
+        return _in_order(workers.pool, TaskContext(context, workers.model.name), self.rows.rows)
 
     def _read(self) -> tuple[str, ...]:
         """The columns that are read of a long table, in its order."""

@@ -23,7 +23,7 @@ from isonomia.evidence.strata.bounds import (
     Contradiction,
     EmptyStratum,
     FairWorld,
-    Farkas,
+    InfeasibilityProof,
     effect_bounds,
     fair_world,
     normalised_bounds,
@@ -71,7 +71,7 @@ class TableAnswer:
 
     holds: bool | None
     reaches: tuple[SharpBounds, ...]
-    proof: Farkas | None
+    proof: InfeasibilityProof | None
 
     @property
     def contradicts(self) -> bool:
@@ -88,7 +88,7 @@ def answer_of(question: PrincipalQuestion, observed: Observed) -> TableAnswer:
     reaches = []
     for effect in question.effects:
         reach = _reach(question, observed, effect)
-        if isinstance(reach, Farkas):
+        if isinstance(reach, InfeasibilityProof):
             return TableAnswer(None, (), reach)
         reaches.append(reach)
     fair = _fair(question, observed)
@@ -97,7 +97,9 @@ def answer_of(question: PrincipalQuestion, observed: Observed) -> TableAnswer:
     return TableAnswer(True if _all_within(question, reaches) else None, tuple(reaches), None)
 
 
-def _reach(question: PrincipalQuestion, observed: Observed, effect: PrincipalEffect) -> SharpBounds | Farkas:
+def _reach(
+    question: PrincipalQuestion, observed: Observed, effect: PrincipalEffect
+) -> SharpBounds | InfeasibilityProof:
     bounds = effect_bounds(observed, effect, assumptions=question.constraints)
     if isinstance(bounds, Contradiction):
         return bounds.proof

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from isonomia.audits.principal.findings import first_effect
 from isonomia.audits.principal.question import Key, PrincipalQuestion, refuse_many, sorted_into
-from isonomia.engine.lookahead import Batches
+from isonomia.engine.lookahead import BatchGroup
 from isonomia.engine.loop import Plan
 from isonomia.engine.parameters import batch_rng
 from isonomia.evidence.bets import Wealth
@@ -128,12 +128,12 @@ class PrincipalSampling:
                 counts[key] = counts[key] + cells if key in counts else cells
         return SubgroupCounts(people, counts)
 
-    def together(self, plans: Sequence[Plan]) -> Batches[SubgroupCounts]:
+    def together(self, plans: Sequence[Plan]) -> BatchGroup[SubgroupCounts]:
         """Draw several batches, and let workers start on all of them."""
         assert self.session is not None, "it has workers"
         drawn = [self._drawn(plan) for plan in plans]
         session = self.session.together([(table, False, True) for tables in drawn for table in tables])
-        return Batches(lambda number: self._counted(drawn[number], session), session.close)
+        return BatchGroup(lambda number: self._counted(drawn[number], session), session.close)
 
     @property
     def ahead(self) -> PrincipalSampling | None:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from isonomia.audits.people import AT_ONCE, batch_size, narrowed
 from isonomia.audits.pieces import CensusCount, RowCounter, count_population
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.counting import Reader, batch_of
+from isonomia.audits.rates.counting import BatchReader, batch_of
 from isonomia.audits.rates.groups import group_records
-from isonomia.audits.rates.question import Question, VersionColumns, in_all
+from isonomia.audits.rates.question import RatesQuestion, VersionColumns, in_all
 from isonomia.engine.parameters import Observer, root
 from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
@@ -32,7 +32,9 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Quantity, Rate, Version, leaves_of
 
 
-def census_batches(question: Question, session: ModelSession | None, whole: Population) -> Iterator[tuple[int, Batch]]:
+def census_batches(
+    question: RatesQuestion, session: ModelSession | None, whole: Population
+) -> Iterator[tuple[int, Batch]]:
     """Go through a census in batches, each with the number of its first person or pair.
 
     The model is queried about each person once, also where everybody is paired with everybody, themselves included: a
@@ -52,7 +54,7 @@ def census_batches(question: Question, session: ModelSession | None, whole: Popu
 
 
 def _one_by_one(
-    question: Question, session: ModelSession | None, whole: Population, begin: int = 0, end: int | None = None
+    question: RatesQuestion, session: ModelSession | None, whole: Population, begin: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, Batch]]:
     model = None if session is None else session.model
     wanted = narrowed(question.wanted, question.asked[None].columns, model, whole.names)
@@ -63,7 +65,7 @@ def _one_by_one(
         yield start, batch_of(question, session, drawn)
 
 
-def _without_pairs(question: Question) -> Question:
+def _without_pairs(question: RatesQuestion) -> RatesQuestion:
     """The question that reads for each person what it reads for either member of a pair."""
     asked = dict(question.asked)
     other, own = asked.pop(Other()), asked[None]
@@ -87,7 +89,7 @@ def _taken(batch: Batch, rows: NDArray[np.intp]) -> Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class CensusCounts:
+class CensusResult:
     """The result of a census.
 
     Attributes
@@ -114,7 +116,7 @@ class CensusCounts:
     interrupted: bool
 
 
-def count_census(check: Check[Property], question: Question, observer: Observer) -> CensusCounts:
+def count_census(check: Check[Property], question: RatesQuestion, observer: Observer) -> CensusResult:
     """Count every row, or every pair of rows, and evaluate the formula on the exact values."""
     size = in_all(question, check.population.size)
     counted = count_population(
@@ -132,7 +134,7 @@ def count_census(check: Check[Property], question: Question, observer: Observer)
 
 
 def _batches(
-    question: Question, session: ModelSession | None, census: Population, start: int, stop: int
+    question: RatesQuestion, session: ModelSession | None, census: Population, start: int, stop: int
 ) -> Iterator[tuple[int, Totals]]:
     """The rows, or pairs, some at a time: how many they are, and their counts and sums."""
     paired = Other() in question.asked
@@ -140,7 +142,7 @@ def _batches(
         census_batches(question, session, census) if paired else _one_by_one(question, session, census, start, stop)
     )
     for first, batch in batches:
-        reader = Reader(batch, _row_from(first))
+        reader = BatchReader(batch, _row_from(first))
         reader.refuse_outside(question.within)
         yield batch.rows, tuple(_Total(*reader.exact(leaf)) for leaf in question.leaves)
 
@@ -157,14 +159,14 @@ def _unpacked(entry: Entry) -> Totals:
     return tuple(_Total(int(n), exact_fraction(text)) for n, text in entry["amounts"])
 
 
-def _evaluated(question: Question, counted: CensusCount[Totals]) -> CensusCounts:
+def _evaluated(question: RatesQuestion, counted: CensusCount[Totals]) -> CensusResult:
     """The answer that follows from the counts."""
     interrupted = counted.interrupted
     totals = {leaf: total.closed(leaf) for leaf, total in zip(question.leaves, counted.counts, strict=True)}
     values = {leaf: total.mean() for leaf, total in totals.items() if total.n}
     empty = tuple(leaf for leaf in question.leaves if leaf not in values)
     answer = None if interrupted else exact_truth(question.formula, values)
-    return CensusCounts(
+    return CensusResult(
         answer,
         tuple(_leaf_record(leaf, totals[leaf], interrupted, question.ranges) for leaf in question.leaves),
         tuple(
@@ -179,7 +181,7 @@ def _evaluated(question: Question, counted: CensusCount[Totals]) -> CensusCounts
 
 
 def exact_groups(
-    question: Question, values: Mapping[Leaf, Fraction], draws: Mapping[Leaf, int]
+    question: RatesQuestion, values: Mapping[Leaf, Fraction], draws: Mapping[Leaf, int]
 ) -> tuple[GroupRecord, ...]:
     """The answer for each group, from the values of the leaves; open where a group has nobody in it."""
     comparisons = [comparison for claim in question.claims for comparison in claim.comparisons]
@@ -235,12 +237,12 @@ Totals: TypeAlias = tuple[_Total, ...]
 """A total for each leaf, in the question's order."""
 
 
-def _packed_whole(question: Question, counted: CensusCount[Totals]) -> Entry:
+def _packed_whole(question: RatesQuestion, counted: CensusCount[Totals]) -> Entry:
     closed = [total.closed(leaf) for leaf, total in zip(question.leaves, counted.counts, strict=True)]
     return {"asked": counted.people, "totals": [total.pack() for total in closed]}
 
 
-def _unpacked_whole(question: Question, entry: Entry, people: int) -> CensusCount[Totals]:
+def _unpacked_whole(question: RatesQuestion, entry: Entry, people: int) -> CensusCount[Totals]:
     totals = tuple(_Total.unpack(pair) for pair in entry["totals"])
     if entry["asked"] != people or len(totals) != len(question.leaves):
         raise DataError(

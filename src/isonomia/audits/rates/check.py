@@ -13,12 +13,12 @@ from isonomia.audits.people import census_of, predicted_values, refuse_absent_va
 from isonomia.audits.pipeline import Sampling, Steps, decide
 from isonomia.audits.proofs import EVERY_WAY, REAL_NUMBERS, proved_by
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.census import CensusCounts, count_census, exact_groups
+from isonomia.audits.rates.census import CensusResult, count_census, exact_groups
 from isonomia.audits.rates.groups import group_records
 from isonomia.audits.rates.intervals import agreeing
 from isonomia.audits.rates.looks import next_table
-from isonomia.audits.rates.programs import Proof, prove
-from isonomia.audits.rates.question import Question, ask_about, check_predicted_values, countable, rows_each
+from isonomia.audits.rates.programs import LeafProof, prove
+from isonomia.audits.rates.question import RatesQuestion, ask_about, check_predicted_values, countable, rows_each
 from isonomia.audits.rates.sampling import AnyWork, prepare
 from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, same_answers, why_stopped
 from isonomia.engine.loop import Outcome
@@ -61,15 +61,15 @@ def check_rates(check: Check[Property], observer: Observer) -> Verdict:
     return decide(STEPS, check, question, observer)
 
 
-def _is_open(question: Question, proof: Proof) -> bool:
+def _is_open(question: RatesQuestion, proof: LeafProof) -> bool:
     return proof.truth(question.formula) is None and None not in proof.leaves.values() and not proof.narrow
 
 
-def _interrupted(check: Check[Property], question: Question) -> Verdict:
+def _interrupted(check: Check[Property], question: RatesQuestion) -> Verdict:
     return _verdict(check, question, None, method="exact", stopped=why_stopped("interrupted"))
 
 
-def _directed(check: Check[Property], question: Question) -> Check[Property]:
+def _directed(check: Check[Property], question: RatesQuestion) -> Check[Property]:
     """The check that draws each group on its own, where the population can.
 
     A second person is drawn from everybody, so a stream of one group cannot provide one.
@@ -79,7 +79,7 @@ def _directed(check: Check[Property], question: Question) -> Check[Property]:
     return replace(check, population=check.population.focused(question.groups), sharing=None)
 
 
-def _proved(check: Check[Property], question: Question, proof: Proof, began: float) -> Verdict:
+def _proved(check: Check[Property], question: RatesQuestion, proof: LeafProof, began: float) -> Verdict:
     answer = proof.truth(question.formula)
     empty = tuple(leaf for leaf, value in proof.leaves.items() if value is None)
     groups = dict.fromkeys(leaf.given for leaf in empty)
@@ -113,7 +113,7 @@ def _proved(check: Check[Property], question: Question, proof: Proof, began: flo
     )
 
 
-def _is_counted(check: Check[Property], question: Question) -> bool:
+def _is_counted(check: Check[Property], question: RatesQuestion) -> bool:
     """Whether everybody is counted, so that nothing has to be estimated.
 
     A check that does not look before it has drawn as many people as there are may as well count everybody.
@@ -128,7 +128,7 @@ def _is_counted(check: Check[Property], question: Question) -> bool:
     return check.looks != "any" and covered
 
 
-def _exact(check: Check[Property], question: Question, observer: Observer, before: int) -> Verdict:
+def _exact(check: Check[Property], question: RatesQuestion, observer: Observer, before: int) -> Verdict:
     began = monotonic()
     counted = count_census(check, question, observer)
     if counted.empty and not counted.interrupted:
@@ -150,7 +150,7 @@ def _exact(check: Check[Property], question: Question, observer: Observer, befor
 
 def _sampled(
     check: Check[Property],
-    question: Question,
+    question: RatesQuestion,
     sampling: Sampling[AnyWork],
     outcome: Outcome[Any],
     why: tuple[str, ...],
@@ -204,14 +204,14 @@ def _left_over(sampling: Sampling[AnyWork], outcome: Outcome[Any]) -> tuple[str,
     return (f"the last {left:,} {sampling.counted} are used when more rows follow",) if left else ()
 
 
-def _planned(check: Check[Property], question: Question, work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
+def _planned(check: Check[Property], question: RatesQuestion, work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
     """For a table that was too small, how large the next one should be."""
     if outcome.reason != "exhausted" or question.in_clusters:
         return ()
     return next_table(check, question, work.leaf_tallies(outcome.state), outcome.samples)
 
 
-def _answer(work: AnyWork, question: Question, outcome: Outcome[Any]) -> tuple[bool | None, str]:
+def _answer(work: AnyWork, question: RatesQuestion, outcome: Outcome[Any]) -> tuple[bool | None, str]:
     """The answer from the draws, and the method: exact where everybody was drawn."""
     tallies = work.leaf_tallies(outcome.state)
     exhausted, nonempty = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
@@ -228,7 +228,7 @@ def _share(tally: LeafTally) -> Fraction:
     return Fraction(round(tally.weights[-1]), round(tally.n))
 
 
-def _verdict(check: Check[Property], question: Question, answer: bool | None, **content: Any) -> Verdict:
+def _verdict(check: Check[Property], question: RatesQuestion, answer: bool | None, **content: Any) -> Verdict:
     if content["stopped"] != why_stopped("interrupted"):
         _refuse_never_predicted(check, question, content.get("leaves", ()), content.get("samples", 0))
     planned = (_PLANNED,) if content.get("looks", "any") != "any" else ()
@@ -242,7 +242,7 @@ def _verdict(check: Check[Property], question: Question, answer: bool | None, **
 
 
 def _refuse_never_predicted(
-    check: Check[Property], question: Question, leaves: Sequence[LeafRecord], samples: int
+    check: Check[Property], question: RatesQuestion, leaves: Sequence[LeafRecord], samples: int
 ) -> None:
     """Refuse a comparison of the prediction with a value that the model's predictions show it cannot give.
 
@@ -279,7 +279,7 @@ def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
     return [] if given is None else list(distinct([column_from(host(given), "prediction")], "prediction"))
 
 
-def assumptions(check: Check[Property], question: Question, method: str = "") -> tuple[str, ...]:
+def assumptions(check: Check[Property], question: RatesQuestion, method: str = "") -> tuple[str, ...]:
     """What the guarantee rests on, in words.
 
     A ``for`` over a column speaks of the values that were declared or seen. In a census those are all there are;
@@ -295,14 +295,14 @@ def assumptions(check: Check[Property], question: Question, method: str = "") ->
     )
 
 
-def why_counting_stopped(counted: CensusCounts) -> str:
+def why_counting_stopped(counted: CensusResult) -> str:
     """Why counting everybody ended, in words."""
     if counted.interrupted:
         return why_stopped("interrupted")
     return EVERYBODY if counted.answer is not None else "a group is empty"
 
 
-def census_remarks(question: Question, counted: CensusCounts) -> tuple[str, ...]:
+def census_remarks(question: RatesQuestion, counted: CensusResult) -> tuple[str, ...]:
     """What a reader should know about a census; nothing where it was interrupted."""
     if counted.interrupted:
         return ()
@@ -348,7 +348,7 @@ def zero_denominator(named: str, samples: int) -> DataError:
     )
 
 
-def _nobody(empty: Sequence[Leaf], asked: int, question: Question) -> tuple[str, ...]:
+def _nobody(empty: Sequence[Leaf], asked: int, question: RatesQuestion) -> tuple[str, ...]:
     conditions = dict.fromkeys("everybody" if leaf.given is None else to_text(leaf.given) for leaf in empty)
     return tuple(
         f"nobody with {condition} appeared among {asked:,} {question.counted}, so nothing is known about them"
@@ -386,8 +386,8 @@ def _never_seen(work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
 
 STEPS = Steps(
     prove=prove,
-    unpack=lambda entry, question: Proof.unpack(entry, question.leaves),
-    failed=lambda reason: Proof(reason=reason),
+    unpack=lambda entry, question: LeafProof.unpack(entry, question.leaves),
+    failed=lambda reason: LeafProof(reason=reason),
     is_open=_is_open,
     proved=_proved,
     is_counted=_is_counted,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.counting import DeclaredFacts, Reader, batch_of
+from isonomia.audits.rates.counting import BatchReader, DeclaredFacts, batch_of
 from isonomia.audits.rates.looks import no_look_remark
-from isonomia.audits.rates.question import Question, need_ranges
+from isonomia.audits.rates.question import RatesQuestion, need_ranges
 from isonomia.audits.verdicts import earlier_looks
 from isonomia.engine.loop import Plan, Schedule
 from isonomia.engine.parameters import batch_rng, root
@@ -57,7 +57,7 @@ class ClusterSamplingState:
 
 
 def cluster_work(
-    check: Check[Property], question: Question, source: Source, session: ModelSession | None
+    check: Check[Property], question: RatesQuestion, source: Source, session: ModelSession | None
 ) -> ClusterSampling:
     """Prepare a check of rows that belong together."""
     need_ranges(question)
@@ -93,7 +93,7 @@ class ClusterSampling:
     """A sampled check of rows that belong together, as the engine's loop needs it; a sample is a cluster."""
 
     check: Check[Property]
-    question: Question
+    question: RatesQuestion
     clusters: Clusters
     source: Source
     session: ModelSession | None
@@ -138,7 +138,7 @@ class ClusterSampling:
         rng = batch_rng(self.check.seed, plan.index, 0)
         drawn = people(self.source, self.question.wanted, start, n, rng, 0)
         table = drawn[None]
-        reader = Reader(
+        reader = BatchReader(
             batch_of(self.question, self.session, drawn),
             lambda row: f"row {row} of batch {plan.index}: {{{table.shown(row)}}}",
         )

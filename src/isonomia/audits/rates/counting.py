@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import Question, VersionColumns
+from isonomia.audits.rates.question import RatesQuestion, VersionColumns
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
@@ -55,7 +55,7 @@ from isonomia.wording import first_few
 Booleans = NDArray[np.bool_]
 
 
-def batch_of(question: Question, session: ModelSession | None, people: Mapping[Version | None, Table]) -> Batch:
+def batch_of(question: RatesQuestion, session: ModelSession | None, people: Mapping[Version | None, Table]) -> Batch:
     """Query the model once about each version of some people, and keep the columns that the question names."""
     versions = {
         version: _batch(question.asked[version], session, table, {})
@@ -76,7 +76,7 @@ def _batch(
 
 
 @dataclass(slots=True)
-class Reader:
+class BatchReader:
     """Evaluates conditions, events and terms on one batch, each once however many leaves share it.
 
     Columns that are tensors are evaluated and counted on their device; only counts come back. Conditions that columns
@@ -303,7 +303,7 @@ def _spread(xp: Any, where: Any, weight: Any, above: Any) -> list[tuple[Any, Any
     return [(where, weight - upper), (where + 1, upper)]
 
 
-def group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
+def group_sizes(check: Check[Property], question: RatesQuestion) -> dict[Leaf, float] | None:
     """How many rows each leaf's group has; ``None`` where that is not known, or rows are drawn with replacement.
 
     It is known for a census whose leaves are all yes/no, and whose groups do not depend on the model.
@@ -316,14 +316,14 @@ def group_sizes(check: Check[Property], question: Question) -> dict[Leaf, float]
     ):
         return None
     columns = {name: population.table.column(name) for name in question.asked[None].columns if name in population.names}
-    reader = Reader(Batch(population.size, columns), lambda row: f"row {row}")
+    reader = BatchReader(Batch(population.size, columns), lambda row: f"row {row}")
     members = {leaf: reader.members(leaf.given) for leaf in question.leaves}
     return {
         leaf: float(population.size if chosen is None else np.count_nonzero(chosen)) for leaf, chosen in members.items()
     }
 
 
-def refuse_known_outside(question: Question, population: Population, has_model: bool) -> None:
+def refuse_known_outside(question: RatesQuestion, population: Population, has_model: bool) -> None:
     """Make sure that a table in memory has no number outside the range that is declared for it.
 
     Draws alone might meet such a number late or never, and then what they say of the mean is wrong. A model's outputs
@@ -338,7 +338,7 @@ def refuse_known_outside(question: Question, population: Population, has_model: 
             continue
         names = {*columns_of(leaf), *(output.name for output in outputs_of(leaf))}
         batch = Batch(known.rows, {name: known.column(name) for name in names if name in known.names})
-        reader = Reader(batch, lambda row: f"row {row}: {{{known.shown(row)}}}")
+        reader = BatchReader(batch, lambda row: f"row {row}: {{{known.shown(row)}}}")
         members, values = reader.members(leaf.given), numbers(leaf.term, batch)
         if leaf in question.within:
             reader.refuse_outside((leaf,))
@@ -404,18 +404,18 @@ class DeclaredFacts:
         The groups that exclude each other.
     """
 
-    question: Question
+    question: RatesQuestion
     population: Population
     apart: Apart
 
-    def refuse(self, reader: Reader, table: Table, stream: int) -> None:
+    def refuse(self, reader: BatchReader, table: Table, stream: int) -> None:
         """Make sure that everybody in a batch is as promised."""
         self._refuse_in_two_groups(reader, table, stream)
         self._refuse_in_another_stream(reader, table, stream)
         self._refuse_unforeseen(reader, table)
         reader.refuse_outside(self.question.within)
 
-    def _refuse_in_two_groups(self, reader: Reader, table: Table, stream: int) -> None:
+    def _refuse_in_two_groups(self, reader: BatchReader, table: Table, stream: int) -> None:
         for where, groups in self.apart:
             row = reader.apart(groups) if where == stream else None
             if row is not None:
@@ -424,7 +424,7 @@ class DeclaredFacts:
                     f"{{{table.shown(row)}}}"
                 )
 
-    def _refuse_in_another_stream(self, reader: Reader, table: Table, stream: int) -> None:
+    def _refuse_in_another_stream(self, reader: BatchReader, table: Table, stream: int) -> None:
         condition = self.population.streams[stream]
         row = None if condition is None else reader.misfit(condition)
         if condition is not None and row is not None:
@@ -433,7 +433,7 @@ class DeclaredFacts:
                 f"{{{table.shown(row)}}}"
             )
 
-    def _refuse_unforeseen(self, reader: Reader, table: Table) -> None:
+    def _refuse_unforeseen(self, reader: BatchReader, table: Table) -> None:
         """Refuse a value that turns up late: "for every value" would cover fewer groups than there are."""
         for name, known in self.question.covered if self.population.size is None else ():
             row = reader.misfit(known)

@@ -166,7 +166,7 @@ def _all_of(conditions: Sequence[Row]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ClaimSide:
     """The tests of one kind of hypothesis, one hypothesis for each comparison.
 
     Attributes
@@ -244,8 +244,8 @@ class FamilyTests:
     """
 
     delta: float
-    against: Side
-    in_favour: Side
+    against: ClaimSide
+    in_favour: ClaimSide
     control: str = "family"
 
     @property
@@ -278,7 +278,7 @@ class FamilyTests:
             return [None] * number
         return [None if yes == no else bool(yes) for yes, no in zip(holds.tolist(), violated.tolist(), strict=True)]
 
-    def _rejected(self, side: Side, history: Sequence[Tallies]) -> NDArray[np.bool_]:
+    def _rejected(self, side: ClaimSide, history: Sequence[Tallies]) -> NDArray[np.bool_]:
         values = side.log_e_values(history)
         if self.control == "family":
             together = None if side.locks else True
@@ -310,7 +310,7 @@ def family_for(
     return FamilyTests(delta, sides[0], sides[1], control)
 
 
-def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: bool) -> Side:
+def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: bool) -> ClaimSide:
     pieces: list[tuple[int, ...]] = []
     shapes: dict[tuple[int, ...], list[tuple[int, PolytopeTest]]] = {}
     alone: list[tuple[int, PolytopeTest]] = []
@@ -329,7 +329,7 @@ def _side(tests: Sequence[tuple[PolytopeTest, ...]], delta: float, *, locks: boo
         (np.asarray([index for index, _ in members]), StackedTests.of([test for _, test in members]))
         for members in shapes.values()
     )
-    return Side(delta, tuple(pieces), stacks, tuple(alone), locks)
+    return ClaimSide(delta, tuple(pieces), stacks, tuple(alone), locks)
 
 
 def region_answers(

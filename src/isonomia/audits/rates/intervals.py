@@ -69,7 +69,7 @@ def inversions_for(
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class LeafKnowledge:
     """The counts of each leaf, and how to turn them into intervals.
 
     Attributes

@@ -9,7 +9,7 @@ from math import ceil, inf, isfinite
 import numpy as np
 
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import Question
+from isonomia.audits.rates.question import RatesQuestion
 from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import bets_for
@@ -37,7 +37,7 @@ MOST_QUANTITIES = 8
 """With more compared quantities than this, no next table is suggested: simulating it takes seconds."""
 
 
-def looks_of(check: Check[Property], question: Question, people: float) -> tuple[LookEvidence, Schedule]:
+def looks_of(check: Check[Property], question: RatesQuestion, people: float) -> tuple[LookEvidence, Schedule]:
     """The evidence of planned looks, and the batches that end at each of them.
 
     Parameters
@@ -93,7 +93,7 @@ def no_look_remark(looks: str | int, reason: str) -> str:
 
 
 def next_table(
-    check: Check[Property], question: Question, tallies: Mapping[Leaf, LeafTally], samples: int
+    check: Check[Property], question: RatesQuestion, tallies: Mapping[Leaf, LeafTally], samples: int
 ) -> tuple[str, ...]:
     """For a table that left a property undecided: how large the next one should be, if it is looked at once.
 

@@ -30,7 +30,7 @@ from isonomia.audits.proofs import (
     unpacked_number,
 )
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.question import Question
+from isonomia.audits.rates.question import RatesQuestion
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
@@ -47,7 +47,7 @@ NARROW = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class LeafProof:
     """What is known of each leaf: a fraction, or two numbers that enclose it; ``None`` where its group has nobody.
 
     ``reason`` says why there is no proof, in words; empty where there is one.
@@ -103,7 +103,7 @@ class Proof:
         return {"reason": self.reason, "ways": self.ways, "leaves": leaves}
 
     @classmethod
-    def unpack(cls, entry: Entry, leaves: Sequence[Leaf]) -> Proof:
+    def unpack(cls, entry: Entry, leaves: Sequence[Leaf]) -> LeafProof:
         """What a journal kept."""
         if entry["reason"]:
             return cls(reason=str(entry["reason"]))
@@ -126,7 +126,7 @@ def _ends(exact: Fraction | None, low: float, high: float) -> tuple[float | None
     return (low + high) / 2 if isfinite(low) and isfinite(high) else None, low, high
 
 
-def prove(check: Check[Property], question: Question, observer: Observer, effort: ProofEffort) -> Proof:
+def prove(check: Check[Property], question: RatesQuestion, observer: Observer, effort: ProofEffort) -> LeafProof:
     """Enclose every leaf of a question about a program."""
     columns = {version: asked.columns for version, asked in question.asked.items()}
     began = monotonic()
@@ -184,13 +184,13 @@ def _value_of(leaf: Leaf, value: Any) -> Fraction:
 
 
 def _once(
-    question: Question,
+    question: RatesQuestion,
     cells: Mapping[Leaf, Mapping[Fraction, Sequence[DrawCell]]],
     masses: Masses,
     observer: Observer,
     ways: int,
     began: float,
-) -> Proof:
+) -> LeafProof:
     values: dict[Leaf, Known | None] = {}
     for leaf in question.leaves:
         parts = {}
@@ -200,7 +200,7 @@ def _once(
                 Progress(0, inf, len(values) / len(question.leaves), monotonic() - began, following, question.counted)
             )
         values[leaf] = _mean(parts)
-    return Proof(values, ways=ways)
+    return LeafProof(values, ways=ways)
 
 
 def _mean(

@@ -179,7 +179,7 @@ class VersionColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RatesQuestion:
     """A formula without quantifiers, and what evaluating it on a batch needs.
 
     Attributes
@@ -247,7 +247,7 @@ def ask_about(
     model: Model | None,
     declared: Mapping[str, tuple[float, float]],
     journal: Journal = NullJournal(),  # noqa: B008  (it has no state)
-) -> Question:
+) -> RatesQuestion:
     """Make a property concrete; what is read of the population is kept in the journal."""
     check_names(prop.formula, population.names, model is not None)
     _refuse_unknown(declared, population.names)
@@ -265,7 +265,7 @@ def ask_about(
     score = model.score_range if model is not None else declared.get("score")
     ranges = {leaf: found for leaf in leaves if (found := _range(leaf, declared, score)) is not None}
     versions: tuple[Version | None, ...] = (None, *versions_of(formula))
-    return Question(
+    return RatesQuestion(
         formula,
         leaves,
         ranges,
@@ -312,7 +312,7 @@ def _refuse_unknown(declared: Mapping[str, tuple[float, float]], known: Sequence
             raise UsageError(f"expected ranges of columns, but there is no column {name!r}.{nearest(name, known)}")
 
 
-def need_ranges(question: Question) -> None:
+def need_ranges(question: RatesQuestion) -> None:
     """Make sure that every mean has a known range, without which no finite number of draws says anything."""
     for leaf in question.leaves:
         if leaf not in question.ranges:
@@ -354,17 +354,17 @@ MOST_PAIRS = 2**26
 """The most pairs that are all counted; where there are more, pairs are drawn at random."""
 
 
-def in_all(question: Question, size: int | None) -> int:
+def in_all(question: RatesQuestion, size: int | None) -> int:
     """How many people, or ordered pairs of people, a census of this size has."""
     assert size is not None, "only a population of a known size can be counted"
     return size * size if Other() in question.asked else size
 
 
-def countable(question: Question, size: int) -> bool:
+def countable(question: RatesQuestion, size: int) -> bool:
     """Whether everybody, or every pair, of a census of this size can be counted in a reasonable time."""
     return Other() not in question.asked or in_all(question, size) <= MOST_PAIRS
 
 
-def rows_each(check: Check[Property], question: Question) -> int:
+def rows_each(check: Check[Property], question: RatesQuestion) -> int:
     """How many rows one sample sends to the model: one for each version of a person that it is asked about."""
     return 0 if check.model is None else sum(asked.model for asked in question.asked.values())

@@ -16,8 +16,8 @@ from isonomia.audits.pipeline import Sampling
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
 from isonomia.audits.rates.counting import (
+    BatchReader,
     DeclaredFacts,
-    Reader,
     batch_of,
     group_sizes,
     groups_apart,
@@ -26,11 +26,11 @@ from isonomia.audits.rates.counting import (
     refuse_known_outside,
 )
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
-from isonomia.audits.rates.intervals import Knowledge, inversions_for, progress_text
+from isonomia.audits.rates.intervals import LeafKnowledge, inversions_for, progress_text
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
-from isonomia.audits.rates.question import Question, countable, need_ranges, rows_each
+from isonomia.audits.rates.question import RatesQuestion, countable, need_ranges, rows_each
 from isonomia.audits.verdicts import earlier_looks
-from isonomia.engine.lookahead import Batches
+from isonomia.engine.lookahead import BatchGroup
 from isonomia.engine.loop import Plan, Schedule
 from isonomia.engine.parameters import Budget, batch_rng, fold_rng, root
 from isonomia.errors import UsageError
@@ -61,7 +61,7 @@ MANY = 2**20
 the evidence. People are drawn, queried and counted in parts, so memory does not limit it."""
 
 
-def prepare(check: Check[Property], question: Question) -> Sampling[AnyWork]:
+def prepare(check: Check[Property], question: RatesQuestion) -> Sampling[AnyWork]:
     """Choose how a property is decided by sampling."""
     if check.population.size is None and isinf(check.budget.seconds):
         check = replace(check, schedule=replace(check.schedule, most=MANY))
@@ -123,7 +123,7 @@ def _sampling(
     return Sampling(work, budget, schedule, available, counted, rows, replaced=work.sizes is None)
 
 
-def _with_planned_looks(check: Check[Property], question: Question) -> Sampling[AnyWork]:
+def _with_planned_looks(check: Check[Property], question: RatesQuestion) -> Sampling[AnyWork]:
     """Draw as many people as there are, or as the budget says, and look at the planned times."""
     # People of a census are drawn with replacement: the exact tests are for independent draws.
     available = _available(check, question, replaced=True)
@@ -134,7 +134,7 @@ def _with_planned_looks(check: Check[Property], question: Question) -> Sampling[
 
 
 def _drawn_and_asked(
-    check: Check[Property], question: Question, *, replaced: bool
+    check: Check[Property], question: RatesQuestion, *, replaced: bool
 ) -> tuple[Source, ModelSession | None]:
     """The source of people and the session: shared with other checks where the check only sees people as they are."""
     on_device = facts_of(check.population).device is not None
@@ -145,13 +145,13 @@ def _drawn_and_asked(
     return _source(check, question, replaced=replaced), check.model
 
 
-def _available(check: Check[Property], question: Question, *, replaced: bool) -> float:
+def _available(check: Check[Property], question: RatesQuestion, *, replaced: bool) -> float:
     """How many draws there can be: one per row or per pair of rows, or infinitely many."""
     limit = once(check.journal, "available", lambda: {"people": _limit(check, question, replaced)})["people"]
     return inf if limit is None else float(limit)
 
 
-def _limit(check: Check[Property], question: Question, replaced: bool) -> int | None:
+def _limit(check: Check[Property], question: RatesQuestion, replaced: bool) -> int | None:
     size: int | None = check.population.size
     if size is None:
         return None
@@ -162,7 +162,7 @@ def _limit(check: Check[Property], question: Question, replaced: bool) -> int | 
     return size if counted_in_the_end or not replaced else None
 
 
-def _source(check: Check[Property], question: Question, *, replaced: bool) -> Source:
+def _source(check: Check[Property], question: RatesQuestion, *, replaced: bool) -> Source:
     """Open the population; the rows of a census may come twice where independent draws are needed."""
     population: Population = check.population
     census = census_of(population)
@@ -174,7 +174,7 @@ def _source(check: Check[Property], question: Question, *, replaced: bool) -> So
     return rows
 
 
-def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float] | None:
+def _kept_sizes(check: Check[Property], question: RatesQuestion) -> dict[Leaf, float] | None:
     def measured() -> Entry:
         by_leaf = group_sizes(check, question)
         return {"sizes": None if by_leaf is None else [by_leaf[leaf] for leaf in question.leaves]}
@@ -183,7 +183,7 @@ def _kept_sizes(check: Check[Property], question: Question) -> dict[Leaf, float]
     return None if sizes is None else dict(zip(question.leaves, map(float, sizes), strict=True))
 
 
-def _evidence(check: Check[Property], question: Question, formula: Formula) -> AnyEvidence:
+def _evidence(check: Check[Property], question: RatesQuestion, formula: Formula) -> AnyEvidence:
     """The evidence that decides the question's formula, after arithmetic has decided what it can."""
     leaves, ranges = question.leaves, question.ranges
     streams, delta = check.population.streams, check.delta
@@ -198,7 +198,7 @@ def _evidence(check: Check[Property], question: Question, formula: Formula) -> A
     return bets or region_for(formula, leaves, ranges, streams, delta)
 
 
-def _schedule(check: Check[Property], question: Question, evidence: Evidence[Any]) -> Schedule:
+def _schedule(check: Check[Property], question: RatesQuestion, evidence: Evidence[Any]) -> Schedule:
     """The requested schedule, with smaller batches where they cost nothing or where VeriFair's rule needs them.
 
     Where every draw informs every channel, the first batches may be as small as possible. VeriFair's rule looks after
@@ -225,7 +225,7 @@ def _schedule(check: Check[Property], question: Question, evidence: Evidence[Any
     return schedule.along([rows // each for rows in looks], whole=whole)
 
 
-def _bets_row_by_row(check: Check[Property], question: Question, evidence: Evidence[Any]) -> bool:
+def _bets_row_by_row(check: Check[Property], question: RatesQuestion, evidence: Evidence[Any]) -> bool:
     """Whether the wealth within a batch is that of bets on one row after the other, wherever the batch ends.
 
     Stakes on several groups depend on how many rows of the batch each group has, and folds and causal models draw
@@ -293,7 +293,7 @@ class RatesSampling(Generic[S]):
         When it ends, as a :class:`~isonomia.audits.protocol.Check` says.
     """
 
-    question: Question
+    question: RatesQuestion
     population: Population
     source: Source
     session: ModelSession | None
@@ -376,7 +376,7 @@ class RatesSampling(Generic[S]):
             asked[stream] += people[None].rows
         return BatchCounts(sum(asked.values()), tallies)
 
-    def together(self, plans: Sequence[Plan]) -> Batches[BatchCounts]:
+    def together(self, plans: Sequence[Plan]) -> BatchGroup[BatchCounts]:
         """Draw several batches, and let workers start on all of them."""
         assert self.session is not None, "it has workers"
         drawn = [list(self._drawn(plan)) for plan in plans]
@@ -388,7 +388,7 @@ class RatesSampling(Generic[S]):
             if (asked := self.question.asked[version]).model
         ]
         session = self.session.together(questions)
-        return Batches(lambda number: self._counted(plans[number], drawn[number], session), session.close)
+        return BatchGroup(lambda number: self._counted(plans[number], drawn[number], session), session.close)
 
     @property
     def ahead(self) -> RatesSampling[S] | None:
@@ -471,21 +471,21 @@ class RatesSampling(Generic[S]):
         if isinstance(state.evidence, LookState) and state.evidence.findings is None:
             return None
         known, items = self.knowledge(state, rough=True), list(compared(self.question.formula))
-        if not self.question.claims or not isinstance(known, Knowledge):
+        if not self.question.claims or not isinstance(known, LeafKnowledge):
             return known.expression(*items[0])
         worst = min(items, key=lambda item: known.point(*item).margin)
         return replace(known, delta=self.delta / len(items)).expression(*worst)
 
-    def knowledge(self, state: SamplingState[S], *, rough: bool = False) -> Knowledge | LookKnowledge:
+    def knowledge(self, state: SamplingState[S], *, rough: bool = False) -> LeafKnowledge | LookKnowledge:
         """What is known of every leaf and every compared quantity."""
         tallies, streams = self.leaf_tallies(state), self.population.streams
         if isinstance(state.evidence, LookState):
             order = tuple(compared(self.question.formula))
             return LookKnowledge(tallies, self.question.ranges, state.evidence.findings, order)
-        return Knowledge(tallies, streams, self.delta, self.sizes, state.history, self.inversions, rough)
+        return LeafKnowledge(tallies, streams, self.delta, self.sizes, state.history, self.inversions, rough)
 
     def by_group(
-        self, state: SamplingState[S], whole: bool | None, known: Knowledge | LookKnowledge
+        self, state: SamplingState[S], whole: bool | None, known: LeafKnowledge | LookKnowledge
     ) -> list[tuple[bool | None, Expression]]:
         """Whether each comparison of each group holds, given the answer to all of them, and what is known of it.
 
@@ -508,7 +508,7 @@ class RatesSampling(Generic[S]):
             answers = verifair_answers(claims, rule, own, whole)
         else:
             return []
-        assert isinstance(known, Knowledge), "tests of groups and regions go with intervals at any time"
+        assert isinstance(known, LeafKnowledge), "tests of groups and regions go with intervals at any time"
         # Intervals that are valid for all groups at once divide the risk.
         known = replace(known, delta=self.delta / len(comparisons))
         items = [known.expression(*item) for each in comparisons for item in compared(each)]
@@ -570,7 +570,7 @@ class RatesSampling(Generic[S]):
         table = drawn[None]
         index, stream, before = where
         batch = batch_of(self.question, session, drawn)
-        reader = Reader(
+        reader = BatchReader(
             batch, lambda row: f"row {before + row} of batch {index}: {{{table.shown(row)}}}", self._indexed
         )
         self._promises.refuse(reader, table, stream)

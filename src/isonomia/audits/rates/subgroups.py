@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.check import checked_population, checked_property, outcomes_of, refuse_unclear_outcome
 from isonomia.audits.rates.census import census_batches
-from isonomia.audits.rates.question import Question, VersionColumns, refuse_classes
+from isonomia.audits.rates.question import RatesQuestion, VersionColumns, refuse_classes
 from isonomia.engine.parameters import Budget
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.binomial import half_space_p_values, lower_limit, upper_limit
@@ -412,7 +412,7 @@ def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model:
     asked = VersionColumns(
         columns, model is not None and "prediction" in outputs, model is not None and "score" in outputs
     )
-    question = Question(_formula_of(claim), (claim.inside,), {}, {None: asked})
+    question = RatesQuestion(_formula_of(claim), (claim.inside,), {}, {None: asked})
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
     events: list[NDArray[np.bool_]] = []
     try:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from isonomia.audits.check import checked_delta, checked_population, checked_property
 from isonomia.audits.random_search import called
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
-from isonomia.audits.repair.training import RepairRound, Rule, Training
+from isonomia.audits.repair.training import RepairRound, RepairTraining, Rule
 from isonomia.engine.parameters import Budget, derived_seed
 from isonomia.errors import ChangingModelError, DataError, ModelError, UsageError, nearest
 from isonomia.models.meter import QueryMeter, metering
@@ -181,7 +181,7 @@ def augment(
     _whole("rounds", rounds)
     _whole("cases", cases)
     share = _share("held_out", held_out)
-    work = Training(
+    work = RepairTraining(
         model_factory,
         people.table,
         _checked_columns(people.table, label, features, props),

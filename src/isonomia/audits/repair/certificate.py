@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isonomia.audits.check import check
 from isonomia.audits.protocol import Check
 from isonomia.audits.random_search import called, counting, judged, related_records
-from isonomia.audits.repair.training import AUDIT, SEARCH, RepairRound, Training, with_repeats
+from isonomia.audits.repair.training import AUDIT, SEARCH, RepairRound, RepairTraining, with_repeats
 from isonomia.audits.verdicts import new_verdict
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import mean_ends
@@ -57,7 +57,7 @@ class RepairClaim:
 class Certificate:
     """The claims, and the rows on which they are certified."""
 
-    work: Training
+    work: RepairTraining
     kind: type[Sample] | type[Census]
     held: Table
     claim: RepairClaim
@@ -163,7 +163,7 @@ class Certificate:
         exact = self.kind is Census
         leaves = []
         for when, right in (("before", before), ("after", after)):
-            counts = Counts(n, int(right.sum()), 0)
+            counts = CaseCounts(n, int(right.sum()), 0)
             leaf = _leaf(f"accuracy {when}", counts, risk)
             leaves.append(replace(leaf, low=right.mean().item(), high=right.mean().item()) if exact else leaf)
         change = before.astype(np.int64) - after.astype(np.int64)
@@ -189,7 +189,7 @@ def lost_limits(change: NDArray[np.int64], delta: float, rng: np.random.Generato
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CaseCounts:
     """How many cases were tested, violate, and failed, which may be violations; and some counterexamples."""
 
     tested: int
@@ -198,7 +198,7 @@ class Counts:
     counterexamples: tuple[Mapping[str, Any], ...] = ()
 
 
-def _checked(prop: Safety, work: Training, audit: Certificate, estimator: Any, k: int) -> Counts:
+def _checked(prop: Safety, work: RepairTraining, audit: Certificate, estimator: Any, k: int) -> CaseCounts:
     """Random cases of the held-out rows."""
     population = audit.kind(audit.held.select(work.columns(prop))) if work.fresh is None else work.fresh
     verdict = check(
@@ -210,7 +210,7 @@ def _checked(prop: Safety, work: Training, audit: Certificate, estimator: Any, k
         seed=work.number(AUDIT, k),
     )
     cases = verdict.details["cases"]
-    return Counts(cases["tested"], verdict.details["violations"]["cases"], cases["failed"], verdict.counterexamples)
+    return CaseCounts(cases["tested"], verdict.details["violations"]["cases"], cases["failed"], verdict.counterexamples)
 
 
 def _least(eps: float, delta: float) -> int:
@@ -218,18 +218,18 @@ def _least(eps: float, delta: float) -> int:
     return ceil(log(delta) / log1p(-eps))
 
 
-def _share_of(prop: Safety, counts: Counts, delta: float) -> Expression:
+def _share_of(prop: Safety, counts: CaseCounts, delta: float) -> Expression:
     """The share of cases that violate, each end wrong with probability at most ``delta``."""
     leaf = _leaf(f"share of cases that violate {called(prop)}", counts, delta)
     return Expression(leaf.text, "<=", prop.eps, leaf.estimate, leaf.low, leaf.high)
 
 
-def _leaf(text: str, counts: Counts, delta: float) -> LeafRecord:
+def _leaf(text: str, counts: CaseCounts, delta: float) -> LeafRecord:
     estimate = counts.violating / counts.tested if counts.tested else None
     return LeafRecord(text, counts.tested, estimate, *share_limits(counts, delta))
 
 
-def share_limits(counts: Counts, delta: float) -> tuple[float, float]:
+def share_limits(counts: CaseCounts, delta: float) -> tuple[float, float]:
     """Clopper-Pearson limits: a failed case counts as a violation in the upper limit only."""
     if not counts.tested:
         return 0.0, 1.0
@@ -252,7 +252,7 @@ def _rounds_remark(history: tuple[RepairRound, ...], kept: int, trained_on: int)
     )
 
 
-def _needed_remark(prop: Safety, counts: Counts, delta: float) -> str:
+def _needed_remark(prop: Safety, counts: CaseCounts, delta: float) -> str:
     """Why a share could not be certified, where too few cases are the reason."""
     least = _least(prop.eps, delta)
     if counts.tested >= least:
@@ -270,7 +270,7 @@ _CONSTRAINTS = ("monotonic_cst", "monotone_constraints")
 """What estimators call monotone constraints: scikit-learn; XGBoost and LightGBM."""
 
 
-def constraint_remarks(props: Sequence[Safety], work: Training, train: Table, estimator: Any) -> list[str]:
+def constraint_remarks(props: Sequence[Safety], work: RepairTraining, train: Table, estimator: Any) -> list[str]:
     """For monotone properties, a remark that this kind of model can be trained to have them by construction."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     options = last.get_params() if hasattr(last, "get_params") else {}
@@ -291,7 +291,7 @@ def constraint_remarks(props: Sequence[Safety], work: Training, train: Table, es
     ]
 
 
-def _direction(prop: Safety, work: Training, train: Table, estimator: Any) -> dict[str, int]:
+def _direction(prop: Safety, work: RepairTraining, train: Table, estimator: Any) -> dict[str, int]:
     """The one column that a property moves, and which way the output must go when it rises; empty for others.
 
     Whether the column rises is inferred from some random cases of the training rows.

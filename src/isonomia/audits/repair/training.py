@@ -42,7 +42,7 @@ class RepairRound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Training:
+class RepairTraining:
     """The loop: what is trained, on which columns, and how violations of the properties are searched."""
 
     factory: Any

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counterexamples, deciding_points
-from isonomia.audits.responsiveness.sampling import DecisionRule, PersonCounts, PointSampler, sample_people
+from isonomia.audits.responsiveness.sampling import DecisionRule, PointSampler, PointsByPerson, sample_people
 from isonomia.audits.responsiveness.setup import AuditedPeople, ResponsivenessSetup, table_of
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
 from isonomia.engine.loop import Outcome
@@ -43,7 +43,7 @@ _MAX_SHOWN = 8
 
 
 def details_of(
-    prop: Responsiveness, counts: PersonCounts, rule: DecisionRule, members: AuditedPeople
+    prop: Responsiveness, counts: PointsByPerson, rule: DecisionRule, members: AuditedPeople
 ) -> dict[str, Any]:
     """Everything that is known, as values that JSON can hold; people as columns of equal length."""
     low, high = counts.interval(rule)
@@ -129,7 +129,7 @@ def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
         )
 
 
-def assumptions(check: Check[Responsiveness], counts: PersonCounts, approximate: bool) -> tuple[str, ...]:
+def assumptions(check: Check[Responsiveness], counts: PointsByPerson, approximate: bool) -> tuple[str, ...]:
     """What the guarantee rests on, in words."""
     same = same_answers(check, "the model always gives the same answer for the same row")
     result = ["the interventions describe what people can really change", *same]
@@ -140,7 +140,7 @@ def assumptions(check: Check[Responsiveness], counts: PersonCounts, approximate:
     return tuple(result)
 
 
-def why_stopped(prop: Responsiveness, outcome: Outcome[PersonCounts], answer: bool | None) -> str:
+def why_stopped(prop: Responsiveness, outcome: Outcome[PointsByPerson], answer: bool | None) -> str:
     """Why it stopped, in words; a violation is stated together with how many people were not decided."""
     counts, reason = outcome.state, outcome.reason
     left = int(counts.undecided.sum())
@@ -155,7 +155,7 @@ def why_stopped(prop: Responsiveness, outcome: Outcome[PersonCounts], answer: bo
     return f"{violated}; {others} not decided by {draws:,} draws each"
 
 
-def _reason(prop: Responsiveness, counts: PersonCounts, reason: str) -> str:
+def _reason(prop: Responsiveness, counts: PointsByPerson, reason: str) -> str:
     match reason:
         case "budget":
             return "the budget is spent"
@@ -171,7 +171,7 @@ def _reason(prop: Responsiveness, counts: PersonCounts, reason: str) -> str:
 
 def remarks(
     check: Check[Responsiveness],
-    counts: PersonCounts,
+    counts: PointsByPerson,
     rule: DecisionRule,
     distinct: int,
     sampled: int,
@@ -216,7 +216,7 @@ def remarks(
     return tuple(result)
 
 
-def _undecided(counts: PersonCounts, rule: DecisionRule, left: int) -> str:
+def _undecided(counts: PointsByPerson, rule: DecisionRule, left: int) -> str:
     unseen = int((counts.undecided & (counts.n == 0)).sum())
     if unseen == left:
         return f"{_people(left)} undecided: none of the points that they can reach was checked"
@@ -240,7 +240,7 @@ def _control(rule: DecisionRule, sampled: int) -> str:
     )
 
 
-def target_doubt(setup: ResponsivenessSetup, counts: PersonCounts) -> str:
+def target_doubt(setup: ResponsivenessSetup, counts: PointsByPerson) -> str:
     """Why it is unclear whether the model ever predicts the class that a target names; empty where it is clear.
 
     There is doubt where the model does not state its classes, and neither a point that was looked at nor any person
@@ -344,7 +344,7 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
     )
 
 
-def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet | None:
+def _deciding(setup: ResponsivenessSetup, counts: PointsByPerson) -> ViolationSet | None:
     """All points that decide about those who break the claim, computed on demand: the model is queried again.
 
     ``None`` where no person breaks it, and where there is no model, as in the replay of a record.
@@ -364,7 +364,7 @@ def _deciding(setup: ResponsivenessSetup, counts: PersonCounts) -> ViolationSet 
     return ViolationSet.later(look)
 
 
-def _breaking(setup: ResponsivenessSetup, counts: PersonCounts) -> NDArray[np.intp]:
+def _breaking(setup: ResponsivenessSetup, counts: PointsByPerson) -> NDArray[np.intp]:
     """Those who break the claim, the clearest first."""
     at_least = setup.check.prop.at_least is not None
     bad = np.flatnonzero(counts.unresponsive if at_least else counts.responsive)
@@ -372,7 +372,7 @@ def _breaking(setup: ResponsivenessSetup, counts: PersonCounts) -> NDArray[np.in
     return bad[np.argsort(share if at_least else -share, kind="stable")]
 
 
-def _answer(check: Check[Responsiveness], counts: PersonCounts, rule: DecisionRule) -> tuple[bool | None, float]:
+def _answer(check: Check[Responsiveness], counts: PointsByPerson, rule: DecisionRule) -> tuple[bool | None, float]:
     """The answer about all people, and its risk: an exact share cannot be wrong."""
     good, bad, evidence = counts.responsive, counts.unresponsive, counts.above
     if check.prop.at_least is None:
@@ -384,14 +384,14 @@ def _answer(check: Check[Responsiveness], counts: PersonCounts, rule: DecisionRu
     return None, 0.0
 
 
-def _method(counts: PersonCounts, rule: DecisionRule) -> str:
+def _method(counts: PointsByPerson, rule: DecisionRule) -> str:
     if counts.exact.all():
         return "exact"
     return "binomial" if rule.fixed else "bets"
 
 
 def _counterexamples(
-    setup: ResponsivenessSetup, outcome: Outcome[PersonCounts]
+    setup: ResponsivenessSetup, outcome: Outcome[PointsByPerson]
 ) -> tuple[tuple[dict[str, Any], ...], NDArray[np.intp]]:
     """The nearest points of those who break the claim: facts about the model, which only the model can confirm.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Recheck
 from isonomia.audits.responsiveness.points import TargetTest, changes_of, joined, pruned, single_changes
-from isonomia.audits.responsiveness.sampling import PersonCounts
+from isonomia.audits.responsiveness.sampling import PointsByPerson
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup
 from isonomia.engine.parameters import batch_rng
 from isonomia.interventions import Points
@@ -37,7 +37,7 @@ _NEAREST_BATCH = 2**31
 
 
 def counterexamples(
-    setup: ResponsivenessSetup, who: Indices, counts: PersonCounts
+    setup: ResponsivenessSetup, who: Indices, counts: PointsByPerson
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """The nearest points with the target prediction, for the first people who break the claim, the clearest first.
 
@@ -197,7 +197,7 @@ def _as_columns(points: Points, target: TargetTest, all_of_them: bool) -> Iterat
     yield columns
 
 
-def _with_earlier(items: list[dict[str, Any]], person: int, counts: PersonCounts) -> list[dict[str, Any]]:
+def _with_earlier(items: list[dict[str, Any]], person: int, counts: PointsByPerson) -> list[dict[str, Any]]:
     """Where no draw ever reached the target, report all draws, not only those of the search for points."""
     if items[0]["reaching"] or counts.successes[person] or counts.exact[person]:
         return items

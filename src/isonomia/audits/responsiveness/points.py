@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from isonomia.engine.parameters import batch_rng
 from isonomia.errors import IsonomiaError, ModelError, UnreliableModelError, UsageError
-from isonomia.executors import Pool, Shared
+from isonomia.executors import Pool, TaskContext
 from isonomia.interventions import Points, ReachableSets
 from isonomia.interventions.blocks import Boxes, Enumerated, FeatureBlock, enumerate_moves
 from isonomia.interventions.features import decoded
@@ -359,7 +359,7 @@ def enumerate_by_workers(pool: Pool, block: FeatureBlock, starts: Floats, max_n:
     try:
         tasks = pool.begin(
             _list_moves,
-            Shared((block, max_n), "the interventions"),
+            TaskContext((block, max_n), "the interventions"),
             [starts[first:last] for first, last in edges],
             [int(sizes[first:last].sum()) for first, last in edges],
         )
@@ -438,7 +438,7 @@ class PointContext:
     seed: int
 
 
-def shared_context(session: ModelSession, sets: ReachableSets, target: TargetTest, seed: int) -> Shared | None:
+def shared_context(session: ModelSession, sets: ReachableSets, target: TargetTest, seed: int) -> TaskContext | None:
     """What workers need to draw points and look at them; ``None`` where there is a cache, which one process keeps."""
     if session.direct_workers is None:
         return None
@@ -446,11 +446,11 @@ def shared_context(session: ModelSession, sets: ReachableSets, target: TargetTes
     no_session: Any = None
     watched = session.steady is not None
     context = PointContext(sets, replace(target, session=no_session), session.apart(), watched, seed)
-    return Shared(context, session.name)
+    return TaskContext(context, session.name)
 
 
 def begin_draws(
-    pool: Pool, shared: Shared, portions: Sequence[tuple[Indices, int]], size: int, number: int
+    pool: Pool, shared: TaskContext, portions: Sequence[tuple[Indices, int]], size: int, number: int
 ) -> Iterator[DrawnPortion] | None:
     """``size`` draws for each person of some parts of a numbered round; ``None`` where workers cannot do it."""
     hands_over = -(-MAX_AGAIN // len(portions)) if shared.value.watched else 0

@@ -57,7 +57,7 @@ _STILL_LISTED = 100_000
 
 def sample_people(
     check: Check[Responsiveness], setup: ResponsivenessSetup, sampler: PointSampler, observer: Observer
-) -> Outcome[PersonCounts]:
+) -> Outcome[PointsByPerson]:
     """Look at what people can reach until all people are decided, or the budget is spent, on the first people.
 
     The reason of the outcome is ``"decided"``, ``"budget"`` (in points or in time), ``"exhausted"`` where the draws
@@ -65,7 +65,7 @@ def sample_people(
     """
     budget = PointBudget(check.budget.samples, Clock(check.budget.seconds, check.journal, "time"), sampler)
     work = ResponsivenessWork(setup, sampler, DecisionRule.of(check.prop, check.delta), budget)
-    counts = PersonCounts.empty(len(setup.few), ~setup.few)
+    counts = PointsByPerson.empty(len(setup.few), ~setup.few)
     return run_steps(
         work,
         counts,
@@ -79,14 +79,14 @@ def sample_people(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listing:
+class PointListing:
     """Look at everything that some people can reach."""
 
     who: Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round:
+class DrawRound:
     """Draw ``size`` points for each of some people."""
 
     who: Indices
@@ -98,7 +98,7 @@ class Round:
 class StepCounts:
     """The counts of a step, portion by portion of its people."""
 
-    step: Listing | Round
+    step: PointListing | DrawRound
     portions: list[tuple[Indices, PointCounts]]
 
 
@@ -111,48 +111,48 @@ class ResponsivenessWork:
     rule: DecisionRule
     budget: PointBudget
 
-    def steps(self, counts: PersonCounts) -> Steps[Listing | Round, PersonCounts]:
+    def steps(self, counts: PointsByPerson) -> Steps[PointListing | DrawRound, PointsByPerson]:
         """List people with few points; draw from others until they are decided, or list them once that is no more work.
 
         A person with as many draws as points could as well have been listed.
         """
         prop, reach = self.setup.check.prop, self.setup.reach
         for who in self.budget.portions(np.flatnonzero(~counts.family), reach.counts):
-            counts = yield Listing(who)
+            counts = yield PointListing(who)
         for number, size in enumerate(_round_sizes(prop)):
             if not self.rule.fixed:
                 small = reach.listable(_STILL_LISTED) & counts.undecided & (counts.n >= reach.counts)
                 for who in self.budget.portions(np.flatnonzero(small), reach.counts):
-                    counts = yield Listing(who)
+                    counts = yield PointListing(who)
             undecided = np.flatnonzero(counts.undecided)
             if self.budget.spent or not len(undecided):
                 break
-            counts = yield Round(undecided, number, size)
+            counts = yield DrawRound(undecided, number, size)
         if self.budget.spent:
             return "budget"
         return "exhausted" if counts.undecided.any() else "decided"
 
-    def measure(self, step: Listing | Round) -> StepCounts:
+    def measure(self, step: PointListing | DrawRound) -> StepCounts:
         """Look at the points of a step.
 
         People whom the budget no longer covers in a round keep their earlier evidence. Who that is depends only on what
         was seen before, and evidence is valid whenever one stops, so the guarantee is not affected.
         """
         match step:
-            case Listing(who):
+            case PointListing(who):
                 return StepCounts(step, [(who, self.sampler.listed(who))])
-            case Round(who, number, size):
+            case DrawRound(who, number, size):
                 portions = self.budget.portions(who, np.full(len(self.setup.reach.counts), float(size)))
                 return StepCounts(step, list(self.sampler.drawn_portions(portions, size, number)))
 
-    def absorb(self, counts: PersonCounts, reading: StepCounts) -> PersonCounts:
+    def absorb(self, counts: PointsByPerson, reading: StepCounts) -> PointsByPerson:
         """Add the counts; after a round, decide all people whom the evidence decides."""
         match reading.step:
-            case Listing():
+            case PointListing():
                 for who, points in reading.portions:
                     counts = counts.listed(who, points.n, points.successes, self.rule)
                 return counts
-            case Round(_, _, size):
+            case DrawRound(_, _, size):
                 for who, points in reading.portions:
                     counts = counts.drawn(who, size, points.successes, self.rule)
                 return counts.decided(self.rule)
@@ -161,16 +161,16 @@ class ResponsivenessWork:
         """How many points a step had."""
         return sum(int(points.n.sum()) for _, points in reading.portions)
 
-    def share(self, counts: PersonCounts) -> float:
+    def share(self, counts: PointsByPerson) -> float:
         """The share of people who are decided."""
         return 1.0 - int(counts.undecided.sum()) / len(counts.n)
 
-    def progress_text(self, counts: PersonCounts) -> str:
+    def progress_text(self, counts: PointsByPerson) -> str:
         """How many people are decided."""
         people = len(counts.n)
         return f"{people - int(counts.undecided.sum()):,} of {people:,} people decided"
 
-    def compared(self, counts: PersonCounts) -> Expression | None:  # noqa: ARG002
+    def compared(self, counts: PointsByPerson) -> Expression | None:  # noqa: ARG002
         """Nothing: there is no single quantity, since each person has a share."""
         return None
 
@@ -407,7 +407,7 @@ class DecisionRule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersonCounts:
+class PointsByPerson:
     """Counts of all people, one entry each.
 
     Attributes
@@ -435,7 +435,7 @@ class PersonCounts:
     unresponsive: Bools
 
     @classmethod
-    def empty(cls, people: int, family: Bools) -> PersonCounts:
+    def empty(cls, people: int, family: Bools) -> PointsByPerson:
         """Nothing counted yet."""
         zeros, no_person = np.zeros(people), np.zeros(people, dtype=bool)
         return cls(zeros, zeros, no_person, family, zeros, zeros, no_person, no_person)
@@ -450,7 +450,7 @@ class PersonCounts:
         """The shares seen; NaN where nothing was seen."""
         return np.where(self.n > 0, self.successes / np.maximum(self.n, 1.0), np.nan)
 
-    def listed(self, who: NDArray[np.intp], n: Floats, successes: Floats, rule: DecisionRule) -> PersonCounts:
+    def listed(self, who: NDArray[np.intp], n: Floats, successes: Floats, rule: DecisionRule) -> PointsByPerson:
         """The same after all points that some people can reach were looked at: they are decided without risk."""
         changed = self._with(who, n, successes)
         exact, yes, no = changed.exact.copy(), changed.responsive.copy(), changed.unresponsive.copy()
@@ -461,7 +461,7 @@ class PersonCounts:
         exact[who], yes[who], no[who] = True, reached, ~reached
         return replace(changed, exact=exact, responsive=yes, unresponsive=no)
 
-    def drawn(self, who: NDArray[np.intp], n: int, successes: Floats, rule: DecisionRule) -> PersonCounts:
+    def drawn(self, who: NDArray[np.intp], n: int, successes: Floats, rule: DecisionRule) -> PointsByPerson:
         """The same after ``n`` more draws for each of some people."""
         changed = self._with(who, self.n[who] + n, self.successes[who] + successes)
         above, below = changed.above.copy(), changed.below.copy()
@@ -476,7 +476,7 @@ class PersonCounts:
             evidence[who] = np.maximum(evidence[who], now) if keeps_best else now
         return replace(changed, above=above, below=below)
 
-    def decided(self, rule: DecisionRule) -> PersonCounts:
+    def decided(self, rule: DecisionRule) -> PointsByPerson:
         """The same with all people decided whom the evidence decides.
 
         Guarantee: see :class:`isonomia.spec.responsiveness.Responsiveness` for ``control``. Each of the two kinds of
@@ -496,13 +496,13 @@ class PersonCounts:
             decided |= rejected & before & ~other
         return replace(self, responsive=yes, unresponsive=no)
 
-    def cleared(self, who: NDArray[np.intp]) -> PersonCounts:
+    def cleared(self, who: NDArray[np.intp]) -> PointsByPerson:
         """The same with some people responsive after all: a further draw has found a point with the target."""
         yes, no = self.responsive.copy(), self.unresponsive.copy()
         yes[who], no[who] = True, False
         return replace(self, responsive=yes, unresponsive=no)
 
-    def without_decisions(self) -> PersonCounts:
+    def without_decisions(self) -> PointsByPerson:
         """The same without decisions: the counts are about a target that may not exist."""
         no_person = np.zeros(len(self.n), dtype=bool)
         return replace(self, responsive=no_person, unresponsive=no_person)
@@ -541,7 +541,7 @@ class PersonCounts:
         settled = np.where(decided, np.inf, np.where(other, -np.inf, evidence))
         return np.where(self.exact, settled, evidence)
 
-    def _with(self, who: NDArray[np.intp], n: Floats, successes: Floats) -> PersonCounts:
+    def _with(self, who: NDArray[np.intp], n: Floats, successes: Floats) -> PointsByPerson:
         total, yes = self.n.copy(), self.successes.copy()
         total[who], yes[who] = n, successes
         return replace(self, n=total, successes=yes)

@@ -28,7 +28,7 @@ from isonomia.audits.responsiveness.points import (
     shared_context,
 )
 from isonomia.errors import DataError, SpecError, UsageError, nearest
-from isonomia.executors import Shared
+from isonomia.executors import TaskContext
 from isonomia.interventions import Memory, ReachableSets
 from isonomia.interventions.blocks import Enumerated
 from isonomia.interventions.features import PersonError, encoded
@@ -96,7 +96,7 @@ class ResponsivenessSetup:
         return sets
 
     @cached_property
-    def shared(self) -> Shared | None:
+    def shared(self) -> TaskContext | None:
         """What workers in other processes need to draw points; ``None`` where they are not to draw."""
         if self.check.pool is None or self.check.pool.executing.here:
             return None

@@ -59,7 +59,7 @@ class LinearProgram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Optimal:
+class OptimalityProof:
     """A checked proof that a solution is optimal.
 
     Attributes
@@ -90,7 +90,7 @@ class Optimal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Farkas:
+class InfeasibilityProof:
     """A checked proof that no solution exists.
 
     Attributes
@@ -109,7 +109,7 @@ class Farkas:
     dual_residual: float
 
 
-def certify_optimal(program: LinearProgram, solution: Floats, y: Floats, z: Floats) -> Optimal:
+def certify_optimal(program: LinearProgram, solution: Floats, y: Floats, z: Floats) -> OptimalityProof:
     """Check a solution and its multipliers; a residual or gap above the tolerance raises ``NumericalError``."""
     missed = [
         *np.abs(_residuals(program.equal, solution, program.right)),
@@ -123,10 +123,10 @@ def certify_optimal(program: LinearProgram, solution: Floats, y: Floats, z: Floa
     _accept("primal residual", primal, solution)
     _accept("dual residual", dual, np.concatenate([y, z]))
     _accept("gap", abs(value - proven), solution)
-    return Optimal(solution, y, z, primal, dual, abs(value - proven))
+    return OptimalityProof(solution, y, z, primal, dual, abs(value - proven))
 
 
-def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> Farkas:
+def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> InfeasibilityProof:
     """Check multipliers that prove that a program has no feasible point.
 
     Raises ``NumericalError`` unless they show a violation clearly larger than the residual could explain.
@@ -142,7 +142,7 @@ def certify_infeasible(program: LinearProgram, y: Floats, z: Floats) -> Farkas:
         raise NumericalError(
             f"expected multipliers that prove infeasibility, but got a violation of only {violation:g}"
         )
-    return Farkas(y, z, violation, residual)
+    return InfeasibilityProof(y, z, violation, residual)
 
 
 _MERGE = "The table may have probabilities too small to tell from 0; merge categories"
@@ -178,10 +178,10 @@ class Solution:
     """The least cost of a program, with its proof."""
 
     value: float
-    certificate: Optimal
+    certificate: OptimalityProof
 
 
-def solve(program: LinearProgram) -> Solution | Farkas:
+def solve(program: LinearProgram) -> Solution | InfeasibilityProof:
     """Solve a program whose cost is bounded below.
 
     Guarantee: the solution passed ``certify_optimal``, or the proof of infeasibility passed ``certify_infeasible``,
@@ -197,7 +197,7 @@ def solve(program: LinearProgram) -> Solution | Farkas:
     raise NumericalError(str(errors[0]))
 
 
-def _attempt(program: LinearProgram, options: Mapping[str, Any]) -> Solution | Farkas:
+def _attempt(program: LinearProgram, options: Mapping[str, Any]) -> Solution | InfeasibilityProof:
     result = _highs(program, options)
     if result.status == 0:
         solution = np.maximum(result.x, 0.0)
@@ -206,7 +206,7 @@ def _attempt(program: LinearProgram, options: Mapping[str, Any]) -> Solution | F
     return _infeasible(program, options, result.message)
 
 
-def _infeasible(program: LinearProgram, options: Mapping[str, Any], message: str) -> Farkas:
+def _infeasible(program: LinearProgram, options: Mapping[str, Any], message: str) -> InfeasibilityProof:
     """Prove infeasibility: minimise the total violation; the multipliers of that program are a Farkas proof."""
     equal, below, variables = len(program.right), len(program.bound), len(program.cost)
     relaxed = LinearProgram(
@@ -248,14 +248,14 @@ class Bounds:
 
     lower: float
     upper: float
-    proofs: tuple[Optimal, Optimal]
+    proofs: tuple[OptimalityProof, OptimalityProof]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contradiction:
     """No distribution over worlds produces the table and satisfies the assumptions, with the proof."""
 
-    proof: Farkas
+    proof: InfeasibilityProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class FairWorld:
     """A distribution over worlds that produces the table and is fair; it need not be the true one."""
 
     world: Floats
-    proof: Optimal
+    proof: OptimalityProof
 
 
 def effect_bounds(
@@ -337,7 +337,7 @@ def fair_world(
     match answer:
         case Solution(certificate=proof):
             return FairWorld(proof.solution, proof)
-        case Farkas():
+        case InfeasibilityProof():
             return Contradiction(answer)
 
 
@@ -384,7 +384,7 @@ def _range(program: LinearProgram) -> Bounds | Contradiction:
     ends: list[Solution] = []
     for cost in (program.cost, -program.cost):
         answer = solve(LinearProgram(cost, program.equal, program.right, program.below, program.bound))
-        if isinstance(answer, Farkas):
+        if isinstance(answer, InfeasibilityProof):
             return Contradiction(answer)
         ends.append(answer)
     least, most = ends

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isonomia.errors import DataError, UsageError
-from isonomia.evidence.strata.bounds import Contradiction, Farkas, LinearProgram, Optimal, Solution, solve
+from isonomia.evidence.strata.bounds import (
+    Contradiction,
+    InfeasibilityProof,
+    LinearProgram,
+    OptimalityProof,
+    Solution,
+    solve,
+)
 from isonomia.evidence.strata.worlds import (
     Definition,
     LinearAssumption,
@@ -77,7 +84,7 @@ class Repair:
     lost_accuracy: float | None
     repaired: Observed
     objective: Objective
-    proof: Optimal
+    proof: OptimalityProof
 
     @property
     def epsilon(self) -> Floats:
@@ -153,7 +160,7 @@ def repair(
     cost = np.asarray([_cost(observed, objective, move) for move in moves])
     answer = solve(_program(observed, definition, moves, cost, assumptions))
     match answer:
-        case Farkas():
+        case InfeasibilityProof():
             return Contradiction(answer)
         case Solution(certificate=proof):
             return _result(observed, objective, moves, proof)
@@ -216,7 +223,7 @@ def _limits(moves: list[Move]) -> Floats:
     return np.asarray([[move in together for move in moves] for together in (*leaving.values(), *back)], np.float64)
 
 
-def _result(observed: Observed, objective: Objective, moves: list[Move], proof: Optimal) -> Repair:
+def _result(observed: Observed, objective: Objective, moves: list[Move], proof: OptimalityProof) -> Repair:
     chances = proof.solution[observed.shape.worlds :]
     chances = np.where(chances <= NEGLIGIBLE_CHANGE, 0.0, np.minimum(chances, 1.0))
     change = np.zeros((observed.shape.attributes, observed.shape.predictions, observed.shape.predictions))
@@ -266,7 +273,7 @@ def adjust_outcomes(observed: Observed, assumptions: Sequence[LinearAssumption])
     rates = observed.probabilities.sum(1)
     answer = solve(_outcome_program(observed.shape, rates, assumptions))
     match answer:
-        case Farkas():
+        case InfeasibilityProof():
             return Contradiction(answer)
         case Solution(value=distance, certificate=proof):
             moved = _outcomes(observed.shape) @ proof.solution[: observed.shape.worlds]

@@ -361,7 +361,7 @@ def one_of_boxes(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Codes:
+class JointCodes:
     """Joint codes of some features, one per row, and whether each can be reached from each other one in one step.
 
     ``stray`` says what happens to a person whose values are not a code: if true, they stay where they are; if false,

@@ -14,10 +14,10 @@ from isonomia.interventions.constraints.base import (
     ActionScope,
     Bools,
     Box,
-    Codes,
     Floats,
     Form,
     FormRow,
+    JointCodes,
     Levels,
     Moves,
     Way,
@@ -100,7 +100,7 @@ class _Encoding(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def codes(self) -> Codes:
+    def codes(self) -> JointCodes:
         """The codes, and which can be reached from which."""
 
     def coded(self, levels: Levels) -> Self:  # noqa: ARG002
@@ -162,11 +162,11 @@ class Ordinal(_Encoding):
         way = {"both": "", "up": ", and the level only rises", "down": ", and the level only falls"}[self.direction]
         return f"{count} one of the increasing levels {', '.join(self.names)}{way}"
 
-    def codes(self) -> Codes:
+    def codes(self) -> JointCodes:
         """The levels, and which can be reached from which."""
         count = len(self.names)
         codes = np.eye(count) if self.exhaustive else np.vstack([np.zeros((1, count)), np.eye(count)])
-        return Codes(codes, monotone(len(codes), self.direction))
+        return JointCodes(codes, monotone(len(codes), self.direction))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +203,11 @@ class Thermometer(_Encoding):
         way = {"both": "", "up": ", and only turn on", "down": ", and only turn off"}[self.direction]
         return f"{', '.join(self.names)} are ones followed by zeros{way}"
 
-    def codes(self) -> Codes:
+    def codes(self) -> JointCodes:
         """The codes, and which can be reached from which."""
         count = len(self.names)
         codes = np.tri(count + 1, count, -1)
-        return Codes(codes, monotone(count + 1, self.direction), self.keep_invalid)
+        return JointCodes(codes, monotone(count + 1, self.direction), self.keep_invalid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +251,9 @@ class Reachability(_Encoding):
         )
         return replace(self, values=values)
 
-    def codes(self) -> Codes:
+    def codes(self) -> JointCodes:
         """The values, and which can be reached from which."""
-        return Codes(np.asarray(self.values, dtype=np.float64), np.asarray(self.matrix, dtype=bool))
+        return JointCodes(np.asarray(self.values, dtype=np.float64), np.asarray(self.matrix, dtype=bool))
 
     def _check(self) -> None:
         count = len(self.values)

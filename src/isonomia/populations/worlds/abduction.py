@@ -17,7 +17,7 @@ from isonomia.errors import DataError, SpecError
 from isonomia.populations.table import Table, plain_value
 from isonomia.populations.worlds.compile import compile_condition, compile_expression, in_double_precision
 from isonomia.populations.worlds.mechanisms import Mechanism
-from isonomia.populations.worlds.run import Frame, Run, StepTable, StoredNoise
+from isonomia.populations.worlds.run import PathFrame, StepTable, StoredNoise, WorldRun
 from isonomia.populations.worlds.world import Columns, World, check_version, settings_for
 from isonomia.spec.fairsquare import tree as program
 from isonomia.spec.fairsquare.tree import Expression, Site
@@ -62,7 +62,7 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
         name, reason = next(iter(reasons.items()))
         raise SpecError(f"the equation of {name!r} cannot be undone: {reason}", name=name)
     noise = StoredNoise(rows, np.random.default_rng(0), observed={})
-    frame = Frame(rows, Run(rows, noise.rng, noise), dict(people))
+    frame = PathFrame(rows, WorldRun(rows, noise.rng, noise), dict(people))
     with np.errstate(all="ignore"):
         for item in world.statements:
             match item:
@@ -122,7 +122,7 @@ def _observe(noise: StoredNoise, target: str, value: Array, computed: Any) -> No
     noise.observed[target] = value, np.broadcast_to(np.asarray(computed), value.shape)
 
 
-def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
+def _abduct_mechanism(item: Mechanism, value: Array, frame: PathFrame) -> None:
     if not item.random:
         return
     noise = item.abduct(frame)
@@ -136,7 +136,7 @@ def _abduct_mechanism(item: Mechanism, value: Array, frame: Frame) -> None:
         _check_explained(item.target, value, np.where(possible, share, np.nan), frame)
 
 
-def _abduct_expression(target: str, expression: Expression, value: Array, frame: Frame) -> None:
+def _abduct_expression(target: str, expression: Expression, value: Array, frame: PathFrame) -> None:
     """Solve an expression for its one draw, and the draw for its noise."""
     if not program.draws_of(expression):
         _check_equal(target, value, np.asarray(compile_expression(expression)(frame)), frame.origin)
@@ -162,14 +162,14 @@ def _abduct_expression(target: str, expression: Expression, value: Array, frame:
             raise AssertionError("not_invertible has refused other expressions")
 
 
-def _abduct_some(target: str, expression: Expression, value: Array, frame: Frame, chosen: Array) -> None:
+def _abduct_some(target: str, expression: Expression, value: Array, frame: PathFrame, chosen: Array) -> None:
     """Solve an expression for some of the people; nothing is known about the noise of the others."""
     rows = np.flatnonzero(chosen)
     if len(rows):
         _abduct_expression(target, expression, value[rows], frame if len(rows) == frame.rows else frame.branch(rows))
 
 
-def _abduct_gaussian(target: str, draw: program.Gaussian, value: Array, frame: Frame) -> None:
+def _abduct_gaussian(target: str, draw: program.Gaussian, value: Array, frame: PathFrame) -> None:
     middle = _column(draw.mean, frame)
     spread = _column(draw.variance, frame)
     # If the variance is always 0, any noise will do, as long as the value is right.
@@ -182,7 +182,7 @@ def _abduct_gaussian(target: str, draw: program.Gaussian, value: Array, frame: F
     _store(frame, draw.site, noise, ndtr(noise))
 
 
-def _abduct_arithmetic(target: str, expression: program.BinaryOperation, value: Array, frame: Frame) -> None:
+def _abduct_arithmetic(target: str, expression: program.BinaryOperation, value: Array, frame: PathFrame) -> None:
     on_left = bool(program.draws_of(expression.left))
     other = _column(expression.right if on_left else expression.left, frame)
     inner = expression.left if on_left else expression.right
@@ -205,12 +205,12 @@ def _abduct_arithmetic(target: str, expression: program.BinaryOperation, value: 
     _abduct_expression(target, inner, peeled, frame)
 
 
-def _column(expression: Expression, frame: Frame) -> Array:
+def _column(expression: Expression, frame: PathFrame) -> Array:
     """The numbers that an expression gives, one per person."""
     return np.broadcast_to(in_double_precision(compile_expression(expression)(frame)), (frame.rows,))
 
 
-def _store(frame: Frame, site: Site, normals: Array, shares: Array) -> None:
+def _store(frame: PathFrame, site: Site, normals: Array, shares: Array) -> None:
     if frame.run.stored is None:
         raise AssertionError("abducted noise is always stored")
     frame.run.stored.store(site, normals, shares, frame.origin)
@@ -227,7 +227,7 @@ def _numbers(target: str, value: Array) -> Array:
     return np.asarray(value, dtype=float)
 
 
-def _check_informative(target: str, hidden: Array, frame: Frame) -> None:
+def _check_informative(target: str, hidden: Array, frame: PathFrame) -> None:
     """Refuse people whose draw does not show in their value, because its factor or its variance is 0."""
     if hidden.any():
         first = int(np.argmax(hidden))
@@ -240,7 +240,7 @@ def _check_informative(target: str, hidden: Array, frame: Frame) -> None:
         )
 
 
-def _check_explained(target: str, value: Array, noise: Array, frame: Frame) -> None:
+def _check_explained(target: str, value: Array, noise: Array, frame: PathFrame) -> None:
     """Refuse people whose values no noise explains, and those with a missing value."""
     wrong = ~np.isfinite(noise) if noise.dtype.kind == "f" else np.zeros(len(noise), dtype=bool)
     if wrong.any():

@@ -17,12 +17,12 @@ import numpy as np
 
 from isonomia.errors import DataError
 from isonomia.populations.worlds.mechanisms import Mechanism
-from isonomia.populations.worlds.run import Frame, StepTable
+from isonomia.populations.worlds.run import PathFrame, StepTable
 from isonomia.spec.fairsquare import tree as program
 from isonomia.spec.fairsquare.tree import Expression, Statement
 
-Evaluate: TypeAlias = Callable[[Frame], Any]
-Execute: TypeAlias = Callable[[Frame], None]
+Evaluate: TypeAlias = Callable[[PathFrame], Any]
+Execute: TypeAlias = Callable[[PathFrame], None]
 
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -47,7 +47,7 @@ class Block:
     sets: frozenset[str]
     actions: tuple[Execute, ...]
 
-    def run(self, frame: Frame) -> None:
+    def run(self, frame: PathFrame) -> None:
         """Run the statements for the people of a frame."""
         for action in self.actions:
             action(frame)
@@ -111,7 +111,7 @@ def reads_in(statement: program.Assign | Mechanism) -> frozenset[str]:
 
 
 def _assign(target: str, evaluate: Evaluate) -> Execute:
-    def assign(frame: Frame) -> None:
+    def assign(frame: PathFrame) -> None:
         stored, value = frame.run.stored, evaluate(frame)
         frame.values[target] = value if stored is None else stored.corrected(target, value)
 
@@ -119,7 +119,7 @@ def _assign(target: str, evaluate: Evaluate) -> Execute:
 
 
 def _branch(condition: Evaluate, then: Block, otherwise: Block, merged: tuple[str, ...]) -> Execute:
-    def branch(frame: Frame) -> None:
+    def branch(frame: PathFrame) -> None:
         split = _split(frame, condition)
         if isinstance(split, bool):
             (then if split else otherwise).run(frame)
@@ -180,7 +180,7 @@ def _arithmetic(expression: program.BinaryOperation) -> Evaluate:
         combine = SIGNS[expression.sign]
         return lambda frame: combine(in_double_precision(left(frame)), in_double_precision(right(frame)))
 
-    def divide(frame: Frame) -> Any:
+    def divide(frame: PathFrame) -> Any:
         divisor = in_double_precision(right(frame))
         if not np.all(divisor):
             raise located("expected a divisor other than 0, but some people have 0: test it by an `if`", expression)
@@ -193,7 +193,7 @@ def _chain(expression: program.Chain) -> Evaluate:
     first = compile_expression(expression.first)
     links = tuple((RELATIONS[relation], compile_expression(operand)) for relation, operand in expression.rest)
 
-    def chain(frame: Frame) -> Any:
+    def chain(frame: PathFrame) -> Any:
         left, met = first(frame), None
         for relation, operand in links:
             right = operand(frame)
@@ -219,7 +219,7 @@ def _gaussian(expression: program.Gaussian) -> Evaluate:
         return lambda frame: frame.run.gaussian(site, in_double_precision(mean(frame)), constant, frame)
     variance = compile_expression(expression.variance)
 
-    def draw(frame: Frame) -> Any:
+    def draw(frame: PathFrame) -> Any:
         spread = np.asarray(in_double_precision(variance(frame)))
         if not np.all(spread >= 0):
             least = float(np.min(spread))
@@ -238,7 +238,7 @@ def located(message: str, expression: Expression) -> DataError:
 def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
     """Each arm is evaluated only for those who take it, so `1 / x if x != 0 else 0` never divides by 0."""
 
-    def choose(frame: Frame) -> Any:
+    def choose(frame: PathFrame) -> Any:
         split = _split(frame, condition)
         if isinstance(split, bool):
             return (then if split else otherwise)(frame)
@@ -251,9 +251,9 @@ def _choice(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluat
 class _Split:
     """People split by a condition, those who meet it and the others, each in their own frame."""
 
-    whole: Frame
-    then: Frame
-    otherwise: Frame
+    whole: PathFrame
+    then: PathFrame
+    otherwise: PathFrame
 
     def joined(self, then: Any, otherwise: Any) -> Any:
         """One column for all people, from what each branch gives."""
@@ -264,7 +264,7 @@ class _Split:
         return column
 
 
-def _split(frame: Frame, condition: Evaluate) -> _Split | bool:
+def _split(frame: PathFrame, condition: Evaluate) -> _Split | bool:
     """Split people by a condition; if all are on one side, return whether that side meets it."""
     met = np.asarray(condition(frame))
     if not met.ndim:

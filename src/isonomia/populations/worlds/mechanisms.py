@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import column_from
-from isonomia.populations.worlds.run import Frame, Intervals
+from isonomia.populations.worlds.run import DisjointIntervals, PathFrame
 from isonomia.spec.tree import Value
 
 Array: TypeAlias = NDArray[Any]
@@ -157,11 +157,11 @@ class Categories:
             else np.asarray(listed, dtype=object)
         )
 
-    def intervals(self, wanted: Iterable[Value]) -> Intervals:
+    def intervals(self, wanted: Iterable[Value]) -> DisjointIntervals:
         """The noise that gives one of the wanted values."""
         chosen = set(wanted)
         pieces = zip(self.shares, self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True)
-        return Intervals(tuple((low, high) for value, low, high in pieces if value in chosen and low < high))
+        return DisjointIntervals(tuple((low, high) for value, low, high in pieces if value in chosen and low < high))
 
     def at(self, share: NDArray[np.float64]) -> Array:
         """The value for each share of noise."""
@@ -240,7 +240,7 @@ class Mechanism:
         """Whether there is noise, but no inverse to compute it."""
         return isinstance(self.equation, Equation) and self.takes_noise and self.equation.inverse is None
 
-    def run(self, frame: Frame) -> Array:
+    def run(self, frame: PathFrame) -> Array:
         """The variable's column."""
         if isinstance(self.equation, Categories):
             return self.equation.at(frame.run.share((self.target, 0), frame))
@@ -251,11 +251,11 @@ class Mechanism:
             arguments["noise"] = self.noise(frame)
         return self._called(self.equation.function, arguments, frame.rows)
 
-    def arguments(self, frame: Frame) -> dict[str, Any]:
+    def arguments(self, frame: PathFrame) -> dict[str, Any]:
         """The parents' columns."""
         return {name: _read_only(np.asarray(frame.read(name)), frame.rows) for name in self.parents}
 
-    def noise(self, frame: Frame) -> Array:
+    def noise(self, frame: PathFrame) -> Array:
         """The noise of each person."""
         site, stored, rng = (self.target, 0), frame.run.stored, frame.run.rng
         match self._kind_of_noise:
@@ -269,7 +269,7 @@ class Mechanism:
                 drawn = self._custom(frame.rows, rng) if stored is None else stored.other(site, self._custom)
                 return _read_only(drawn, frame.rows)
 
-    def abduct(self, frame: Frame) -> Array | None:
+    def abduct(self, frame: PathFrame) -> Array | None:
         """The noise that follows from the values of the target and of its parents; ``None`` without an inverse."""
         value, arguments = np.asarray(frame.read(self.target)), self.arguments(frame)
         if isinstance(self.equation, Categories):
@@ -284,7 +284,7 @@ class Mechanism:
             return None
         return self._called(self.equation.inverse, {**arguments, "value": value}, frame.rows, "inverse of the equation")
 
-    def store(self, frame: Frame, noise: Array) -> None:
+    def store(self, frame: PathFrame, noise: Array) -> None:
         """Store noise for later runs."""
         stored, site = frame.run.stored, (self.target, 0)
         if stored is None:

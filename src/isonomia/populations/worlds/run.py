@@ -1,6 +1,6 @@
 """One run of equations for many people at once: their variables, their noise, and how noise becomes draws.
 
-A :class:`Run` has the randomness, a :class:`Frame` the variables of those who took one path through the program. Noise
+A :class:`WorldRun` has the randomness, a :class:`PathFrame` the variables of those on one path through it. Noise
 is stored if people will be run again under an intervention. Draws can be restricted to intervals, at the quantiles of
 the truncated distribution.
 """
@@ -28,7 +28,7 @@ REDRAWN = 100
 
 
 @dataclass(slots=True)
-class Run:
+class WorldRun:
     """The randomness of one run.
 
     Noise goes to ``stored``, or comes from there; ``None`` if no one is run again. The variables in ``directed`` are
@@ -39,10 +39,10 @@ class Run:
     rows: int
     rng: np.random.Generator
     stored: StoredNoise | None = None
-    directed: Mapping[str, Intervals] = field(default_factory=dict)
+    directed: Mapping[str, DisjointIntervals] = field(default_factory=dict)
     weights: Floats | None = None
 
-    def gaussian(self, site: Site, mean: Any, deviation: Any, frame: Frame) -> Floats:
+    def gaussian(self, site: Site, mean: Any, deviation: Any, frame: PathFrame) -> Floats:
         """A normal draw for each person in the frame."""
         if site[0] in self.directed:
             return self._directed_gaussian(site, mean, deviation, frame)
@@ -54,24 +54,24 @@ class Run:
         draws += mean
         return draws
 
-    def step(self, site: Site, table: StepTable, frame: Frame) -> Floats:
+    def step(self, site: Site, table: StepTable, frame: PathFrame) -> Floats:
         """A draw with a density that is constant on cells, for each person in the frame."""
         if site[0] in self.directed:
             return self._directed_step(site, table, frame)
         return table.quantile(self._shares(site, frame))
 
-    def share(self, site: Site, frame: Frame) -> Floats:
+    def share(self, site: Site, frame: PathFrame) -> Floats:
         """Noise between 0 and 1 for each person in the frame; if directed, the noise itself lies in the intervals."""
         if site[0] in self.directed:
             return self._directed_step(site, UNIFORM, frame)
         return self._shares(site, frame)
 
-    def _shares(self, site: Site, frame: Frame) -> Floats:
+    def _shares(self, site: Site, frame: PathFrame) -> Floats:
         if self.stored is None:
             return self.rng.random(frame.rows)
         return self._observable(site, frame.of_all(self.stored.share(site)), frame)
 
-    def _observable(self, site: Site, noise: Floats, frame: Frame) -> Floats:
+    def _observable(self, site: Site, noise: Floats, frame: PathFrame) -> Floats:
         """Refuse noise that the values of abducted people do not determine: their counterfactuals are not known."""
         if self.stored is not None and self.stored.observed is not None and not np.all(np.isfinite(noise)):
             first = int(np.argmin(np.isfinite(noise)))
@@ -84,7 +84,7 @@ class Run:
             )
         return noise
 
-    def _directed_gaussian(self, site: Site, mean: Any, deviation: Any, frame: Frame) -> Floats:
+    def _directed_gaussian(self, site: Site, mean: Any, deviation: Any, frame: PathFrame) -> Floats:
         wanted = self.directed[site[0]]
         ends = (np.asarray(wanted.pieces) - mean) / deviation
         masses = normal_mass(ends[:, 0], ends[:, 1])
@@ -101,7 +101,7 @@ class Run:
             self.stored.store(site, noise, ndtr(noise), frame.origin)
         return draws
 
-    def _directed_step(self, site: Site, table: StepTable, frame: Frame) -> Floats:
+    def _directed_step(self, site: Site, table: StepTable, frame: PathFrame) -> Floats:
         wanted = self.directed[site[0]]
         inside, mass = table.within(wanted)
         self._weigh(frame, mass)
@@ -116,7 +116,7 @@ class Run:
             self.stored.store(site, ndtri(shares), shares, frame.origin)
         return draws
 
-    def _weigh(self, frame: Frame, mass: Any) -> None:
+    def _weigh(self, frame: PathFrame, mass: Any) -> None:
         if self.weights is None:
             self.weights = np.ones(self.rows)
         if frame.origin is None:
@@ -126,7 +126,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Frame:
+class PathFrame:
     """The variables of the people who took one path through the program.
 
     ``values`` has what was set or read here, each a column or one value for all. ``chosen`` has their indices among the
@@ -134,9 +134,9 @@ class Frame:
     """
 
     rows: int
-    run: Run
+    run: WorldRun
     values: dict[str, Any]
-    parent: Frame | None = None
+    parent: PathFrame | None = None
     chosen: Indices | None = None
     origin: Indices | None = None
 
@@ -152,10 +152,10 @@ class Frame:
             self.values[name] = value
         return value
 
-    def branch(self, chosen: Indices) -> Frame:
+    def branch(self, chosen: Indices) -> PathFrame:
         """The frame of some of the people."""
         origin = chosen if self.origin is None else self.origin[chosen]
-        return Frame(len(chosen), self.run, {}, self, chosen, origin)
+        return PathFrame(len(chosen), self.run, {}, self, chosen, origin)
 
     def of_all(self, column: Floats) -> Floats:
         """The part of a column of all people that belongs to the people of this frame."""
@@ -225,7 +225,9 @@ class StoredNoise:
         return draw(self.rows) if self.observed is None else np.full(self.rows, np.nan)
 
 
-def _drawn_within(wanted: Intervals, rows: int, draw: Callable[[int], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def _drawn_within(
+    wanted: DisjointIntervals, rows: int, draw: Callable[[int], tuple[Floats, Floats]]
+) -> tuple[Floats, Floats]:
     """Draw noise and values within some intervals; a value that rounding puts on an end is drawn again."""
     noise, values = draw(rows)
     for _ in range(REDRAWN):
@@ -244,15 +246,15 @@ def _normals_within(rng: np.random.Generator, ends: Floats, masses: Floats, n: i
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class DisjointIntervals:
     """Disjoint intervals, ascending, each of positive length. Their end points do not matter: no draw hits them."""
 
     pieces: tuple[tuple[float, float], ...]
 
-    def __and__(self, other: Intervals) -> Intervals:
+    def __and__(self, other: DisjointIntervals) -> DisjointIntervals:
         """What lies in both."""
         shared = ((max(a, c), min(b, d)) for a, b in self.pieces for c, d in other.pieces)
-        return Intervals(tuple(sorted(piece for piece in shared if piece[0] < piece[1])))
+        return DisjointIntervals(tuple(sorted(piece for piece in shared if piece[0] < piece[1])))
 
     def inside(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which numbers lie in one of them, ends excluded."""
@@ -261,17 +263,17 @@ class Intervals:
             inside |= (values > low) & (values < high)
         return inside
 
-    def complement(self) -> Intervals:
+    def complement(self) -> DisjointIntervals:
         """What lies in none of them."""
         edges = [-inf, *(edge for piece in self.pieces for edge in piece), inf]
-        return Intervals(tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b))
+        return DisjointIntervals(tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b))
 
-    def __or__(self, other: Intervals) -> Intervals:
+    def __or__(self, other: DisjointIntervals) -> DisjointIntervals:
         """What lies in either."""
         return (self.complement() & other.complement()).complement()
 
 
-EVERYTHING = Intervals(((-inf, inf),))
+EVERYTHING = DisjointIntervals(((-inf, inf),))
 
 
 @dataclass(frozen=True)
@@ -322,7 +324,7 @@ class StepTable:
         inside = ((value + slack)[:, None] >= low) & ((value - slack)[:, None] <= high)
         return np.asarray(inside.any(axis=1))
 
-    def within(self, wanted: Intervals) -> tuple[StepTable | None, float]:
+    def within(self, wanted: DisjointIntervals) -> tuple[StepTable | None, float]:
         """The draw given that it falls into some intervals, and how probable that is."""
         parts = [
             (max(low, a), min(high, b), p * (min(high, b) - max(low, a)) / (high - low))

@@ -22,8 +22,8 @@ from isonomia.populations.generator import accepted_rows, too_few_accepted
 from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.table import Table
 from isonomia.populations.worlds.mechanisms import Additive, Categories, Equation, Mechanism
-from isonomia.populations.worlds.run import EVERYTHING, UNIFORM, Intervals, StepTable, normal_mass
-from isonomia.populations.worlds.world import Columns, Draws, World, assignments, max_assignments
+from isonomia.populations.worlds.run import EVERYTHING, UNIFORM, DisjointIntervals, StepTable, normal_mass
+from isonomia.populations.worlds.world import Columns, DrawnPeople, World, assignments, max_assignments
 from isonomia.spec import tree as spec
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.evaluate import Batch, truth
@@ -38,7 +38,7 @@ RARE = 0.1
 _BELOW, _ABOVE = {"<", "<="}, {">", ">="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
-OneVariable = tuple[str, Intervals]
+OneVariable = tuple[str, DisjointIntervals]
 """A condition that says: this variable lies in these intervals."""
 
 
@@ -46,12 +46,12 @@ OneVariable = tuple[str, Intervals]
 class WorldSource:
     """A world opened for one run.
 
-    Each stream has the direction of its group, or ``None`` for all people. Draws outside ``among`` are rejected.
+    Each stream has the direction of its group, or ``None`` for all people. DrawnPeople outside ``among`` are rejected.
     """
 
     world: World
     wanted: Wanted
-    directions: tuple[Direction | None, ...] = (None,)
+    directions: tuple[GroupDirection | None, ...] = (None,)
     among: Row | None = None
 
     finite = False  # whether each row counts once
@@ -75,7 +75,7 @@ class WorldSource:
 
     def _draw(
         self, start: int, n: int, rng: np.random.Generator, stream: int, versions: Mapping[Do, tuple[str, ...]]
-    ) -> Draws:
+    ) -> DrawnPeople:
         check_request(start, n, stream, len(self.directions))
         direction, names = self.directions[stream], self._listed(self.wanted.columns)
         if self.among is None and (direction is None or direction.exact):
@@ -86,15 +86,15 @@ class WorldSource:
         self,
         n: int,
         rng: np.random.Generator,
-        direction: Direction | None,
+        direction: GroupDirection | None,
         names: tuple[str, ...],
         versions: Mapping[Do, tuple[str, ...]],
-    ) -> Draws:
+    ) -> DrawnPeople:
         """Propose people until ``n`` were accepted."""
         among = spec.columns_of(self.among) if self.among is not None else ()
         # Directed variables must be drawn, or no one would have a weight.
         needed = tuple(dict.fromkeys((*names, *among, *(direction.directed if direction else ()))))
-        parts: list[Draws] = []
+        parts: list[DrawnPeople] = []
         accepted, proposed, size = 0, 0, max(2 * n, 64)
         while accepted < n:
             if too_few_accepted(accepted, proposed):
@@ -109,10 +109,10 @@ class WorldSource:
             version: {name: np.concatenate([part.versions[version][name] for part in parts])[:n] for name in columns}
             for version, columns in versions.items()
         }
-        return Draws(together, others, None)
+        return DrawnPeople(together, others, None)
 
     def _accepted(
-        self, drawn: Draws, size: int, direction: Direction | None, rng: np.random.Generator
+        self, drawn: DrawnPeople, size: int, direction: GroupDirection | None, rng: np.random.Generator
     ) -> NDArray[np.intp]:
         chosen = np.ones(size, dtype=bool) if self.among is None else truth(self.among, Batch(size, drawn.columns))
         if direction is None or direction.exact or drawn.weights is None:
@@ -122,15 +122,15 @@ class WorldSource:
         return np.asarray(accepted[chosen[accepted]])
 
 
-def _rows_of(drawn: Draws, rows: NDArray[np.intp], names: tuple[str, ...]) -> Draws:
+def _rows_of(drawn: DrawnPeople, rows: NDArray[np.intp], names: tuple[str, ...]) -> DrawnPeople:
     columns: Columns = {name: drawn.columns[name][rows] for name in names}
     versions: dict[Do, dict[str, NDArray[Any]]] = {
         version: {name: column[rows] for name, column in others.items()} for version, others in drawn.versions.items()
     }
-    return Draws(columns, versions, None)
+    return DrawnPeople(columns, versions, None)
 
 
-def _too_rare(direction: Direction | None, among: Row | None, proposed: int, accepted: int) -> str:
+def _too_rare(direction: GroupDirection | None, among: Row | None, proposed: int, accepted: int) -> str:
     conditions = " and ".join(
         to_text(row) for row in (direction.condition if direction else None, among) if row is not None
     )
@@ -141,7 +141,7 @@ def _too_rare(direction: Direction | None, among: Row | None, proposed: int, acc
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class GroupDirection:
     """How a group is drawn: ``condition`` is the part of its condition that draws from these intervals meet.
 
     No person's weight is larger than ``max_weight``: the largest probability, over all paths through the program, that
@@ -149,12 +149,12 @@ class Direction:
     """
 
     condition: Row
-    directed: Mapping[str, Intervals]
+    directed: Mapping[str, DisjointIntervals]
     max_weight: float
     exact: bool
 
 
-def streams_for(world: World, conditions: Sequence[Row | None]) -> tuple[Direction | None, ...]:
+def streams_for(world: World, conditions: Sequence[Row | None]) -> tuple[GroupDirection | None, ...]:
     """The streams for groups with these conditions: one of all, or one for each group that can be drawn directly.
 
     Groups stay in the common stream unless one of them is rare; then every group that can be drawn directly is, and
@@ -169,7 +169,7 @@ def streams_for(world: World, conditions: Sequence[Row | None]) -> tuple[Directi
     return (*streams, None) if any(direction is None for direction in directions) else tuple(streams)
 
 
-def stream_remarks(directions: Sequence[Direction | None]) -> tuple[str, ...]:
+def stream_remarks(directions: Sequence[GroupDirection | None]) -> tuple[str, ...]:
     """How each stream is drawn, in words."""
     if tuple(directions) == (None,):
         return ()
@@ -189,14 +189,14 @@ def stream_remarks(directions: Sequence[Direction | None]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def direction_for(world: World, condition: Row | None) -> Direction | None:
+def direction_for(world: World, condition: Row | None) -> GroupDirection | None:
     """Find the part of a condition that draws can be directed at; ``None`` without such a part.
 
     Only a part that says exactly "this variable lies in these intervals" counts, for a variable that is set once, by a
     draw whose parameters are constants.
     """
     met: list[Row] = []
-    directed: dict[str, Intervals] = {}
+    directed: dict[str, DisjointIntervals] = {}
     for part in conjuncts(condition):
         variable = _of_row(part, world)
         if variable is not None and _masses(world, *variable):
@@ -208,10 +208,10 @@ def direction_for(world: World, condition: Row | None) -> Direction | None:
         return None
     exact = all(_at_the_root(world, name) for name in directed)
     together = met[0] if len(met) == 1 else spec.RowJunction("and", tuple(met))
-    return Direction(together, directed, prod(map(max, masses.values())), exact)
+    return GroupDirection(together, directed, prod(map(max, masses.values())), exact)
 
 
-def _masses(world: World, name: str, wanted: Intervals) -> list[float]:
+def _masses(world: World, name: str, wanted: DisjointIntervals) -> list[float]:
     """The probability of the intervals under each of a variable's draws; empty if it cannot be directed."""
     setters = [item for item in assignments(world.statements) if item.target == name]
     if name not in world.names or max_assignments(world.statements, name) != 1:
@@ -220,7 +220,7 @@ def _masses(world: World, name: str, wanted: Intervals) -> list[float]:
     return [] if any(mass is None for mass in masses) else [mass for mass in masses if mass is not None]
 
 
-def _mass(value: Expression | Equation | Additive | Categories, wanted: Intervals) -> float | None:
+def _mass(value: Expression | Equation | Additive | Categories, wanted: DisjointIntervals) -> float | None:
     match value:
         case Categories():
             return UNIFORM.within(wanted)[1]
@@ -308,8 +308,8 @@ def _compared(relation: str, left: str | float | None, right: str | float | None
     if not isinstance(left, str) or not isinstance(right, float):
         return None
     if relation in _BELOW:
-        return left, Intervals(((-inf, right),))
-    return (left, Intervals(((right, inf),))) if relation in _ABOVE else None
+        return left, DisjointIntervals(((-inf, right),))
+    return (left, DisjointIntervals(((right, inf),))) if relation in _ABOVE else None
 
 
 def _complement(variable: OneVariable | None) -> OneVariable | None:
@@ -323,7 +323,7 @@ def _joined(connective: str, operands: Iterable[OneVariable | None]) -> OneVaria
     if len(known) != len(parts) or len({name for name, _ in known}) != 1:
         return None
     sets = [wanted for _, wanted in known]
-    return known[0][0], reduce(Intervals.__and__ if connective == "and" else Intervals.__or__, sets)
+    return known[0][0], reduce(DisjointIntervals.__and__ if connective == "and" else DisjointIntervals.__or__, sets)
 
 
 def _side(row: Row) -> str | float | None:

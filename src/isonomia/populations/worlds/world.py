@@ -21,7 +21,7 @@ from isonomia.populations.fingerprint import identity_of
 from isonomia.populations.table import column_from, declared_values
 from isonomia.populations.worlds.compile import Block, compile_block
 from isonomia.populations.worlds.mechanisms import Categories, Custom, Equation, Mechanism, mechanism_of
-from isonomia.populations.worlds.run import Frame, Intervals, Run, StoredNoise
+from isonomia.populations.worlds.run import DisjointIntervals, PathFrame, StoredNoise, WorldRun
 from isonomia.spec.fairsquare.reader import read_equation
 from isonomia.spec.fairsquare.tree import Assign, Boolean, If, Kind, Number, Statement, Text, draws_of, reads_of
 from isonomia.spec.parser import parse_condition
@@ -32,7 +32,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class DrawnPeople:
     """People as they are, and the same people, in the same order, under each intervention.
 
     For draws directed at a group, a weight is the probability that undirected draws would have fallen into it.
@@ -68,24 +68,24 @@ class World:
         rng: np.random.Generator,
         wanted: Sequence[str],
         versions: Mapping[Do, Sequence[str]],
-        directed: Mapping[str, Intervals] | None = None,
-    ) -> Draws:
+        directed: Mapping[str, DisjointIntervals] | None = None,
+    ) -> DrawnPeople:
         """Draw people, and run the same people again under each intervention.
 
         Only the wanted columns, and what these need, are computed. Variables in ``directed`` are drawn only within
         their intervals.
         """
         stored = StoredNoise(rows, rng) if versions else None
-        run = Run(rows, rng, stored, directed or {})
+        run = WorldRun(rows, rng, stored, directed or {})
         needed = frozenset(wanted).union(*(self.read_beforehand(version) for version in versions))
-        actual = Frame(rows, run, {})
+        actual = PathFrame(rows, run, {})
         with self._overflow_refused():
             self._block(needed, frozenset()).run(actual)
             others = {
                 version: _columns(self._version(actual, version, frozenset(names)), names)
                 for version, names in versions.items()
             }
-        return Draws(_columns(actual, wanted), others, run.weights)
+        return DrawnPeople(_columns(actual, wanted), others, run.weights)
 
     @contextmanager
     def _overflow_refused(self) -> Iterator[None]:
@@ -107,13 +107,13 @@ class World:
         self, noise: StoredNoise, actual: Mapping[str, NDArray[Any]], version: Do, wanted: Sequence[str]
     ) -> Columns:
         """Run people whose noise and actual values are known under an intervention."""
-        frame = Frame(noise.rows, Run(noise.rows, noise.rng, noise), dict(actual))
+        frame = PathFrame(noise.rows, WorldRun(noise.rows, noise.rng, noise), dict(actual))
         with np.errstate(all="ignore"):
             return _columns(self._version(frame, version, frozenset(wanted)), wanted)
 
     def rerun_with(self, noise: StoredNoise, fixed: Mapping[str, Any], wanted: Sequence[str]) -> Columns:
         """Run people whose noise is known with some variables set, each to one value for all or one per person."""
-        frame = Frame(noise.rows, Run(noise.rows, noise.rng, noise), {})
+        frame = PathFrame(noise.rows, WorldRun(noise.rows, noise.rng, noise), {})
         with np.errstate(all="ignore"):
             return _columns(self._with(frame, fixed, frozenset(wanted)), wanted)
 
@@ -128,7 +128,7 @@ class World:
         """The variables with noise that a mediator reads and that stay as they are."""
         return self._mediator_block(item).needs & self._held(item)
 
-    def _version(self, actual: Frame, version: Do, wanted: frozenset[str]) -> Frame:
+    def _version(self, actual: PathFrame, version: Do, wanted: frozenset[str]) -> PathFrame:
         """Run the people of a frame under an intervention, each with their own noise."""
         fixed = {item.name: _plain(item) for item in version.items if isinstance(item, Setting)}
         mediators = self.mediators_in_order(version)
@@ -144,12 +144,12 @@ class World:
         items = [item for item in version.items if isinstance(item, AsIf)]
         return sorted(items, key=lambda item: targets.index(item.name))
 
-    def _with(self, actual: Frame, fixed: Mapping[str, Any], wanted: frozenset[str]) -> Frame:
-        frame = Frame(actual.rows, Run(actual.rows, actual.run.rng, actual.run.stored), dict(fixed))
+    def _with(self, actual: PathFrame, fixed: Mapping[str, Any], wanted: frozenset[str]) -> PathFrame:
+        frame = PathFrame(actual.rows, WorldRun(actual.rows, actual.run.rng, actual.run.stored), dict(fixed))
         self._block(wanted, frozenset(fixed)).run(frame)
         return frame
 
-    def _mediator(self, before: Frame, earlier: Mapping[str, Any], item: AsIf) -> Any:
+    def _mediator(self, before: PathFrame, earlier: Mapping[str, Any], item: AsIf) -> Any:
         """A mediator's value if some variables had been different.
 
         All other variables with noise stay as they are, except for earlier mediators, which have the values they would
@@ -159,7 +159,7 @@ class World:
         changed = {setting.name: _plain(setting) for setting in item.settings}
         unchanged = [name for name in block.needs if name not in changed]
         values = {name: earlier[name] if name in earlier else before.read(name) for name in unchanged}
-        frame = Frame(before.rows, Run(before.rows, before.run.rng, before.run.stored), {**values, **changed})
+        frame = PathFrame(before.rows, WorldRun(before.rows, before.run.rng, before.run.stored), {**values, **changed})
         block.run(frame)
         return frame.read(item.name)
 
@@ -201,7 +201,7 @@ def _plain(setting: Setting) -> Any:
     return np.asarray(value, dtype=object) if isinstance(value, str) else value
 
 
-def _columns(frame: Frame, wanted: Sequence[str]) -> Columns:
+def _columns(frame: PathFrame, wanted: Sequence[str]) -> Columns:
     columns = {}
     for name in wanted:
         value = np.asarray(frame.read(name))

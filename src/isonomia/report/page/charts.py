@@ -46,7 +46,7 @@ TOGETHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class ChartDrawing:
     """One chart.
 
     Attributes
@@ -87,7 +87,7 @@ class Drawing:
         return 1 + max((row.get("place", -1) for row in self.rows), default=-1)
 
 
-def drawings_of(entry: Entry, limits: PageLimits) -> tuple[Drawing, ...]:
+def drawings_of(entry: Entry, limits: PageLimits) -> tuple[ChartDrawing, ...]:
     """The charts of a property: how its interval narrowed, then those of its view, in order."""
     history = interval_history(entry, limits)
     drawings = [] if history is None else [history]
@@ -96,7 +96,7 @@ def drawings_of(entry: Entry, limits: PageLimits) -> tuple[Drawing, ...]:
     return tuple(drawings)
 
 
-def _drawings(block: Block, verdict: Verdict, limits: PageLimits) -> list[Drawing]:
+def _drawings(block: Block, verdict: Verdict, limits: PageLimits) -> list[ChartDrawing]:
     match block:
         case Quantities(items):
             return _quantities(items, verdict, limits)
@@ -110,7 +110,7 @@ def _drawings(block: Block, verdict: Verdict, limits: PageLimits) -> list[Drawin
             return []  # the page has these in words, or as a table
 
 
-def _quantities(items: Sequence[Expression], verdict: Verdict, limits: PageLimits) -> list[Drawing]:
+def _quantities(items: Sequence[Expression], verdict: Verdict, limits: PageLimits) -> list[ChartDrawing]:
     """The interval of each compared quantity against its threshold; those with one threshold share a scale."""
     shown = items[: limits.rows]
     by_threshold: dict[float, list[Expression]] = {}
@@ -123,9 +123,9 @@ def _quantities(items: Sequence[Expression], verdict: Verdict, limits: PageLimit
     return [_compared_drawing(alike, only, more) for alike in by_threshold.values()]
 
 
-def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str) -> Drawing:
+def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str) -> ChartDrawing:
     ends = _common_scale(items)
-    return Drawing(
+    return ChartDrawing(
         "intervals",
         f"Findings against the threshold {number(items[0].threshold)}",
         "; ".join(_in_words(item) for item in items[:5]),
@@ -145,7 +145,7 @@ NARROW = 0.01
 """How far an axis extends at least on both sides of a rate."""
 
 
-def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Drawing:
+def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> ChartDrawing:
     """The rate or mean of each group, with its interval and the number of people behind it."""
     shown = leaves[: limits.rows]
     known = [value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)]
@@ -164,7 +164,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Dr
         | {"shown": f"{number(leaf.estimate)} in {interval(leaf)}"}
         for place, leaf in enumerate(shown)
     ]
-    return Drawing(
+    return ChartDrawing(
         "rates",
         "The rates behind it",
         "; ".join(f"{short(leaf.text, 100)} is {number(leaf.estimate)} in {interval(leaf)}" for leaf in shown[:5]),
@@ -303,7 +303,7 @@ _BEYOND = 1.08
 """How far the chart continues after the last sample, so that the last interval can be seen."""
 
 
-def interval_history(entry: Entry, limits: PageLimits) -> Drawing | None:
+def interval_history(entry: Entry, limits: PageLimits) -> ChartDrawing | None:
     """How the interval narrowed as samples came in.
 
     ``None`` where that was not kept, and where there is nothing to see: one point, or an interval that never changed.
@@ -317,7 +317,7 @@ def interval_history(entry: Entry, limits: PageLimits) -> Drawing | None:
     whose = " of the group that was worst off at the time" if verdict.groups else ""
     ends = _window(points, item.threshold)
     first, last = points[0], points[-1]
-    return Drawing(
+    return ChartDrawing(
         "history",
         "How the interval narrowed",
         f"After {first[0]:,} {verdict.counted} the interval was {_ends(first)}; after {last[0]:,} it was {_ends(last)}."
@@ -366,20 +366,20 @@ def _thinned(points: Sequence[Point], limit: int) -> list[Point]:
 _MAX_EFFECTS = 8
 
 
-def _effects(block: Subgroups, limits: PageLimits) -> list[Drawing]:
+def _effects(block: Subgroups, limits: PageLimits) -> list[ChartDrawing]:
     """A chart for each effect, the subgroups that violate first."""
     shown = block.items[: limits.rows]
     count = min(len(shown[0].effects), _MAX_EFFECTS) if shown else 0
     return [_effect(block, shown, index) for index in range(count)]
 
 
-def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> Drawing:
+def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> ChartDrawing:
     margins = (-block.margin, block.margin)
     effects = [item.effects[index] for item in shown]
     known = [end for effect in effects for pair in (effect.interval, effect.sample) for end in pair or ()]
     ends = stretch([*margins, *known], 0.08)
     rows = [_bounds_row(place, item, index, block) for place, item in enumerate(shown)]
-    return Drawing(
+    return ChartDrawing(
         "bounds",
         f"Difference in treatment: {effects[0].words}",
         "; ".join(f"{row['label']}: {row['shown']}, {row['answer']}" for row in rows[:6]),
@@ -439,11 +439,11 @@ def _words(kinds: Sequence[PeopleKind]) -> dict[str, str]:
     return {kind.key: _WORDS[kind.answer] for kind in kinds}
 
 
-def _kinds(block: PeopleCounts, limits: PageLimits) -> Drawing:
+def _kinds(block: PeopleCounts, limits: PageLimits) -> ChartDrawing:
     groups = [("everybody", block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
     shown, words = groups[: limits.rows], _words(block.kinds)
     rows = [row for place, (label, counts) in enumerate(shown) for row in _kind_rows(place, label, counts, words)]
-    return Drawing(
+    return ChartDrawing(
         "kinds",
         "Who meets the claim",
         "; ".join(f"{short(label, 80)}: {_counts_in_words(counts, words)}" for label, counts in shown[:6]),
@@ -477,14 +477,14 @@ def _kind_rows(place: int, label: str, counts: Mapping[str, int], words: Mapping
         }
 
 
-def _shares(block: PeopleCounts) -> list[Drawing]:
+def _shares(block: PeopleCounts) -> list[ChartDrawing]:
     known = [(share, kind) for share, kind in block.shares if share is not None]
     if not known:
         return []
     bins = Counter((min(int(share * _BINS), _BINS - 1), kind) for share, kind in known)
     rows = _bars(bins, block.threshold, _words(block.kinds))
     unknown = len(block.shares) - len(known)
-    drawing = Drawing(
+    drawing = ChartDrawing(
         "shares",
         "Share of options that reach the target",
         "; ".join(f"{row['count']:,} {row['kind']} with {row['shown']}" for row in rows[:12]),

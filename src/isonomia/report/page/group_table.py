@@ -10,7 +10,7 @@ from typing import Any
 from isonomia.records.display.view import stretch
 from isonomia.records.group_table import FRACTIONS, MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.group_table import cell, facts, interval_words, name_of, sections_of, words_of
-from isonomia.report.page.charts import Drawing, clipped, short
+from isonomia.report.page.charts import ChartDrawing, clipped, short
 from isonomia.report.page.page import rendered
 from isonomia.report.page.vega import SERIES
 from isonomia.wording import capitalised, listed
@@ -100,7 +100,7 @@ class GroupingSection:
     kind: str
     title: str
     tables: tuple[PageTable, ...]
-    drawings: tuple[Drawing, ...]
+    drawings: tuple[ChartDrawing, ...]
 
 
 def _section(table: GroupTable, by: tuple[str, ...], number: int) -> GroupingSection:
@@ -177,7 +177,7 @@ CHARTED = (
 """The measures that have a chart; a false negative rate, for one, is 1 minus the true positive rate."""
 
 
-def _drawings(table: GroupTable, rows: Sequence[GroupRow]) -> Iterator[Drawing]:
+def _drawings(table: GroupTable, rows: Sequence[GroupRow]) -> Iterator[ChartDrawing]:
     for name in CHARTED:
         if name in table.measures:
             drawing = _chart(name, rows)
@@ -188,7 +188,7 @@ def _drawings(table: GroupTable, rows: Sequence[GroupRow]) -> Iterator[Drawing]:
         yield drawing
 
 
-def _chart(name: str, rows: Sequence[GroupRow]) -> Drawing | None:
+def _chart(name: str, rows: Sequence[GroupRow]) -> ChartDrawing | None:
     known = [(row, row.estimates[name]) for row in rows if name in row.estimates]
     drawn = [(row, estimate) for row, estimate in known if estimate.value is not None]
     if not drawn:
@@ -198,7 +198,7 @@ def _chart(name: str, rows: Sequence[GroupRow]) -> Drawing | None:
     values = [_bar(index, row, estimate, ends, name) for index, (row, estimate) in enumerate(shown)]
     more = "" if len(shown) == len(drawn) else f" Shown are {len(shown):,} of {len(drawn):,} groups."
     title = capitalised(words_of(name))
-    return Drawing(
+    return ChartDrawing(
         "ratios" if ratio else "rates",
         title,
         "; ".join(f"{short(row.name, 80)}: {cell(estimate)}" for row, estimate in shown[:12]),
@@ -235,7 +235,7 @@ def _bar(index: int, row: GroupRow, estimate: Estimate, ends: tuple[float, float
     } | ({"threshold": FOUR_FIFTHS} if name in FRACTIONS else {})
 
 
-def _reliability(rows: Sequence[GroupRow]) -> Drawing | None:
+def _reliability(rows: Sequence[GroupRow]) -> ChartDrawing | None:
     """Outcomes against scores, one line for each of the largest groups."""
     able = [row for row in rows if row.reliability and not row.unknown]
     largest = sorted(able, key=lambda row: -row.n)[: len(SERIES)]
@@ -258,7 +258,7 @@ def _reliability(rows: Sequence[GroupRow]) -> Drawing | None:
     if not points:
         return None
     more = "" if len(chosen) == len(able) else f" Shown are the {len(chosen)} largest of {len(able):,} groups."
-    return Drawing(
+    return ChartDrawing(
         "reliability",
         "Reliability of the scores",
         "; ".join(f"{point['label']}, scores {point['bin']}: {point['shown']}" for point in points[:12]),

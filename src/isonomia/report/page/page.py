@@ -31,7 +31,7 @@ from isonomia.records.store import run_command, with_records
 from isonomia.records.verdict import Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, AuditReport, Entry, summary_sentence
 from isonomia.report.files import write_file
-from isonomia.report.page.charts import Drawing, drawings_of, printed, short
+from isonomia.report.page.charts import ChartDrawing, drawings_of, printed, short
 from isonomia.report.page.counterexamples import PageLimits, RecordComparison, cases_of, limits_for
 from isonomia.report.page.vega import as_data, bundle, chart_specs, own_script, policy, style
 from isonomia.version import __version__
@@ -121,7 +121,7 @@ class SummaryTile:
     words: str
 
 
-def _tiles(sections: Sequence[Section], audit: AuditReport) -> list[SummaryTile]:
+def _tiles(sections: Sequence[PropertySection], audit: AuditReport) -> list[SummaryTile]:
     """One for each answer, and where some properties have none, one for each reason."""
     answers = [section.answer for section in sections]
     unfinished = sum(failure.kind == UNFINISHED for failure in audit.failures)
@@ -169,7 +169,7 @@ def _together(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _aloud(sections: Sequence[Section], audit: AuditReport) -> str:
+def _aloud(sections: Sequence[PropertySection], audit: AuditReport) -> str:
     """The whole audit in a sentence or two that can be read aloud: how many claims hold, and which do not."""
     counted = summary_sentence([entry.verdict for entry in audit.entries], audit.failures)
     sentences = []
@@ -193,7 +193,7 @@ class NextStep:
     name: str = ""
 
 
-def _next_steps(sections: Sequence[Section], audit: AuditReport) -> list[NextStep]:
+def _next_steps(sections: Sequence[PropertySection], audit: AuditReport) -> list[NextStep]:
     """What to do with the answers, the most urgent first."""
     steps = []
     violated = [section for section in sections if section.answer == "violated"]
@@ -315,7 +315,7 @@ METHODS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PropertySection:
     """What the page says of one property.
 
     Attributes
@@ -355,7 +355,7 @@ class Section:
     gauge: str
     known: str
     facts: tuple[tuple[str, str], ...]
-    drawings: tuple[Drawing, ...]
+    drawings: tuple[ChartDrawing, ...]
     tables: tuple[TableBlock, ...]
     cases: tuple[RecordComparison, ...]
     cases_left_out: str
@@ -366,13 +366,13 @@ class Section:
     repeat: tuple[tuple[str, str], ...]
 
 
-def section_of(number_of_it: int, entry: Entry, limits: PageLimits) -> Section:
+def section_of(number_of_it: int, entry: Entry, limits: PageLimits) -> PropertySection:
     """Everything that the page says of a property."""
     verdict = entry.verdict
     view = view_of(verdict)
     cases, left_out = cases_of(verdict, limits)
     claim = view.explain(verdict) if entry.explanation is None else entry.explanation
-    return Section(
+    return PropertySection(
         anchor=f"property-{number_of_it}",
         name=short(entry.name, 200) or "a property without a name",
         answer=verdict.answer,

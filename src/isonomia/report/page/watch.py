@@ -9,7 +9,7 @@ from typing import Any
 
 from isonomia.records.display.view import interval, must_be, stretch
 from isonomia.records.verdict import Expression, Verdict
-from isonomia.report.page.charts import Drawing, clipped, short
+from isonomia.report.page.charts import ChartDrawing, clipped, short
 from isonomia.report.page.page import odds, rendered
 from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.answers import earliest_onset
@@ -133,7 +133,7 @@ class WatchSection:
     so_far: str
     meaning: str
     rows: tuple[tuple[str, str, str, str, str], ...]
-    drawings: tuple[Drawing, ...]
+    drawings: tuple[ChartDrawing, ...]
     left_out: int
 
 
@@ -201,7 +201,7 @@ def _standing_row(standing: WatchStatus) -> tuple[str, str, str, str, str]:
 
 def _timeline(
     index: int, standing: WatchStatus, points: Sequence[HistoryPoint], alerts: Sequence[KeptAlert]
-) -> Drawing | None:
+) -> ChartDrawing | None:
     item = standing.expression
     known = [(point, *point.claims[index]) for point in points if index < len(point.claims)]
     drawn = [(point, value, low, high) for point, value, low, high, _ in known if value is not None]
@@ -242,7 +242,7 @@ def _timeline(
     whom = f"{standing.group}: " if standing.group else ""
     title = short(f"{whom}{item.text}, {must_be(item)}", 200)
     last = drawn[-1]
-    return Drawing(
+    return ChartDrawing(
         "timeline",
         title,
         f"Last {_known(*last[1:])} after {last[0].samples:,} samples; {plural(len(mine), 'alert')}.",
@@ -276,11 +276,11 @@ def _known(value: float, low: float, high: float) -> str:
     return f"{number(value)} [{number(low)}, {number(high)}]"
 
 
-def _counts(days: Sequence[tuple[str, int, int]]) -> Drawing | None:
+def _counts(days: Sequence[tuple[str, int, int]]) -> ChartDrawing | None:
     if not days:
         return None
     outcomes = any(count for _, _, count in days)
-    return Drawing(
+    return ChartDrawing(
         "counts",
         "Samples a day",
         "; ".join(f"{short(day, 40)}: {samples:,}" for day, samples, _ in days[-12:]),

@@ -130,7 +130,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class AgainstOne:
     """Each of several groups is compared with one majority; without a list, all other groups that occur."""
 
     groups: tuple[Group, ...] | None
@@ -138,7 +138,7 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
-class Mutual:
+class AllPairs:
     """Each of several groups is compared with every other; without a list, all groups that occur."""
 
     attributes: tuple[str, ...]
@@ -148,7 +148,7 @@ class Mutual:
 GroupLike: TypeAlias = tree.Value | Sequence[tree.Value]
 """A group as people write it: a value, or one value for each of several attributes."""
 
-Who: TypeAlias = Pair | Against | Mutual
+Who: TypeAlias = Pair | AgainstOne | AllPairs
 Claim: TypeAlias = Callable[[Group, Group], Property]
 
 
@@ -165,10 +165,10 @@ def who_of(attribute: Any, minority: Any, majority: Any, groups: Any) -> Who:
     if majority is None:
         if listed is not None and len(listed) < 2:
             raise UsageError(f"groups must hold at least two different groups to compare, but it is {groups!r}")
-        return Mutual(attributes, listed)
+        return AllPairs(attributes, listed)
     reference = _group("majority", attributes, majority)
     if minority is None:
-        return Against(None if listed is None else _without(reference, listed, groups), reference)
+        return AgainstOne(None if listed is None else _without(reference, listed, groups), reference)
     smaller = _group("minority", attributes, minority)
     if smaller == reference:
         raise UsageError(f"minority and majority must be different groups, but both are {minority!r}")
@@ -202,10 +202,10 @@ def claim_for(who: Who, claim: Claim) -> Property:
     match who:
         case Pair(minority, majority):
             return claim(minority, majority)
-        case Against(groups, majority):
+        case AgainstOne(groups, majority):
             excluded = () if groups else (tree.Literal(value_of(majority.values[0])),)
             return _for_groups("g", majority.attributes, groups, lambda group: claim(group, majority), *excluded)
-        case Mutual(attributes, groups):
+        case AllPairs(attributes, groups):
             return _mutual(attributes, groups, claim)
 
 
@@ -354,7 +354,7 @@ def compare(name: str, who: Who, tolerance: Tolerance, *measures: MeasureOf, giv
 
 def relate(name: str, who: Who, tolerance: Tolerance, *measures: Callable[[Group], Measure]) -> Property:
     """The same for measures that need the group itself, not only the condition for belonging to it."""
-    apart = mutual if isinstance(who, Mutual) else toward
+    apart = mutual if isinstance(who, AllPairs) else toward
 
     def claim(group: Group, reference: Group) -> Property:
         return reduce(and_, (apart(tolerance, measure(group), measure(reference)) for measure in measures))
@@ -382,7 +382,7 @@ def title(name: str, who: Who) -> str:
 
 def attributes_of(who: Who) -> tuple[str, ...]:
     """The attributes by which people are grouped."""
-    return who.attributes if isinstance(who, Mutual) else who.majority.attributes
+    return who.attributes if isinstance(who, AllPairs) else who.majority.attributes
 
 
 def under(person: PersonVersion, term: Term) -> Term:

@@ -74,7 +74,7 @@ class DrawSites:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ExpressionContext:
     """The context of an expression: its text, the draws made before it, and the variable that it helps to set.
 
     Reading a draw adds to ``sites``. An ``equation`` may choose between expressions and compare with texts.
@@ -86,7 +86,7 @@ class Context:
     equation: bool = False
 
 
-def read_value(node: ast.expr, context: Context) -> tree.Expression:
+def read_value(node: ast.expr, context: ExpressionContext) -> tree.Expression:
     """A whole expression, with its constants checked; its names and kinds are not.
 
     The tree has at most ``_LEVELS`` levels.
@@ -96,7 +96,7 @@ def read_value(node: ast.expr, context: Context) -> tree.Expression:
     return expression
 
 
-def _read(node: ast.expr, context: Context, levels: int) -> tree.Expression:
+def _read(node: ast.expr, context: ExpressionContext, levels: int) -> tree.Expression:
     if levels < 0:
         raise SpecError(TOO_DEEP, context.source.place(node))
     match node:
@@ -120,7 +120,7 @@ def _read(node: ast.expr, context: Context, levels: int) -> tree.Expression:
             raise no_expression(node, context.source)
 
 
-def _constant(node: ast.Constant, context: Context) -> tree.Expression:
+def _constant(node: ast.Constant, context: ExpressionContext) -> tree.Expression:
     place = context.source.place(node)
     match node.value:
         case bool(value):
@@ -141,7 +141,7 @@ def _constant(node: ast.Constant, context: Context) -> tree.Expression:
     raise SpecError(message, place)
 
 
-def _finite(node: ast.Constant, context: Context) -> float:
+def _finite(node: ast.Constant, context: ExpressionContext) -> float:
     try:
         value = float(cast("float", node.value))
     except OverflowError:
@@ -151,7 +151,7 @@ def _finite(node: ast.Constant, context: Context) -> float:
     return value
 
 
-def _unary(node: ast.UnaryOp, context: Context, levels: int) -> tree.Expression:
+def _unary(node: ast.UnaryOp, context: ExpressionContext, levels: int) -> tree.Expression:
     place = context.source.place(node)
     if isinstance(node.op, ast.Invert):
         raise no_sign(node, context.source)
@@ -168,7 +168,7 @@ def _unary(node: ast.UnaryOp, context: Context, levels: int) -> tree.Expression:
             return tree.UnaryMinus(tree.UnaryMinus(operand, place=place), place=place)
 
 
-def _arithmetic(node: ast.BinOp, context: Context, levels: int) -> tree.Expression:
+def _arithmetic(node: ast.BinOp, context: ExpressionContext, levels: int) -> tree.Expression:
     sign = SIGNS.get(type(node.op))
     if sign is None:
         raise no_sign(node, context.source)
@@ -177,7 +177,7 @@ def _arithmetic(node: ast.BinOp, context: Context, levels: int) -> tree.Expressi
     return tree.BinaryOperation(cast(OneOf["+", "-", "*", "/"], sign), left, right, place=context.source.place(node))
 
 
-def _chain(node: ast.Compare, context: Context, levels: int) -> tree.Expression:
+def _chain(node: ast.Compare, context: ExpressionContext, levels: int) -> tree.Expression:
     first = _read(node.left, context, levels)
     rest = []
     for operator, operand in zip(node.ops, node.comparators, strict=True):
@@ -188,13 +188,13 @@ def _chain(node: ast.Compare, context: Context, levels: int) -> tree.Expression:
     return tree.Chain(first, tuple(rest), place=context.source.place(node))
 
 
-def _junction(node: ast.BoolOp, context: Context, levels: int) -> tree.Expression:
+def _junction(node: ast.BoolOp, context: ExpressionContext, levels: int) -> tree.Expression:
     connective: OneOf["and", "or"] = "and" if isinstance(node.op, ast.And) else "or"
     operands = tuple([_read(operand, context, levels) for operand in node.values])
     return tree.BooleanOperation(connective, operands, place=context.source.place(node))
 
 
-def _choice(node: ast.IfExp, context: Context, levels: int) -> tree.Expression:
+def _choice(node: ast.IfExp, context: ExpressionContext, levels: int) -> tree.Expression:
     condition = _read(node.test, context, levels)
     ways = context.sites.fork(), context.sites.fork()
     then = _read(node.body, replace(context, sites=ways[0]), levels)
@@ -211,7 +211,7 @@ _CELLS = "`step([(low, high, p), ...])` takes one list of cells"
 Read: TypeAlias = Callable[[ast.expr], tree.Expression]
 
 
-def _draw(node: ast.Call, context: Context, read: Read) -> tree.Draw:
+def _draw(node: ast.Call, context: ExpressionContext, read: Read) -> tree.Draw:
     """A call within an expression; draws in its arguments come first."""
     source = context.source
     name = _called(node, source)

@@ -15,8 +15,8 @@ from isonomia.spec.fairsquare import tree
 from isonomia.spec.fairsquare.expressions import (
     DRAWS,
     IF,
-    Context,
     DrawSites,
+    ExpressionContext,
     SourceText,
     check_plain_arguments,
     equation_source,
@@ -109,7 +109,7 @@ def _equation(text: str, variable: str, known: Mapping[str, tree.Kind | None]) -
     if not source.parsed:
         raise SpecError("the equation is empty: write an expression such as `gaussian(0, 1)`", Place(text, 0, 0))
     node = parse_expression(source)
-    expression = read_value(node, Context(source, DrawSites(), variable, equation=True))
+    expression = read_value(node, ExpressionContext(source, DrawSites(), variable, equation=True))
     if isinstance(expression, tree.Text):
         message = "an equation cannot be a text: write a choice, as in `'a' if x > 0 else 'b'`"
         raise SpecError(message, expression.place)
@@ -278,7 +278,7 @@ def _result(node: ast.Return, source: SourceText, sites: DrawSites) -> list[tree
     if node.value is None:
         return []
     # A draw in a result is never made, so it must not be counted among those that are.
-    return [read_value(node.value, Context(source, sites.fork(), "return"))]
+    return [read_value(node.value, ExpressionContext(source, sites.fork(), "return"))]
 
 
 def _statements(node: ast.stmt, source: SourceText, sites: DrawSites, levels: int) -> tuple[tree.Statement, ...]:
@@ -310,14 +310,14 @@ def _assign(node: ast.Assign, source: SourceText, sites: DrawSites) -> tree.Assi
         raise SpecError("only a plain variable can be set, as in `x = 1`", source.place(target))
     if target.id in _TAKEN:
         raise SpecError(f"`{target.id}` is the name of a function: give the variable another", source.place(target))
-    value = read_value(node.value, Context(source, sites, target.id))
+    value = read_value(node.value, ExpressionContext(source, sites, target.id))
     return tree.Assign(target.id, value, place=source.place(node))
 
 
 def _if(node: ast.If, source: SourceText, sites: DrawSites, levels: int) -> tree.If:
     if levels < 0:
         raise SpecError(TOO_DEEP, source.between(node, node.test))
-    condition = read_value(node.test, Context(source, sites, IF))
+    condition = read_value(node.test, ExpressionContext(source, sites, IF))
     forks = sites.fork(), sites.fork()
     then = _branch(node.body, source, forks[0], levels)
     otherwise = _branch(node.orelse, source, forks[1], levels)
@@ -373,7 +373,7 @@ def _mark(node: ast.stmt, name: str, source: SourceText, sites: DrawSites) -> tr
     if len(call.args) != 1:
         message = f"`{name}(...)` takes one condition, but got {len(call.args)}"
         raise SpecError(f"{message}: join conditions by `and`", source.place(call))
-    value = read_value(call.args[0], Context(source, sites, column))
+    value = read_value(call.args[0], ExpressionContext(source, sites, column))
     return tree.Assign(column, value, place=source.place(call))
 
 

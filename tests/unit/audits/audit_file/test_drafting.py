@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isonomia.audits.audit_file.drafting import DraftRequest, Files, draft_audit
+from isonomia.audits.audit_file.drafting import DraftFiles, DraftRequest, draft_audit
 from isonomia.audits.audit_file.drafting.answers import favourable_of
 from isonomia.audits.audit_file.drafting.roles import (
     attribute_kind,
@@ -22,7 +22,7 @@ from isonomia.models.adapt import adapt
 from isonomia.populations.table import Table
 from raising import raises
 
-TABLE = Files(None, "people.csv")
+TABLE = DraftFiles(None, "people.csv")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def lends(table: Any) -> Any:
 
 def test_an_attribute_that_the_model_does_not_read_is_not_changed() -> None:
     opened = lambda _: adapt(lends, ["experience"])  # noqa: E731  (an opener, as the command makes one)
-    draft = draft_audit(Table.of(people()), opened, Files("m:l", "p.csv"), DraftRequest(features=("experience",)))
+    draft = draft_audit(Table.of(people()), opened, DraftFiles("m:l", "p.csv"), DraftRequest(features=("experience",)))
     assert not any(claim.ask == ("safety", "invariant_to") for claim in draft.suggestions)
 
 
@@ -236,7 +236,7 @@ def test_what_cannot_be_checked_is_commented_out_with_the_reason() -> None:
             raise ValueError("nobody is like that")
         return lends(asked)
 
-    draft = draft_audit(Table.of(table), lambda _: adapt(fragile), Files("m:l", "p.csv"), DraftRequest())
+    draft = draft_audit(Table.of(table), lambda _: adapt(fragile), DraftFiles("m:l", "p.csv"), DraftRequest())
     found = {claim.name: claim for claim in draft.suggestions}
     assert any(claim.active for name, claim in found.items() if name.startswith("impact ratio, sex"))
     assert "nobody is like that" in found["sex changes nothing"].doubt
@@ -249,7 +249,7 @@ def test_a_model_that_answers_at_random_is_drafted_as_one() -> None:
     def tosses(asked: Any) -> Any:
         return rng.integers(0, 2, len(asked["sex"]))
 
-    draft = draft_audit(Table.of(people()), lambda _: adapt(tosses), Files("m:l", "p.csv"), DraftRequest())
+    draft = draft_audit(Table.of(people()), lambda _: adapt(tosses), DraftFiles("m:l", "p.csv"), DraftRequest())
     assert any(claim.active for claim in draft.suggestions)
     assert "random = true" in draft.text
     assert '"invariant_to"' not in draft.text
@@ -296,7 +296,7 @@ def test_charges_are_better_low() -> None:
     rng = np.random.default_rng(0)
     table = {"sex": rng.choice(["F", "M"], 400), "bmi": rng.normal(28, 4, 400), "charges": rng.gamma(2, 5_000, 400)}
     model = adapt(lambda rows: 300.0 * np.asarray(rows["bmi"]))
-    draft = draft_audit(Table.of(table), lambda _: model, Files("m:p", "p.csv"), DraftRequest(outcome="charges"))
+    draft = draft_audit(Table.of(table), lambda _: model, DraftFiles("m:p", "p.csv"), DraftRequest(outcome="charges"))
     claims = {claim.name: claim for claim in draft.suggestions}
     assert draft.basis.decision.event.startswith("prediction <= ")
     assert "what people pay" in draft.basis.decision.why
@@ -307,7 +307,9 @@ def test_charges_that_a_model_of_numbers_does_not_read_are_the_outcome() -> None
     rng = np.random.default_rng(0)
     table = {"sex": rng.choice(["F", "M"], 400), "bmi": rng.normal(28, 4, 400), "charges": rng.gamma(2, 5_000, 400)}
     model = adapt(lambda rows: 300.0 * np.asarray(rows["bmi"]), ["sex", "bmi"])
-    draft = draft_audit(Table.of(table), lambda _: model, Files("m:p", "p.csv"), DraftRequest(features=("sex", "bmi")))
+    draft = draft_audit(
+        Table.of(table), lambda _: model, DraftFiles("m:p", "p.csv"), DraftRequest(features=("sex", "bmi"))
+    )
     assert draft.basis.outcome is not None
     assert draft.basis.outcome.column.name == "charges"
     assert draft.basis.decision.event.startswith("prediction <= ")
@@ -316,7 +318,9 @@ def test_charges_that_a_model_of_numbers_does_not_read_are_the_outcome() -> None
 def test_a_title_names_the_file_and_not_where_it_is() -> None:
     opened = lambda _: adapt(lends, ["experience"])  # noqa: E731  (an opener, as the command makes one)
     for model, title in (("../../models/credit.skops", "credit.skops"), ("lender:lends", "lender:lends")):
-        draft = draft_audit(Table.of(people()), opened, Files(model, "p.csv"), DraftRequest(features=("experience",)))
+        draft = draft_audit(
+            Table.of(people()), opened, DraftFiles(model, "p.csv"), DraftRequest(features=("experience",))
+        )
         assert f'title = "Audit of {title}"' in draft.text
 
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import isonomia as iso
-from isonomia.audits.ksafety.functions import RaisedEverywhereError
+from isonomia.audits.ksafety.functions import FunctionAlwaysRaisedError
 from isonomia.errors import SpecError, UsageError
 from isonomia.populations.domains.items import Items
 from isonomia.records.store import Store
@@ -266,5 +266,5 @@ def test_plain_callables_are_functions_of_every_domain() -> None:
     items = Items([1, 2], functions={"flip": lambda item: -item})  # type: ignore[dict-item]
     assert iso.check(iso.safety.property(text), lambda items: [abs(item) for item in items], items).answer == "holds"
     many = Items(list(range(20)), functions={"flip": lambda item: item.nothing})  # type: ignore[dict-item]
-    with raises(RaisedEverywhereError, "flip(...)", "AttributeError"):
+    with raises(FunctionAlwaysRaisedError, "flip(...)", "AttributeError"):
         iso.check(iso.safety.property(text), lambda items: [abs(item) for item in items], many)

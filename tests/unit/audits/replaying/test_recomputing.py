@@ -23,7 +23,7 @@ from isonomia.records.evidence import (
     parse_evidence,
     seal_problem,
 )
-from isonomia.records.journal import ReadOnly
+from isonomia.records.journal import ReadOnlyJournal
 from isonomia.records.strict_json import evidence_schema
 from raising import raises
 
@@ -129,7 +129,7 @@ def test_every_part_that_is_left_out_is_noticed(run: Run) -> None:
 def test_a_verdict_that_was_changed_and_sealed_anew_is_found_out_by_the_arithmetic(run: Run, number: int) -> None:
     check = run.evidence.checks[number]
     planned = stand_in(rebuilt(run.evidence).stated[number], check)
-    verdict = run_check(planned.check.with_journal(ReadOnly(check.entries)), NullObserver())
+    verdict = run_check(planned.check.with_journal(ReadOnlyJournal(check.entries)), NullObserver())
     places = list(_leaves(check.verdict))
     assert len(places) > 25
     unnoticed = [

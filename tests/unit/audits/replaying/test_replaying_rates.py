@@ -16,7 +16,7 @@ import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.verdicts import recorded_model, recorded_population
 from isonomia.engine.parameters import NullObserver
-from isonomia.records.journal import MissingEntryError, ReadOnly
+from isonomia.records.journal import MissingEntryError, ReadOnlyJournal
 from raising import raises
 
 CHECKS = {**rates_cases.CHECKS, **principal_cases.CHECKS}
@@ -40,7 +40,9 @@ def test_a_program_whose_rare_groups_are_drawn_directly_is_replayed_too() -> Non
     verdict = run_check(new_check(text, None, population, **options).with_journal(journal), NullObserver())
     assert len(journal.entries["population"]["streams"]) == 2
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = run_check(new_check(text, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), NullObserver())
+    again = run_check(
+        new_check(text, *stand_ins, **options).with_journal(ReadOnlyJournal(journal.entries)), NullObserver()
+    )
     assert replace(again, seconds=verdict.seconds) == verdict
 
 
@@ -53,7 +55,9 @@ def test_what_a_cache_had_to_say_is_kept(tmp_path: Path) -> None:
     verdict = run_check(new_check(PARITY, cached, SAMPLE(), **options).with_journal(journal), NullObserver())
     assert verdict.remarks[-1] == journal.entries["cache"]["remark"]
     stand_ins = recorded_model(journal.entries), recorded_population(journal.entries)
-    again = run_check(new_check(PARITY, *stand_ins, **options).with_journal(ReadOnly(journal.entries)), NullObserver())
+    again = run_check(
+        new_check(PARITY, *stand_ins, **options).with_journal(ReadOnlyJournal(journal.entries)), NullObserver()
+    )
     assert replace(again, seconds=verdict.seconds) == verdict
 
 

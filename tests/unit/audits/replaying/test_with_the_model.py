@@ -245,12 +245,12 @@ def test_a_run_does_not_go_on_with_draws_of_another_device(on_a_device: tuple[Pa
     from isonomia.audits.check import new_check, run_check
     from isonomia.errors import DataError
     from isonomia.populations.program import Program
-    from isonomia.records.journal import ReadOnly
+    from isonomia.records.journal import ReadOnlyJournal
 
     _, evidence = on_a_device
     check = new_check("P[target | minority] >= 0.3", population=Program.of(PROGRAM, "people.fr"), seed=7)
     with raises(DataError, name="device"):
-        run_check(check.with_journal(ReadOnly(evidence.checks[0].entries)), NullObserver())
+        run_check(check.with_journal(ReadOnlyJournal(evidence.checks[0].entries)), NullObserver())
 
 
 # -------------------------------------------------------------------------------------------------------- random models

@@ -11,7 +11,7 @@ import scipy.optimize
 
 from isonomia.errors import NumericalError
 from isonomia.evidence.strata.bounds import (
-    Farkas,
+    InfeasibilityProof,
     LinearProgram,
     Solution,
     certify_infeasible,
@@ -88,7 +88,7 @@ def test_a_program_is_solved_with_its_proof() -> None:
 
 def test_an_infeasible_program_yields_its_proof() -> None:
     found = solve(IMPOSSIBLE)
-    assert isinstance(found, Farkas)
+    assert isinstance(found, InfeasibilityProof)
     # Checked here once more by hand: y (x + y) + z (x + y) <= 0 for all x, y >= 0, but the right sides say 0.5.
     y, z = found.equal_multipliers[0], found.below_multipliers[0]
     assert z <= 0.0
@@ -100,7 +100,7 @@ def test_a_program_whose_inequalities_alone_exclude_each_other_is_proved_to_have
     # 1 <= x <= 0.25, with an equation that could be met.
     rows, bounds = np.asarray([[1.0, 0.0], [-1.0, 0.0]]), np.asarray([0.25, -1.0])
     found = solve(replace(PROGRAM, below=rows, bound=bounds, right=np.asarray([3.0])))
-    assert isinstance(found, Farkas)
+    assert isinstance(found, InfeasibilityProof)
     assert found.violation == pytest.approx(0.75)
     assert found.below_multipliers == pytest.approx([-1.0, -1.0])
 

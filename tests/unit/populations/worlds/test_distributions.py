@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isonomia.populations.worlds.run import Intervals, StepTable, normal_between, normal_mass
+from isonomia.populations.worlds.run import DisjointIntervals, StepTable, normal_between, normal_mass
 
 TABLES = {
     "one cell": ((2.0, 5.0, 1.0),),
@@ -74,7 +74,7 @@ def test_draws_follow_the_density(cells):
     "pieces", [((0.5, 1.5),), ((-np.inf, 0.25),), ((0.5, 0.75), (5.5, np.inf)), ((-np.inf, np.inf),), ((20.0, 30.0),)]
 )
 def test_a_part_of_a_density_is_what_rejection_leaves(cells, pieces):
-    table, wanted = StepTable(cells), Intervals(pieces)
+    table, wanted = StepTable(cells), DisjointIntervals(pieces)
     inside, mass = table.within(wanted)
     draws = table.quantile((np.arange(100_000) + 0.5) / 100_000)
     left = draws[wanted.inside(draws)]

@@ -3,18 +3,18 @@ from math import inf
 import numpy as np
 import pytest
 
-from isonomia.populations.worlds.run import EVERYTHING, Intervals
+from isonomia.populations.worlds.run import EVERYTHING, DisjointIntervals
 
 POINTS = np.arange(-6.0, 6.0, 0.25) + 0.1  # no end of an interval
 SETS = [
-    Intervals(()),
+    DisjointIntervals(()),
     EVERYTHING,
-    Intervals(((-1.0, 2.0),)),
-    Intervals(((-inf, 0.0),)),
-    Intervals(((0.0, inf),)),
-    Intervals(((-4.0, -2.0), (1.0, 3.0))),
-    Intervals(((-inf, -3.0), (-1.0, 1.0), (4.0, inf))),
-    Intervals(((0.0, 1.0), (1.0, 2.0))),
+    DisjointIntervals(((-1.0, 2.0),)),
+    DisjointIntervals(((-inf, 0.0),)),
+    DisjointIntervals(((0.0, inf),)),
+    DisjointIntervals(((-4.0, -2.0), (1.0, 3.0))),
+    DisjointIntervals(((-inf, -3.0), (-1.0, 1.0), (4.0, inf))),
+    DisjointIntervals(((0.0, 1.0), (1.0, 2.0))),
 ]
 
 
@@ -39,4 +39,9 @@ def test_pieces_are_ascending_apart_and_of_positive_length(a, b):
 
 
 def test_ends_are_not_inside():
-    assert Intervals(((0.0, 1.0),)).inside(np.asarray([0.0, 0.5, 1.0, np.nan])).tolist() == [False, True, False, False]
+    assert DisjointIntervals(((0.0, 1.0),)).inside(np.asarray([0.0, 0.5, 1.0, np.nan])).tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]

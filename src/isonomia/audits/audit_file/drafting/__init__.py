@@ -3,6 +3,6 @@
 Guesses that could mislead are commented out; what is active was tried, so that the draft runs as it is.
 """
 
-from isonomia.audits.audit_file.drafting.draft import AuditDraft, DraftRequest, Files, draft_audit
+from isonomia.audits.audit_file.drafting.draft import AuditDraft, DraftFiles, DraftRequest, draft_audit
 
-__all__ = ["AuditDraft", "DraftRequest", "Files", "draft_audit"]
+__all__ = ["AuditDraft", "DraftFiles", "DraftRequest", "draft_audit"]

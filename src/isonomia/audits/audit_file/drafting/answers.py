@@ -80,7 +80,7 @@ class ModelAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class FavourableDecision:
     """The favourable answer.
 
     Attributes
@@ -225,7 +225,7 @@ def _equal(first: NDArray[Any], again: NDArray[Any]) -> bool:
 # The favourable answer -----------------------------------------------------------------------------------------------
 
 
-def decision_of_model(answers: ModelAnswers, wanted: str | None, names: Sequence[str]) -> Decision:
+def decision_of_model(answers: ModelAnswers, wanted: str | None, names: Sequence[str]) -> FavourableDecision:
     """The favourable answer of a model: the ``wanted`` one, or what the answers and the outcome's name suggest."""
     score = "score" if answers.probability else ""
     if answers.predictions is None:
@@ -241,7 +241,9 @@ def decision_of_model(answers: ModelAnswers, wanted: str | None, names: Sequence
     return _among(answers.classes, "prediction", wanted, names, score)
 
 
-def decision_of_column(column: ColumnProfile, wanted: str | None, score: str, names: Sequence[str]) -> Decision:
+def decision_of_column(
+    column: ColumnProfile, wanted: str | None, score: str, names: Sequence[str]
+) -> FavourableDecision:
     """The favourable one of the decisions that a column holds."""
     spelled = "prediction" if column.name == "prediction" else name_text(column.name)
     if column.numeric and not column.few:
@@ -292,10 +294,12 @@ def _in_order(values: Iterable[Any]) -> list[Any]:
     return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 
-def _among(values: Sequence[Any], spelled: str, wanted: str | None, names: Sequence[str], score: str) -> Decision:
+def _among(
+    values: Sequence[Any], spelled: str, wanted: str | None, names: Sequence[str], score: str
+) -> FavourableDecision:
     value, why = favourable_of(values, names) if wanted is None else (_value_meant(wanted, values), "you said so")
     text = value_text(value)
-    return Decision(f"{spelled} == {text}", f"{spelled} != {text}", value, tuple(values), why, spelled, score)
+    return FavourableDecision(f"{spelled} == {text}", f"{spelled} != {text}", value, tuple(values), why, spelled, score)
 
 
 def _value_meant(text: str, values: Sequence[Any]) -> Any:
@@ -315,14 +319,14 @@ def _is_charge(names: Sequence[str]) -> bool:
 
 def _at_least(
     numbers: NDArray[np.float64], spelled: str, wanted: str | None, score: str, *, smaller: bool = False
-) -> Decision:
+) -> FavourableDecision:
     """The decision for numbers, of which larger ones count as better; or ``smaller`` ones, where people pay them."""
     limit, why = _limit(numbers[np.isfinite(numbers)]) if wanted is None else (_limit_meant(wanted), "you said so")
     text = number_text(limit)
     if smaller and wanted is None:
         why = f"by its name it is what people pay, so less is better; {why}"
     better, worse = ("<=", ">") if smaller else (">=", "<")
-    return Decision(f"{spelled} {better} {text}", f"{spelled} {worse} {text}", None, (), why, spelled, score)
+    return FavourableDecision(f"{spelled} {better} {text}", f"{spelled} {worse} {text}", None, (), why, spelled, score)
 
 
 def _limit(numbers: NDArray[np.float64]) -> tuple[float, str]:

@@ -16,7 +16,7 @@ from math import inf
 from typing import Any, TypeAlias
 
 from isonomia.audits.audit_file.drafting.answers import (
-    Decision,
+    FavourableDecision,
     ask_model,
     decision_of_column,
     decision_of_model,
@@ -66,7 +66,7 @@ _SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class DraftFiles:
     """How an audit file refers to its model and data.
 
     Attributes
@@ -88,7 +88,7 @@ class Files:
     pickled: bool = False
 
 
-def written_audit(basis: DraftBasis, claims: Sequence[Suggestion], files: Files, *, changes: bool) -> str:
+def written_audit(basis: DraftBasis, claims: Sequence[Suggestion], files: DraftFiles, *, changes: bool) -> str:
     """The text of the file; with ``changes``, it names the file with what people can change."""
     import jinja2
 
@@ -185,7 +185,7 @@ class AuditDraft:
 def draft_audit(
     rows: Rows,
     opened: Opener | None,
-    files: Files,
+    files: DraftFiles,
     wishes: DraftRequest,
     changes: Interventions | None = None,
     *,
@@ -266,7 +266,7 @@ def _basis(table: Table, opened: Opener | None, wishes: DraftRequest, long: bool
     )
 
 
-def _outcome(column: ColumnProfile, decision: Decision, *, given: bool) -> OutcomeColumn:
+def _outcome(column: ColumnProfile, decision: FavourableDecision, *, given: bool) -> OutcomeColumn:
     why = "you said so" if given else "guessed from its name, place and values"
     positive = None
     if column.counts and column.varieties <= 10:

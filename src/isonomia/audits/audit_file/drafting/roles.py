@@ -53,7 +53,7 @@ class DraftGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class ProtectedAttribute:
     """A protected attribute.
 
     Attributes
@@ -100,7 +100,7 @@ def _is_writable(value: Any) -> bool:
 
 def attributes_of(
     columns: Mapping[str, ColumnProfile], wanted: Sequence[str], taken: Sequence[str]
-) -> tuple[Attribute, ...]:
+) -> tuple[ProtectedAttribute, ...]:
     """The protected attributes: the ``wanted`` columns, or all that look like one and are not ``taken``."""
     if wanted:
         return tuple(_wanted(columns, name) for name in dict.fromkeys(wanted))
@@ -111,7 +111,7 @@ def attributes_of(
     return tuple(each for each in attributes if protected_attribute(each.column) or each.kind not in named)
 
 
-def _wanted(columns: Mapping[str, ColumnProfile], name: str) -> Attribute:
+def _wanted(columns: Mapping[str, ColumnProfile], name: str) -> ProtectedAttribute:
     if name not in columns:
         raise UsageError(
             f"expected --protected to name a column, but there is no column {name!r}.{nearest(name, columns)}"
@@ -127,7 +127,7 @@ def _wanted(columns: Mapping[str, ColumnProfile], name: str) -> Attribute:
     return attribute
 
 
-def _guessed(column: ColumnProfile) -> Attribute | None:
+def _guessed(column: ColumnProfile) -> ProtectedAttribute | None:
     if (
         column.identifier
         or column.kind == "date"
@@ -154,7 +154,7 @@ def attribute_kind(name: str, values: Sequence[Any]) -> tuple[str, str] | None:
     return None if valued is None else (valued, f"its values are usual ones for {valued}")
 
 
-def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
+def _attribute(column: ColumnProfile, kind: str, why: str) -> ProtectedAttribute | None:
     in_years = kind == AGE and column.high > THRESHOLDS["max_age_code"]
     by_range = column.numeric and (in_years or not column.few)
     groups = _ranges(column, kind) if by_range else _single_values(column)
@@ -168,7 +168,7 @@ def _attribute(column: ColumnProfile, kind: str, why: str) -> Attribute | None:
     rare = tuple(
         (group, _too_small(group, column) or "there are larger ones") for group in groups[1:] if group not in compared
     )
-    return Attribute(column.name, kind, why, large[0], compared, rare, 0 if by_range else column.varieties)
+    return ProtectedAttribute(column.name, kind, why, large[0], compared, rare, 0 if by_range else column.varieties)
 
 
 def _too_small(group: DraftGroup, column: ColumnProfile) -> str | None:

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from isonomia.audits.audit_file.drafting.answers import Decision, ModelAnswers
-from isonomia.audits.audit_file.drafting.roles import RULES, THRESHOLDS, Attribute, DraftGroup
+from isonomia.audits.audit_file.drafting.answers import FavourableDecision, ModelAnswers
+from isonomia.audits.audit_file.drafting.roles import RULES, THRESHOLDS, DraftGroup, ProtectedAttribute
 from isonomia.models.protocol import Answer
 from isonomia.populations.profile import ColumnProfile, likely_use
 from isonomia.populations.table import Table
@@ -92,10 +92,10 @@ class DraftBasis:
     table: Table
     columns: Mapping[str, ColumnProfile]
     answers: ModelAnswers | None
-    decision: Decision
+    decision: FavourableDecision
     decided: str | None
     outcome: OutcomeColumn | None
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[ProtectedAttribute, ...]
     long: bool
 
     def reads(self, name: str) -> bool:
@@ -238,7 +238,7 @@ def _formula(basis: DraftBasis, rule: Mapping[str, Any], values: Mapping[str, An
 # What rules are filled with; None where one does not apply ------------------------------------------------------------
 
 
-def _compared(attribute: Attribute, **others: Any) -> dict[str, Any]:
+def _compared(attribute: ProtectedAttribute, **others: Any) -> dict[str, Any]:
     return {
         "attribute": attribute,
         "groups": attribute.groups,
@@ -247,7 +247,7 @@ def _compared(attribute: Attribute, **others: Any) -> dict[str, Any]:
     }
 
 
-def _law(basis: DraftBasis, attribute: Attribute) -> str:
+def _law(basis: DraftBasis, attribute: ProtectedAttribute) -> str:
     telling = [basis.decided, None if basis.outcome is None else basis.outcome.column.name]
     use = likely_use([name for name in telling if name is not None], list(basis.columns))
     return str(RULES["laws"].get(use, {}).get(attribute.kind, ""))
@@ -262,7 +262,7 @@ def _sizes(sizes: Iterable[tuple[DraftGroup, int]]) -> str:
     return ", ".join(f"{group.label} ({people:,})" for group, people in sizes)
 
 
-def _impact_ratio(basis: DraftBasis, attribute: Attribute) -> Facts:
+def _impact_ratio(basis: DraftBasis, attribute: ProtectedAttribute) -> Facts:
     law, groups = _law(basis, attribute), attribute.groups
     alone = len(groups) == 1
     return _compared(
@@ -276,11 +276,11 @@ def _impact_ratio(basis: DraftBasis, attribute: Attribute) -> Facts:
     )
 
 
-def _against(attribute: Attribute) -> str:
+def _against(attribute: ProtectedAttribute) -> str:
     return f", {attribute.column}: {attribute.groups[0].label} against {attribute.reference.label}"
 
 
-def _set_aside(attribute: Attribute) -> str:
+def _set_aside(attribute: ProtectedAttribute) -> str:
     """Which groups are not compared, and why, in one sentence."""
     if not attribute.rare:
         return ""
@@ -313,7 +313,7 @@ def _intersection(basis: DraftBasis, _: None) -> Facts | None:
     }
 
 
-def _equal_opportunity(basis: DraftBasis, attribute: Attribute) -> Facts | None:
+def _equal_opportunity(basis: DraftBasis, attribute: ProtectedAttribute) -> Facts | None:
     outcome = basis.outcome
     if outcome is None or outcome.positive is None:
         return None
@@ -345,7 +345,7 @@ def _accuracy(basis: DraftBasis, _: None) -> Facts | None:
     return {"share": share, "least": number_text(share)}
 
 
-def _calibration(basis: DraftBasis, attribute: Attribute) -> Facts | None:
+def _calibration(basis: DraftBasis, attribute: ProtectedAttribute) -> Facts | None:
     outcome, values = basis.outcome, basis.decision.values
     scored = values[1] if len(values) == 2 else None  # the score is that of the second of two classes
     if not basis.decision.score or outcome is None or scored is None or scored not in outcome.column.counts:
@@ -354,7 +354,7 @@ def _calibration(basis: DraftBasis, attribute: Attribute) -> Facts | None:
     return _compared(attribute, groups=(attribute.reference, *attribute.groups), happened=happened)
 
 
-def _invariance(basis: DraftBasis, attribute: Attribute) -> Facts | None:
+def _invariance(basis: DraftBasis, attribute: ProtectedAttribute) -> Facts | None:
     answers = basis.answers
     if answers is None or not basis.reads(attribute.column) or answers.random:
         return None
