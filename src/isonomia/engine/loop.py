@@ -273,12 +273,12 @@ def run(
     clock
         Where the time comes from; ``time.monotonic`` by default.
     """
-    watch, state, meter = _Watch(clock or time.monotonic), work.begin(), current_meter()
+    stopwatch, state, meter = _Stopwatch(clock or time.monotonic), work.begin(), current_meter()
     ahead = None if meter.limited else ahead
     foresight = None if ahead is None else Lookahead(ahead, work.measure, lambda plan: plan.n)
-    readings = _Readings(work, journal, steady, watch, meter, foresight, first)
+    readings = _Readings(work, journal, steady, stopwatch, meter, foresight, first)
     rate = _RowRate(meter, rows, (1.0 - reserve) * meter.queries, journal)
-    batches = _batches(work, state, schedule, budget, available, journal, watch, rate, foresight)
+    batches = _batches(work, state, schedule, budget, available, journal, stopwatch, rate, foresight)
     max_samples = min(budget.samples, available)
     try:
         with meter.at_most(rate.limit - meter.rows):
@@ -288,7 +288,7 @@ def run(
                 batches,
                 readings.of,
                 observer,
-                elapsed=watch.elapsed,
+                elapsed=stopwatch.elapsed,
                 most=max_samples,
                 counted=counted,
                 unused=(lambda: 0) if foresight is None else (lambda: foresight.not_needed),
@@ -351,7 +351,7 @@ def _next_step(steps: Steps[Step, State], state: State | None) -> tuple[Step | N
 
 
 @dataclass(slots=True)
-class _Watch:
+class _Stopwatch:
     """The time spent measuring, in this run and in the runs that it resumes."""
 
     clock: Callable[[], float]
@@ -412,7 +412,7 @@ def _batches(
     budget: Budget,
     available: float,
     journal: Journal,
-    watch: _Watch,
+    stopwatch: _Stopwatch,
     rate: _RowRate,
     foresight: Lookahead[Plan, Reading] | None = None,
 ) -> Steps[Plan, State]:
@@ -437,7 +437,7 @@ def _batches(
         rate.meter.promised = 0
         if work.decided(state):
             return "decided"
-        if _out_of_time(budget, index, journal, watch):
+        if _out_of_time(budget, index, journal, stopwatch):
             return "time"
         index, start = index + 1, start + n
 
@@ -462,11 +462,11 @@ def _coming(schedule: Schedule, share: float, total: int, limit: float, reconsid
         yield plan
 
 
-def _out_of_time(budget: Budget, index: int, journal: Journal, watch: _Watch) -> bool:
+def _out_of_time(budget: Budget, index: int, journal: Journal, stopwatch: _Stopwatch) -> bool:
     """Whether the time is up; kept, so that a resumed or replayed run stops where the first one did."""
     if isinf(budget.seconds):
         return False
-    return bool(once(journal, f"time {index}", lambda: {"up": watch.elapsed() >= budget.seconds})["up"])
+    return bool(once(journal, f"time {index}", lambda: {"up": stopwatch.elapsed() >= budget.seconds})["up"])
 
 
 REPEATED = 32
@@ -481,7 +481,7 @@ class _Readings(Generic[Reading, State]):
     work: BatchLoopWork[Reading, State]
     journal: Journal
     steady: Steadiness | None
-    watch: _Watch
+    stopwatch: _Stopwatch
     meter: QueryMeter
     foresight: Lookahead[Plan, Reading] | None
     first: bool
@@ -514,7 +514,7 @@ class _Readings(Generic[Reading, State]):
             )
         if self.foresight is not None:
             self.foresight.known()
-        self.watch.was(float(entry["seconds"]))
+        self.stopwatch.was(float(entry["seconds"]))
         self.recalled[plan] = entry
         reading = self.work.unpack(entry)
         self.meter.was(int(entry.get("queries", 0)))
@@ -526,7 +526,7 @@ class _Readings(Generic[Reading, State]):
             return measure(plan)
 
     def _costs(self, plan: Plan) -> Entry:
-        return {"n": plan.n, "seconds": self.watch.elapsed(), "queries": self.meter.rows}
+        return {"n": plan.n, "seconds": self.stopwatch.elapsed(), "queries": self.meter.rows}
 
     def _refuse_changed(self) -> None:
         """Before the first new batch, measure the smallest of the recalled ones again, and refuse changed answers."""
