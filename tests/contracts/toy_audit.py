@@ -146,6 +146,12 @@ class OneAnswerAudit:
     def imports(self, prop: OneAnswer) -> Sequence[str]:  # noqa: ARG002
         return ()
 
+    def outcomes(self, prop: OneAnswer) -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
+    def unclear_outcomes(self, prop: OneAnswer) -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
     def prepare(self, check: Check[OneAnswer]) -> Check[OneAnswer]:
         refuse_rates_options(check, "one answer for all")
         if check.population.kind != "census":

@@ -30,16 +30,13 @@ from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.domains.protocol import is_domain
 from isonomia.populations.finite import Sample
 from isonomia.populations.profile import protected_attribute
-from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population, refuse_clusters
+from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.journal import MissingEntryError, once, recall_if_any
 from isonomia.records.verdict import Verdict
-from isonomia.spec.analysis import outcome_candidates
 from isonomia.spec.principal import PrincipalFairness
 from isonomia.spec.property import Property, parse
-from isonomia.spec.responsiveness import Responsiveness
 from isonomia.spec.safety import property as safety_property
-from isonomia.spec.tree import Column, Compare, Output, RowArithmetic, nodes
 
 if TYPE_CHECKING:
     from isonomia.audits.rates.plan import RatesPlan
@@ -235,24 +232,8 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
 
 
 def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
-    """The columns that a property uses as outcome: those it names as such, and those it compares with an output."""
-    if isinstance(prop, PrincipalFairness):
-        return (prop.outcome,)
-    if not isinstance(prop, Property):
-        return ()
-    outcomes = dict.fromkeys(prop.outcomes)
-    for node in nodes(prop.formula):
-        match node:
-            case (
-                Compare("==" | "!=", Output(), Column(name=name))
-                | Compare("==" | "!=", Column(name=name), Output())
-                | RowArithmetic("-", Output(), Column(name=name))
-                | RowArithmetic("-", Column(name=name), Output())
-            ):
-                outcomes[name] = None
-            case _:
-                pass
-    return tuple(outcomes)
+    """The columns that a property uses as outcome, which the model is not given."""
+    return audit_for(prop).outcomes(prop)
 
 
 def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withheld: Sequence[str]) -> None:
@@ -266,7 +247,7 @@ def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withhel
     inner = unwrap(model)
     if not isinstance(inner, HttpModel | ExecutableModel) or inner.features is not None:
         return
-    candidates = [name for prop in props for name in _candidates(prop)]
+    candidates = [name for prop in props for name in audit_for(prop).unclear_outcomes(prop)]
     unclear = [name for name in candidates if name not in withheld and protected_attribute(name) is None]
     if unclear:
         name = unclear[0]
@@ -276,18 +257,6 @@ def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withhel
             f"--features COLUMN,... at the command line. A property with outcome={name!r} does not send it",
             name=name,
         )
-
-
-def _candidates(prop: AuditProperty) -> tuple[str, ...]:
-    """The columns of a property that may hold the outcome: in a test of responsiveness, those that are no features."""
-    if isinstance(prop, Property):
-        return outcome_candidates(prop.formula)
-    if isinstance(prop, Responsiveness) and prop.members is not None:
-        features = {feature.name for feature in prop.interventions.features}
-        return tuple(
-            node.name for node in nodes(prop.members) if isinstance(node, Column) and node.name not in features
-        )
-    return ()
 
 
 def check(
@@ -455,17 +424,11 @@ def new_check(
     prop = checked_property(property)
     audit = audit_for(prop)
     people: Any = None if population is None and audit.imports(prop) else checked_population(population)
-    if audit.kind != "rates":
-        refuse_clusters(people, f"a check of {audit.kind}")
     at_random = checked_flag("random_model", random_model)
     looks = checked_looks(counted_looks(looks, people), method)
     report = planned_report(looks) if looks != "any" else None
     if report is not None and isinstance(people, Sample) and people.looks is None:
         people = people.continuing(report[1])
-    if stop != "decided" and audit.kind != "rates":
-        raise UsageError(
-            f"stop={stop!r} is for properties about rates: a check of {audit.kind} ends with its answer", name="stop"
-        )
     held = tuple(dict.fromkeys((*outcomes_of(prop), *outcomes)))
     alone = checked_workers(workers) == 1 and executor is None
     pool = None if alone else pool_for(executor, workers)

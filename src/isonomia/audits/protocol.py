@@ -19,6 +19,7 @@ from isonomia.engine.parameters import Budget, Observer
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import Pool
 from isonomia.models.session import ModelSession
+from isonomia.populations.protocol import refuse_clusters
 from isonomia.records.display.view import View
 from isonomia.records.journal import Entry, Journal, NullJournal
 from isonomia.records.verdict import Verdict
@@ -113,6 +114,11 @@ class Check(Generic[P]):
 
 def refuse_rates_options(check: Check[Any], what: str, *others: str) -> None:
     """Refuse options that only properties about rates have; ``others`` are the audit's methods besides bets."""
+    refuse_clusters(check.population, f"a check of {what}")
+    if check.stop != "decided":
+        raise UsageError(
+            f"stop={check.stop!r} is for properties about rates: a check of {what} ends with its answer", name="stop"
+        )
     if check.control != "family":
         raise UsageError(
             f"expected control='family' for {what}, but got control={check.control!r}: it says how the groups of a "
@@ -298,6 +304,14 @@ class Audit(Protocol):
 
     def imports(self, prop: Any) -> Sequence[str]:
         """The imports of a property that may provide people or inputs, so that it needs no population."""
+        ...
+
+    def outcomes(self, prop: Any) -> tuple[str, ...]:
+        """The columns that a property uses as outcome: the model is not given them."""
+        ...
+
+    def unclear_outcomes(self, prop: Any) -> tuple[str, ...]:
+        """The columns that may hold the outcome: a service is not sent them unless the user names them."""
         ...
 
     def prepare(self, check: Check[Any]) -> Check[Any]:

@@ -36,6 +36,23 @@ def conjuncts(row: tree.Row | None) -> tuple[tree.Row, ...]:
     return (row,)
 
 
+def compared_outcomes(formula: tree.Formula) -> tuple[str, ...]:
+    """The columns that are compared with the model's answer, or subtracted from it: they hold the outcome."""
+    names: dict[str, None] = {}
+    for node in tree.nodes(formula):
+        match node:
+            case (
+                tree.Compare("==" | "!=", tree.Output(), tree.Column(name=name))
+                | tree.Compare("==" | "!=", tree.Column(name=name), tree.Output())
+                | tree.RowArithmetic("-", tree.Output(), tree.Column(name=name))
+                | tree.RowArithmetic("-", tree.Column(name=name), tree.Output())
+            ):
+                names[name] = None
+            case _:
+                pass
+    return tuple(names)
+
+
 def outcome_candidates(formula: tree.Formula) -> tuple[str, ...]:
     """The columns that may hold the outcome, as ``paid`` in ``P[prediction == 1 | paid == 1]``, in order of appearance.
 

@@ -121,6 +121,16 @@ class KSafetyAudit:
         """The modules that a specification imports, and populations of an audit file that it imports by name."""
         return prop.spec.imports
 
+    def outcomes(self, prop: Safety) -> tuple[str, ...]:
+        """None: inputs and outputs are named by the specification."""
+        del prop
+        return ()
+
+    def unclear_outcomes(self, prop: Safety) -> tuple[str, ...]:
+        """None: inputs and outputs are named by the specification."""
+        del prop
+        return ()
+
     def prepare(self, check: Check[Safety]) -> Check[Safety]:
         """Refuse a check without a model if the specification queries one and has no ``predict`` of its own."""
         refuse_rates_options(check, "a k-safety property")

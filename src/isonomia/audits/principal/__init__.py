@@ -54,6 +54,15 @@ class PrincipalAudit:
         del prop
         return ()
 
+    def outcomes(self, prop: PrincipalFairness) -> tuple[str, ...]:
+        """The outcome that it names."""
+        return (prop.outcome,)
+
+    def unclear_outcomes(self, prop: PrincipalFairness) -> tuple[str, ...]:
+        """None: it names its outcome."""
+        del prop
+        return ()
+
     def prepare(self, check: Check[PrincipalFairness]) -> Check[PrincipalFairness]:
         """Refuse other methods: it is decided by bets, or exactly."""
         refuse_rates_options(check, "principal fairness", "exact")

@@ -54,6 +54,18 @@ class RatesAudit:
         del prop
         return ()
 
+    def outcomes(self, prop: Property) -> tuple[str, ...]:
+        """The columns that it names as such, and those that it compares with an output."""
+        from isonomia.spec.analysis import compared_outcomes
+
+        return tuple(dict.fromkeys((*prop.outcomes, *compared_outcomes(prop.formula))))
+
+    def unclear_outcomes(self, prop: Property) -> tuple[str, ...]:
+        """The columns of conditions and terms that may hold an outcome."""
+        from isonomia.spec.analysis import outcome_candidates
+
+        return outcome_candidates(prop.formula)
+
     def prepare(self, check: Check[Property]) -> Check[Property]:
         """Nothing to refuse: every check of rates is valid."""
         return check

@@ -20,6 +20,7 @@ from isonomia.audits.protocol import (
 from isonomia.audits.responsiveness.view import VIEW
 from isonomia.errors import UsageError, nearest
 from isonomia.spec.responsiveness import Responsiveness
+from isonomia.spec.tree import columns_of
 
 if TYPE_CHECKING:
     from isonomia.engine.parameters import Observer
@@ -65,6 +66,17 @@ class ResponsivenessAudit:
         """Nothing: it is about the people of a population."""
         del prop
         return ()
+
+    def outcomes(self, prop: Responsiveness) -> tuple[str, ...]:
+        """None: it is about features that people can change."""
+        del prop
+        return ()
+
+    def unclear_outcomes(self, prop: Responsiveness) -> tuple[str, ...]:
+        """The columns that say who is meant and are no features."""
+        features = {feature.name for feature in prop.interventions.features}
+        columns = () if prop.members is None else columns_of(prop.members)
+        return tuple(name for name in columns if name not in features)
 
     def prepare(self, check: Check[Responsiveness]) -> Check[Responsiveness]:
         """Refuse a check without a model, which a share of changes that reach a prediction needs."""
