@@ -234,7 +234,7 @@ def _stream(text: str, folder: Path) -> Use:
     from isonomia.errors import IsonomiaError
     from isonomia.watch.databases import SqliteTable
     from isonomia.watch.monitor import Monitor, judged
-    from isonomia.watch.source import Folder, Lines
+    from isonomia.watch.source import FolderSource, StandardInput
     from isonomia.watch.store import WatchStore
 
     lines = text.encode("utf-8", "replace").splitlines(keepends=True)
@@ -243,7 +243,7 @@ def _stream(text: str, folder: Path) -> Use:
         return iso.Watch("P[y == 1 | sex == 'F'] >= 0.1", alpha=0.05, outcome="y", id="id", patience=1_000)
 
     def through_lines(size: int) -> bytes:
-        source, fresh = Lines("jsonl", late=("id", "y")), watch()
+        source, fresh = StandardInput("jsonl", late=("id", "y")), watch()
         for start in range(0, len(lines), size):
             for part in source._parts(lines[start : start + size]):
                 judged(fresh, part, leave_out=True)
@@ -258,7 +258,7 @@ def _stream(text: str, folder: Path) -> Use:
         decisions, outcomes = (
             (SqliteTable(place / "t", "t", name, "key", name, "id") for name in SOURCES)
             if tables
-            else (Folder(place / name, name, name, id="id") for name in SOURCES)
+            else (FolderSource(place / name, name, name, id="id") for name in SOURCES)
         )
         monitor = Monitor(watch(), WatchStore(place / "s", ""), decisions, (), outcomes)
         monitor.resume()

@@ -11,7 +11,7 @@ import pytest
 import isonomia as iso
 from isonomia.report.page.watch import watch_page
 from isonomia.watch.monitor import Monitor
-from isonomia.watch.source import Folder
+from isonomia.watch.source import FolderSource
 from isonomia.watch.store import WatchStore
 
 WINDOWS = [
@@ -57,7 +57,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
         id="id",
         patience=100,
     )
-    source = Folder(folder / "days", "days")
+    source = FolderSource(folder / "days", "days")
     monitor = Monitor(watch, WatchStore(folder / "watch.sqlite", source.describe()), source, ())
     monitor.resume()
     monitor.catch_up(Event())

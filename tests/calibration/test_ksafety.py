@@ -21,7 +21,7 @@ from simulation import FALSE_ALARM, MANY, REPETITIONS, batches, most_errors, two
 from simulation import peaks as peaks_of
 
 import isonomia as iso
-from isonomia.audits.ksafety.evidence import CaseTally, RateEvidence, rate_evidence
+from isonomia.audits.ksafety.evidence import CaseEvidence, CaseTally, rate_evidence
 from isonomia.audits.ksafety.sampling import SampledCases
 from isonomia.audits.ksafety.setup import SafetySetup
 from isonomia.audits.protocol import Check
@@ -91,7 +91,7 @@ def violations(kind: str, n: int) -> Violations:
     return found[:n]
 
 
-def evidence(delta: float) -> RateEvidence:
+def evidence(delta: float) -> CaseEvidence:
     """The claim at its boundary: the share of violating cases is exactly ``eps``."""
     return rate_evidence([None], share(), delta)
 
@@ -104,7 +104,7 @@ def wrongly_held(kind: str, delta: float, cases: int) -> int:
     return sum(not state.tally.violating for state in states)
 
 
-def tallied(bound: RateEvidence, violating: Violations) -> CaseTally:
+def tallied(bound: CaseEvidence, violating: Violations) -> CaseTally:
     """The counts of cases, none of which failed, for a specification with one ``ensures``."""
     bad = int(np.count_nonzero(violating))
     cells = bound.cells(violating[None], np.zeros(len(violating), dtype=bool))

@@ -7,13 +7,13 @@ import pytest
 from simulation import REPETITIONS, most_errors
 
 from isonomia.audits.measure.counts import NODES, PARTS, MeanCounts
-from isonomia.audits.measure.limits import GroupLimits
+from isonomia.audits.measure.limits import IntervalMethod
 
 DELTA = 0.1
 
 
-def limits(looks: str | int = "once") -> GroupLimits:
-    return GroupLimits(DELTA, looks, exact=False)
+def limits(looks: str | int = "once") -> IntervalMethod:
+    return IntervalMethod(DELTA, looks, exact=False)
 
 
 @pytest.mark.parametrize("looks", ["once", "any", 2])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from simulation import assert_calibrated, batches, peaks
 
 import isonomia as iso
-from isonomia.audits.ksafety.evidence import PAIRS, RateEvidence, noise_claim, rate_evidence
+from isonomia.audits.ksafety.evidence import PAIRS, CaseEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.sampling import SampledCases
 from isonomia.audits.ksafety.setup import SafetySetup
 from isonomia.audits.protocol import Check
@@ -55,7 +55,7 @@ def truth(items: Sequence[tuple[float, float, float]]) -> float:
     return changed - again
 
 
-def evidence(margin: float, delta: float = 0.05) -> RateEvidence:
+def evidence(margin: float, delta: float = 0.05) -> CaseEvidence:
     prop = iso.safety.flips("name", eps=margin)
     return rate_evidence([None], 0.001, delta, noise_claim(prop.spec.ensures))
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from isonomia.errors import DataError, SpecError
-from isonomia.evidence.exact import Interval, enclose, exact_truth, exact_value, judge
+from isonomia.evidence.exact import BoxIntervals, enclose, exact_truth, exact_value, judge
 from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.normal_form import AllOf, AnyOf, Atom, normal_form
 from isonomia.evidence.protocol import LeafTally
@@ -171,7 +171,9 @@ def test_an_enclosure_holds_the_value_at_every_point_of_its_box(quantity, seed, 
     for point in points(seed, 8):
         inside = {leaf: float(value) for leaf, value in point.items()}
         box = {
-            leaf: Interval(np.asarray([max(low, inside[leaf] - width)]), np.asarray([min(high, inside[leaf] + width)]))
+            leaf: BoxIntervals(
+                np.asarray([max(low, inside[leaf] - width)]), np.asarray([min(high, inside[leaf] + width)])
+            )
             for leaf, (low, high) in RANGES.items()
         }
         found = enclose(quantity, box)
@@ -190,7 +192,7 @@ def test_a_judgement_over_a_box_agrees_with_every_point_of_it(formula, seed, wid
     for point in points(seed, 8):
         true = truth(formula, point)
         box = {
-            leaf: Interval(
+            leaf: BoxIntervals(
                 np.asarray([max(low, float(point[leaf]) - width)]), np.asarray([min(high, float(point[leaf]) + width)])
             )
             for leaf, (low, high) in RANGES.items()
@@ -238,6 +240,8 @@ def test_branch_and_bound_agrees_with_projections_on_linear_formulas(formula, co
     # Either may give up at the very edge of the region, but they never contradict one another.
     assert not (searched is True and answers[1])
     assert not (searched is False and answers[0])
-    at_centre = judge(formula, {leaf: Interval(*(np.asarray([tally.mean]),) * 2) for leaf, tally in tallies.items()})
+    at_centre = judge(
+        formula, {leaf: BoxIntervals(*(np.asarray([tally.mean]),) * 2) for leaf, tally in tallies.items()}
+    )
     if searched is not None:
         assert not (at_centre.false if searched else at_centre.true)[0]

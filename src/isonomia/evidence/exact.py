@@ -139,7 +139,7 @@ Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class BoxIntervals:
     """Lower and upper ends, one pair for each box."""
 
     low: Floats
@@ -154,7 +154,7 @@ class KleeneTruth:
     false: Booleans
 
 
-def enclose(quantity: tree.Quantity, box: Mapping[tree.Leaf, Interval]) -> Interval:
+def enclose(quantity: tree.Quantity, box: Mapping[tree.Leaf, BoxIntervals]) -> BoxIntervals:
     """Enclose a quantity over each box.
 
     Guarantee: for every point of the box the quantity, where it is defined, lies within the result.
@@ -164,10 +164,10 @@ def enclose(quantity: tree.Quantity, box: Mapping[tree.Leaf, Interval]) -> Inter
             return box[quantity]
         case tree.Constant(value=value):
             exact = np.asarray([value], dtype=float)
-            return Interval(exact, exact)
+            return BoxIntervals(exact, exact)
         case tree.Negative(operand=operand):
             inner = enclose(operand, box)
-            return Interval(-inner.high, -inner.low)
+            return BoxIntervals(-inner.high, -inner.low)
         case tree.Arithmetic(sign=sign, left=left, right=right):
             return _interval_arithmetic(sign, enclose(left, box), enclose(right, box))
         case tree.Power(base=base, exponent=exponent):
@@ -176,9 +176,9 @@ def enclose(quantity: tree.Quantity, box: Mapping[tree.Leaf, Interval]) -> Inter
             return _extreme(function, [enclose(argument, box) for argument in arguments])
 
 
-def single_box(ranges: Mapping[tree.Leaf, tuple[float, float]]) -> dict[tree.Leaf, Interval]:
+def single_box(ranges: Mapping[tree.Leaf, tuple[float, float]]) -> dict[tree.Leaf, BoxIntervals]:
     """One box, from the two ends of each leaf."""
-    return {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
+    return {leaf: BoxIntervals(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in ranges.items()}
 
 
 def enclose_over_box(quantity: tree.Quantity, ranges: Mapping[tree.Leaf, tuple[float, float]]) -> tuple[float, float]:
@@ -187,7 +187,7 @@ def enclose_over_box(quantity: tree.Quantity, ranges: Mapping[tree.Leaf, tuple[f
     return float(value.low[0]), float(value.high[0])
 
 
-def judge(formula: tree.Formula, box: Mapping[tree.Leaf, Interval]) -> KleeneTruth:
+def judge(formula: tree.Formula, box: Mapping[tree.Leaf, BoxIntervals]) -> KleeneTruth:
     """Judge a formula over each box, in Kleene's three values.
 
     A leaf that is not in the box has no known value: no link of a chain that names it is settled.
@@ -213,16 +213,16 @@ def judge(formula: tree.Formula, box: Mapping[tree.Leaf, Interval]) -> KleeneTru
             raise TypeError("a quantifier is expanded before it is judged")
 
 
-def _known(quantity: tree.Quantity, box: Mapping[tree.Leaf, Interval]) -> Interval:
+def _known(quantity: tree.Quantity, box: Mapping[tree.Leaf, BoxIntervals]) -> BoxIntervals:
     """The enclosure of a quantity; NaN, which settles no comparison, where it names an absent leaf."""
     try:
         return enclose(quantity, box)
     except KeyError:
         nothing = np.full(1, np.nan)
-        return Interval(nothing, nothing)
+        return BoxIntervals(nothing, nothing)
 
 
-def _chain(links: Sequence[tuple[Interval, str, Interval]]) -> KleeneTruth:
+def _chain(links: Sequence[tuple[BoxIntervals, str, BoxIntervals]]) -> KleeneTruth:
     true: Booleans = np.ones(1, dtype=bool)
     false: Booleans = np.zeros(1, dtype=bool)
     for left, relation, right in links:
@@ -234,13 +234,13 @@ def _chain(links: Sequence[tuple[Interval, str, Interval]]) -> KleeneTruth:
     return KleeneTruth(true, false)
 
 
-def _outward(low: Floats, high: Floats) -> Interval:
+def _outward(low: Floats, high: Floats) -> BoxIntervals:
     low = np.where(np.isnan(low), -np.inf, np.nextafter(low, -np.inf))
     high = np.where(np.isnan(high), np.inf, np.nextafter(high, np.inf))
-    return Interval(low, high)
+    return BoxIntervals(low, high)
 
 
-def _interval_arithmetic(sign: str, left: Interval, right: Interval) -> Interval:
+def _interval_arithmetic(sign: str, left: BoxIntervals, right: BoxIntervals) -> BoxIntervals:
     with np.errstate(all="ignore"):
         if sign == "+":
             return _outward(left.low + right.low, left.high + right.high)
@@ -251,14 +251,14 @@ def _interval_arithmetic(sign: str, left: Interval, right: Interval) -> Interval
         return _quotient(left, right)
 
 
-def _product(left: Interval, right: Interval) -> Interval:
+def _product(left: BoxIntervals, right: BoxIntervals) -> BoxIntervals:
     corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
     # 0 times an infinite end is 0 here: the end stands for arbitrarily large numbers, not for infinity.
     corners = [np.where(np.isnan(corner), 0.0, corner) for corner in corners]
     return _outward(np.minimum.reduce(corners), np.maximum.reduce(corners))
 
 
-def _quotient(left: Interval, right: Interval) -> Interval:
+def _quotient(left: BoxIntervals, right: BoxIntervals) -> BoxIntervals:
     corners = [a / b for a in (left.low, left.high) for b in (right.low, right.high)]
     through = (right.low <= 0) & (right.high >= 0)
     low = np.where(through, -np.inf, np.fmin.reduce(corners))
@@ -266,7 +266,7 @@ def _quotient(left: Interval, right: Interval) -> Interval:
     return _outward(low, high)
 
 
-def _interval_power(base: Interval, exponent: float) -> Interval:
+def _interval_power(base: BoxIntervals, exponent: float) -> BoxIntervals:
     with np.errstate(all="ignore"):
         ends = [base.low**exponent, base.high**exponent]
     low, high = np.fmin.reduce(ends), np.fmax.reduce(ends)
@@ -279,16 +279,16 @@ def _interval_power(base: Interval, exponent: float) -> Interval:
     # The library's power may be off by more than one unit in the last place; two to four more cover common libraries.
     # This *can* change a verdict: an enclosure that is too narrow proves too much.
     low, high = widened.low - 4e-16 * np.abs(widened.low), widened.high + 4e-16 * np.abs(widened.high)
-    return Interval(np.maximum(low, 0.0) if exponent > 0 and exponent % 2 == 0 else low, high)
+    return BoxIntervals(np.maximum(low, 0.0) if exponent > 0 and exponent % 2 == 0 else low, high)
 
 
-def _extreme(function: str, parts: list[Interval]) -> Interval:
+def _extreme(function: str, parts: list[BoxIntervals]) -> BoxIntervals:
     if function == "abs":
         (part,) = parts
         through = (part.low <= 0) & (part.high >= 0)
         ends = (np.abs(part.low), np.abs(part.high))
-        return Interval(np.where(through, 0.0, np.minimum(*ends)), np.maximum(*ends))
+        return BoxIntervals(np.where(through, 0.0, np.minimum(*ends)), np.maximum(*ends))
     how = np.minimum if function == "min" else np.maximum
     lows = np.broadcast_arrays(*[part.low for part in parts])
     highs = np.broadcast_arrays(*[part.high for part in parts])
-    return Interval(how.reduce(lows), how.reduce(highs))
+    return BoxIntervals(how.reduce(lows), how.reduce(highs))

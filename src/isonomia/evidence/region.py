@@ -31,7 +31,7 @@ from isonomia.evidence.confidence_sequences import (
     mean_interval,
     mixture_regret,
 )
-from isonomia.evidence.exact import Interval, KleeneTruth, enclose, enclose_over_box, judge
+from isonomia.evidence.exact import BoxIntervals, KleeneTruth, enclose, enclose_over_box, judge
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, Polytope, hypothesis_of, why_no_polytopes
 from isonomia.evidence.protocol import Channel, LeafTally, Tallies, independent_classes, leaf_channel
 from isonomia.evidence.stakes import best_stakes
@@ -312,8 +312,8 @@ class _Boxes:
     def __len__(self) -> int:
         return len(self.low)
 
-    def as_mapping(self) -> dict[Leaf, Interval]:
-        return {leaf: Interval(self.low[:, k], self.high[:, k]) for k, leaf in enumerate(self.leaves)}
+    def as_mapping(self) -> dict[Leaf, BoxIntervals]:
+        return {leaf: BoxIntervals(self.low[:, k], self.high[:, k]) for k, leaf in enumerate(self.leaves)}
 
     def middles(self) -> _Boxes:
         middle = 0.5 * (self.low + self.high)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from isonomia.errors import IsonomiaError
 from isonomia.models.protocol import Answer
 from isonomia.populations.table import RECORDS, Table, column_from
-from isonomia.records.sqlite import Database, Schema
+from isonomia.records.sqlite import Database, StoreSchema
 from isonomia.spec.tree import Value
 
 StoredValue: TypeAlias = tuple[str, bytes]
@@ -37,7 +37,7 @@ StoredValue: TypeAlias = tuple[str, bytes]
 
 _AT_ONCE = 900  # SQLite took at most 999 values in one statement for a long time
 
-SCHEMA = Schema(
+SCHEMA = StoreSchema(
     "answers of models",
     """
     CREATE TABLE IF NOT EXISTS spaces (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

@@ -130,7 +130,7 @@ class OutputDecoder:
         return self.classes or tuple(range(width))
 
 
-class DecodedModel:
+class DecoderAdapter:
     """What adapters whose numbers are read by a decoder have in common."""
 
     __slots__ = ()

@@ -1,6 +1,6 @@
 """Files that models are opened from: what is in them, whether they are trusted, and the package that opens them.
 
-What a runtime makes of a file often cannot be pickled. :class:`OpenedResource` holds it together with where it came
+What a runtime makes of a file often cannot be pickled. :class:`ReopenableResource` holds it together with where it came
 from. Its pickle holds only the latter; unpickling opens the file again, which must not have changed.
 """
 
@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OpenedResource:
+class ReopenableResource:
     """Something opened from a file, a folder or bytes, such as a session of a runtime. Made by :func:`open_from`."""
 
     content: Any  # what the opener made of it
@@ -42,12 +42,12 @@ class OpenedResource:
 
 def open_from(
     opener: Callable[..., Any], origin: Path | bytes, *arguments: Any, companions: tuple[Path, ...] = ()
-) -> OpenedResource:
+) -> ReopenableResource:
     """Open a file, a folder or bytes, and remember how; the opener and its arguments must be picklable."""
     source = origin.absolute() if isinstance(origin, Path) else origin
     digest = digest_of(source)
     digests = tuple((file, digest_of(file)) for file in companions if file.is_file())  # the opener reports missing ones
-    return OpenedResource(opener(source, *arguments), opener, source, digest, arguments, digests)
+    return ReopenableResource(opener(source, *arguments), opener, source, digest, arguments, digests)
 
 
 def _open_again(
@@ -56,14 +56,14 @@ def _open_again(
     digest: str,
     arguments: tuple[Any, ...],
     companions: tuple[tuple[Path, str], ...],
-) -> OpenedResource:
+) -> ReopenableResource:
     # Checked before anything is opened: what has changed is no longer what the user trusted.
     changed = digest_of(origin) != digest or any(
         not file.is_file() or digest_of(file) != known for file, known in companions
     )
     if changed:
         raise ModelError(f"the model at {origin!s} is not the one that was opened before: its content has changed.")
-    return OpenedResource(opener(origin, *arguments), opener, origin, digest, arguments, companions)
+    return ReopenableResource(opener(origin, *arguments), opener, origin, digest, arguments, companions)
 
 
 def digest_of(origin: Path | bytes) -> str:

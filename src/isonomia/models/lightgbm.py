@@ -23,7 +23,7 @@ from isonomia.models.boosters import (
     output_of,
 )
 from isonomia.models.checked import checked_features
-from isonomia.models.decoder import DecodedModel, OutputDecoder
+from isonomia.models.decoder import DecoderAdapter, OutputDecoder
 from isonomia.models.files import needed
 from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
@@ -35,7 +35,7 @@ _OUTPUTS = {"binary": "probabilities", "multiclass": "probabilities", "multiclas
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LightGBMModel(DecodedModel):
+class LightGBMModel(DecoderAdapter):
     """A booster of LightGBM. Make one with :func:`lightgbm_model` or :func:`open_lightgbm`.
 
     Columns are found by name, whatever their order; LightGBM itself would use their order. A category that it has never

@@ -12,8 +12,8 @@ import numpy as np
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import array_from, checked_classes, checked_features, checked_output
-from isonomia.models.decoder import DecodedModel, OutputDecoder
-from isonomia.models.files import OpenedResource, check_trusted, needed, open_from
+from isonomia.models.decoder import DecoderAdapter, OutputDecoder
+from isonomia.models.files import ReopenableResource, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for
 from isonomia.models.loader import Kind, kind_of, open_path, pass_options
 from isonomia.models.protocol import Answer, Model
@@ -23,7 +23,7 @@ from isonomia.wording import first_few
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MlflowModel(DecodedModel):
+class MlflowModel(DecoderAdapter):
     """A model behind MLflow's common interface, ``python_function``: a frame in, predictions out.
 
     Attributes
@@ -43,12 +43,12 @@ class MlflowModel(DecodedModel):
     @property
     def pyfunc(self) -> Any:
         """MLflow's own model."""
-        return self.source.content if isinstance(self.source, OpenedResource) else self.source
+        return self.source.content if isinstance(self.source, ReopenableResource) else self.source
 
     @property
     def name(self) -> str:
         """What to call it in messages and reports."""
-        return self.source.name if isinstance(self.source, OpenedResource) else "MLflow model"
+        return self.source.name if isinstance(self.source, ReopenableResource) else "MLflow model"
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -68,7 +68,7 @@ class MlflowModel(DecodedModel):
     def fingerprint(self) -> str:
         """Tell this model from others by all files of its folder; a live one by MLflow's metadata."""
         options = f"({self.features!r}, {self.decoder.identity})"
-        if isinstance(self.source, OpenedResource):
+        if isinstance(self.source, ReopenableResource):
             return fingerprint_of("mlflow", self.source.digest, options)
         return fingerprint_of("mlflow", str(self.pyfunc.metadata.to_yaml()), options)
 

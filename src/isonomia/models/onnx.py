@@ -25,7 +25,7 @@ from isonomia.models.checked import (
     checked_output,
 )
 from isonomia.models.decoder import OutputDecoder
-from isonomia.models.files import OpenedResource, needed, open_from
+from isonomia.models.files import ReopenableResource, needed, open_from
 from isonomia.models.inputs import columns_for, converted, in_portions, matrix
 from isonomia.models.protocol import Answer
 from isonomia.populations.fingerprint import fingerprint_of
@@ -69,7 +69,7 @@ class OnnxModel:
         How many rows it is given at once.
     """
 
-    session: OpenedResource
+    session: ReopenableResource
     inputs: tuple[OnnxInput, ...]
     outputs: OnnxOutputs
     features: tuple[str, ...] | None = None

@@ -49,7 +49,7 @@ from isonomia.spec.columns import host
 from isonomia.wording import first_few, listed
 
 
-class AnswersFirst(Protocol):
+class SessionFront(Protocol):
     """What stands in front of a session; where it has no answer, it asks :meth:`ModelSession.ask`."""
 
     def answer(self, session: ModelSession, table: Table, want_score: bool, want_prediction: bool) -> Answer:
@@ -90,7 +90,7 @@ class ModelSession(AroundModel):
     steady: Steadiness | None = None
     workers: Workers | None = field(default=None, repr=False)
     vectors: bool = False
-    front: AnswersFirst | None = field(default=None, repr=False)
+    front: SessionFront | None = field(default=None, repr=False)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
         """Answer for each row; every part of the session is given the session without itself.

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import check_number, checked_classes, checked_features, checked_output
-from isonomia.models.decoder import DecodedModel, OutputDecoder
-from isonomia.models.files import OpenedResource, check_trusted, needed, open_from
+from isonomia.models.decoder import DecoderAdapter, OutputDecoder
+from isonomia.models.files import ReopenableResource, check_trusted, needed, open_from
 from isonomia.models.inputs import columns_for, in_portions, matrix
 from isonomia.models.loader import Kind, kind_of
 from isonomia.models.protocol import Answer
@@ -90,7 +90,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TorchModel(DecodedModel):
+class TorchModel(DecoderAdapter):
     """A PyTorch module that takes a batch of rows as one tensor, and returns one tensor.
 
     It runs in evaluation mode and without gradients, on the device where its parameters are, and is left in the mode
@@ -110,12 +110,12 @@ class TorchModel(DecodedModel):
 
     @property
     def _inner(self) -> Any:
-        return self.source.content if isinstance(self.source, OpenedResource) else self.source
+        return self.source.content if isinstance(self.source, ReopenableResource) else self.source
 
     @property
     def name(self) -> str:
         """What to call it in messages and reports."""
-        return self.source.name if isinstance(self.source, OpenedResource) else type(self.source).__name__
+        return self.source.name if isinstance(self.source, ReopenableResource) else type(self.source).__name__
 
     @property
     def reads(self) -> tuple[str, ...] | None:
@@ -175,7 +175,7 @@ class TorchModel(DecodedModel):
 
     def fingerprint(self) -> str:
         """Tell this module from others by its file, or by its classes, their source, and its weights."""
-        learnt = self.source.digest if isinstance(self.source, OpenedResource) else _learnt(self.module)
+        learnt = self.source.digest if isinstance(self.source, ReopenableResource) else _learnt(self.module)
         return fingerprint_of("torch", learnt, f"({self.features!r}, {self.decoder.identity})")
 
     def describe(self) -> str:

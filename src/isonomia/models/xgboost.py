@@ -23,7 +23,7 @@ from isonomia.models.boosters import (
     output_of,
 )
 from isonomia.models.checked import checked_features
-from isonomia.models.decoder import DecodedModel, OutputDecoder
+from isonomia.models.decoder import DecoderAdapter, OutputDecoder
 from isonomia.models.files import needed
 from isonomia.models.inputs import columns_for
 from isonomia.models.protocol import Answer
@@ -41,7 +41,7 @@ _OUTPUTS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class XGBoostModel(DecodedModel):
+class XGBoostModel(DecoderAdapter):
     """A booster of XGBoost. Make one with :func:`xgboost_model` or :func:`open_xgboost`.
 
     Columns are found by name, whatever their order, and categories are given as the codes that the model was fitted

@@ -5,7 +5,7 @@ what is known of the population beforehand, and the reading of each batch. Each 
 its outcome. A check that finds an outcome in its journal takes it from there, so it continues exactly like the check
 that wrote it; a check that finds every outcome needs neither population nor model.
 
-:class:`Clock` is for audits that watch the time budget themselves.
+:class:`TimeLimit` is for audits that watch the time budget themselves.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def recall_if_any(journal: Journal, key: str) -> Entry | None:
 
 
 @dataclass(slots=True)
-class Clock:
+class TimeLimit:
     """Says whether the time is up; each answer is kept, so that a resumed or replayed run stops where the first did.
 
     Attributes

@@ -23,7 +23,7 @@ LOCK_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class StoreSchema:
     """The tables of one kind of store, as statements that do nothing if they exist.
 
     ``version`` is stored in a table ``format``, ``application`` in the header of the file; 0 stores neither. A
@@ -60,7 +60,7 @@ class Database:
     read-only. Every error is a ``RecordError`` with advice that a person can follow.
     """
 
-    def __init__(self, path: Path, schema: Schema, *, reading: bool = False) -> None:
+    def __init__(self, path: Path, schema: StoreSchema, *, reading: bool = False) -> None:
         refuse_no_path(str(path))
         self.path, self.schema = path, schema
         self._address = path.absolute().as_uri()
@@ -210,7 +210,7 @@ class Database:
 
 
 @cache
-def _table_texts(schema: Schema) -> dict[str, list[str]]:
+def _table_texts(schema: StoreSchema) -> dict[str, list[str]]:
     """The definition of each table, as words."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(";".join(schema.statements()))

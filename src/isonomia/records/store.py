@@ -21,7 +21,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isonomia.errors import IsonomiaError, RecordError, nearest
-from isonomia.records.sqlite import Database, Schema
+from isonomia.records.sqlite import Database, StoreSchema
 from isonomia.records.verdict import Verdict
 from isonomia.version import __version__
 
@@ -38,7 +38,7 @@ STORE = "runs.sqlite"
 ANSWER_PREFIX = "answer "
 """The prefix of the keys of the model's raw answers, which are kept for resuming and never replayed."""
 
-KNOWN = Schema(
+KNOWN = StoreSchema(
     "records",
     """
 CREATE TABLE IF NOT EXISTS known (
@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS known (
 )
 """Counterexamples of earlier verdicts, by the digest of their property; the latest has the highest place."""
 
-RUNS = Schema(
+RUNS = StoreSchema(
     "records",
     f"""
 CREATE TABLE IF NOT EXISTS runs (

@@ -17,9 +17,9 @@ from isonomia.audits.audit_file.reader import (
     AuditFile,
     FileTable,
     FolderTexts,
-    KeySpec,
     RecordedTexts,
     TextSource,
+    TomlKey,
     checked_file,
     file_text,
 )
@@ -31,80 +31,80 @@ from isonomia.models.protocol import Model
 from isonomia.records.store import FOLDER
 from isonomia.watch.databases import PostgresTable, SqliteTable
 from isonomia.watch.monitor import AlertChannel, AlertCommand, Webhook
-from isonomia.watch.source import Folder, Lines, StreamSource
+from isonomia.watch.source import FolderSource, StandardInput, StreamSource
 from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.watch.watch import Watch
 
-TOP: Mapping[str, KeySpec] = {
-    "title": KeySpec("text", "what is watched, for the page and for alerts"),
-    "alpha": KeySpec("number", "the probability that there is ever a false alarm"),
-    "run_length": KeySpec("number", "in place of alpha: the mean number of samples to a false alarm"),
-    "delta": KeySpec("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
-    "window": KeySpec("whole", "how many of the last samples *now* is about"),
-    "seed": KeySpec("whole", "which samples count for which of several groups that overlap"),
-    "budget": KeySpec("text", "the most rows that are ever sent to the model: '100000 queries'"),
-    "store": KeySpec("written", "the file that keeps the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
-    "page": KeySpec("written", "a page that is rewritten at each update"),
-    "source": KeySpec("table", "where decisions come from"),
-    "outcomes": KeySpec("table", "outcomes that come late"),
-    "values": KeySpec("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
-    "ranges": KeySpec("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
-    "model": KeySpec("table", "the model; leave it out if the rows have the decisions"),
-    "alert": KeySpec("table", "who receives alerts"),
-    "property": KeySpec("tables", "what must hold"),
+TOP: Mapping[str, TomlKey] = {
+    "title": TomlKey("text", "what is watched, for the page and for alerts"),
+    "alpha": TomlKey("number", "the probability that there is ever a false alarm"),
+    "run_length": TomlKey("number", "in place of alpha: the mean number of samples to a false alarm"),
+    "delta": TomlKey("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
+    "window": TomlKey("whole", "how many of the last samples *now* is about"),
+    "seed": TomlKey("whole", "which samples count for which of several groups that overlap"),
+    "budget": TomlKey("text", "the most rows that are ever sent to the model: '100000 queries'"),
+    "store": TomlKey("written", "the file that keeps the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
+    "page": TomlKey("written", "a page that is rewritten at each update"),
+    "source": TomlKey("table", "where decisions come from"),
+    "outcomes": TomlKey("table", "outcomes that come late"),
+    "values": TomlKey("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
+    "ranges": TomlKey("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
+    "model": TomlKey("table", "the model; leave it out if the rows have the decisions"),
+    "alert": TomlKey("table", "who receives alerts"),
+    "property": TomlKey("tables", "what must hold"),
 }
 
-PLACES: Mapping[str, KeySpec] = {
-    "folder": KeySpec(
+PLACES: Mapping[str, TomlKey] = {
+    "folder": TomlKey(
         "data", "a folder to which files are added: CSV, Parquet or JSON lines, in the order of their names"
     ),
-    "sqlite": KeySpec("data", "an SQLite file"),
-    "postgres": KeySpec(
+    "sqlite": TomlKey("data", "an SQLite file"),
+    "postgres": TomlKey(
         "database", "how to connect to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"
     ),
-    "postgres_env": KeySpec("database", "the environment variable that says how to connect to PostgreSQL"),
-    "table": KeySpec("text", "the table of the database"),
-    "key": KeySpec("text", "the column of the table with a whole number that grows from row to row"),
+    "postgres_env": TomlKey("database", "the environment variable that says how to connect to PostgreSQL"),
+    "table": TomlKey("text", "the table of the database"),
+    "key": TomlKey("text", "the column of the table with a whole number that grows from row to row"),
 }
 
-SOURCE: Mapping[str, KeySpec] = {
+SOURCE: Mapping[str, TomlKey] = {
     **PLACES,
-    "lines": KeySpec("text", "standard input: 'jsonl', a JSON object a line, or 'csv' with a header"),
-    "again": KeySpec("truth", "for standard input: whether the sender begins with the first line at every start"),
-    "time": KeySpec(
+    "lines": TomlKey("text", "standard input: 'jsonl', a JSON object a line, or 'csv' with a header"),
+    "again": TomlKey("truth", "for standard input: whether the sender begins with the first line at every start"),
+    "time": TomlKey(
         "text", "the column that says when a decision was made, such as 2026-05-01T10:00, for counts a day"
     ),
 }
 
-OUTCOME: Mapping[str, KeySpec] = {
-    "column": KeySpec("text", "the column of the outcome"),
-    "id": KeySpec("text", "the column that identifies samples, among the decisions and among the outcomes"),
-    "patience": KeySpec("whole", "after how many later samples one without an outcome is left out"),
+OUTCOME: Mapping[str, TomlKey] = {
+    "column": TomlKey("text", "the column of the outcome"),
+    "id": TomlKey("text", "the column that identifies samples, among the decisions and among the outcomes"),
+    "patience": TomlKey("whole", "after how many later samples one without an outcome is left out"),
     **PLACES,
 }
 
-ALERT: Mapping[str, KeySpec] = {
-    "command": KeySpec("command", "a program with its arguments; it reads the alert, as JSON, from its standard input"),
-    "webhook": KeySpec("webhook", "an address to which the alert is sent as JSON, by POST"),
-    "webhook_env": KeySpec("webhook", "in place of webhook: the environment variable that holds the address"),
-    "token_env": KeySpec("token", "the environment variable that holds the token for the webhook"),
-    "token_header": KeySpec("text", "the header that the token goes into; default: Authorization"),
-    "timeout": KeySpec("number", "seconds that the program or the webhook may take; default: 30"),
+ALERT: Mapping[str, TomlKey] = {
+    "command": TomlKey("command", "a program with its arguments; it reads the alert, as JSON, from its standard input"),
+    "webhook": TomlKey("webhook", "an address to which the alert is sent as JSON, by POST"),
+    "webhook_env": TomlKey("webhook", "in place of webhook: the environment variable that holds the address"),
+    "token_env": TomlKey("token", "the environment variable that holds the token for the webhook"),
+    "token_header": TomlKey("text", "the header that the token goes into; default: Authorization"),
+    "timeout": TomlKey("number", "seconds that the program or the webhook may take; default: 30"),
 }
 
-PROPERTY: Mapping[str, KeySpec] = {
-    "name": KeySpec("text", "what to call it"),
-    "check": KeySpec("claim", "a formula over rates and means"),
-    "fairness": KeySpec("claim", "a named fairness property"),
-    "with": KeySpec("options", "what a named property takes"),
-    "why": KeySpec("text", "why it must hold, for the page"),
+PROPERTY: Mapping[str, TomlKey] = {
+    "name": TomlKey("text", "what to call it"),
+    "check": TomlKey("claim", "a formula over rates and means"),
+    "fairness": TomlKey("claim", "a named fairness property"),
+    "with": TomlKey("options", "what a named property takes"),
+    "why": TomlKey("text", "why it must hold, for the page"),
 }
 
 KINDS = ("folder", "sqlite", "postgres", "postgres_env", "lines")
 """The keys that say what kind of source it is."""
 
 
-def sections() -> dict[str, Mapping[str, KeySpec]]:
+def sections() -> dict[str, Mapping[str, TomlKey]]:
     """The keys of the tables of a watch file."""
     return {
         "source": SOURCE,
@@ -260,13 +260,13 @@ def _source(entry: FileTable, permissions: Permissions, brings: str) -> StreamSo
     match kind:
         case "folder":
             inside = None if permissions.allow_code or permissions.allow_outside else entry.folder.resolve()
-            return Folder(entry.folder / value, value, brings, inside, id)
+            return FolderSource(entry.folder / value, value, brings, inside, id)
         case "lines":
             if value not in {"jsonl", "csv"}:
                 hint = nearest(value, ["jsonl", "csv"])
                 raise entry.error(f"expected 'jsonl' or 'csv', but got {value!r}.{hint}", kind)
             columns = (late["id"], late["column"]) if {"id", "column"} <= set(late) else None
-            return Lines(value, bool(entry.get("again", False)), columns, time=time)
+            return StandardInput(value, bool(entry.get("again", False)), columns, time=time)
         case "sqlite":
             return SqliteTable(entry.folder / value, value, entry.get("table"), entry.get("key"), brings, id, time)
         case _:

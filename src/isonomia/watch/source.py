@@ -110,7 +110,7 @@ class StreamSource(Protocol):
 
 
 @dataclass(slots=True)
-class Folder:
+class FolderSource:
     """Files that are added to a folder, each a part, in the order of their names.
 
     A file is read once, as a whole. One that is still empty, or changes while it is read, is left for later. Writers
@@ -318,7 +318,7 @@ def days_of(values: Sequence[Any] | None, name: str | None) -> list[str] | None:
 
 
 @dataclass(slots=True)
-class Lines:
+class StandardInput:
     """Lines of standard input: JSON, one object per line, or CSV with a header.
 
     All input is new: lines that the process had read but not counted when it was killed are lost. If the sender

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from isonomia.errors import RecordError
-from isonomia.records.sqlite import Database, Schema
+from isonomia.records.sqlite import Database, StoreSchema
 from isonomia.watch.answers import Alert
 from isonomia.watch.source import Position, SourcePart
 from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
@@ -25,7 +25,7 @@ from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 MAX_POINTS = 1_000
 """The most points of the history; when there are more, every second one is deleted."""
 
-SCHEMA = Schema(
+SCHEMA = StoreSchema(
     "a watch",
     """
 CREATE TABLE IF NOT EXISTS watch (

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.evidence.exact import Interval, enclose, judge
+from isonomia.evidence.exact import BoxIntervals, enclose, judge
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Column, Comparison, Rate
 
 A, B = (Rate(Column("x"), Column(name)) for name in "ab")
 
 
-def box(a: tuple[float, float], b: tuple[float, float] = (0.0, 0.0)) -> dict[Rate, Interval]:
+def box(a: tuple[float, float], b: tuple[float, float] = (0.0, 0.0)) -> dict[Rate, BoxIntervals]:
     return {
-        leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in zip((A, B), (a, b), strict=True)
+        leaf: BoxIntervals(np.asarray([low]), np.asarray([high]))
+        for leaf, (low, high) in zip((A, B), (a, b), strict=True)
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isonomia.records.journal import Clock, NamespacedJournal, NullJournal
+from isonomia.records.journal import NamespacedJournal, NullJournal, TimeLimit
 
 
 class Remembering:
@@ -33,7 +33,7 @@ class Hand:
 
 def test_the_time_is_up_once_it_is_spent() -> None:
     hand = Hand()
-    clock = Clock(10.0, NullJournal(), "time", hand)
+    clock = TimeLimit(10.0, NullJournal(), "time", hand)
     hand.at += 9.0
     assert (clock.is_up(), clock.spent()) == (False, 9.0)
     hand.at += 1.0
@@ -42,23 +42,23 @@ def test_the_time_is_up_once_it_is_spent() -> None:
 
 def test_who_goes_on_has_the_time_that_is_left_and_stops_where_the_writer_did() -> None:
     journal, hand = Remembering(), Hand()
-    first = Clock(10.0, journal, "time", hand)
+    first = TimeLimit(10.0, journal, "time", hand)
     hand.at += 6.0
     assert not first.is_up()
     hand.at += 1000.0  # nobody was at work
-    again = Clock(10.0, journal, "time", hand)
+    again = TimeLimit(10.0, journal, "time", hand)
     hand.at += 50.0  # slower than the first to come to the same point
     assert (again.is_up(), again.spent()) == (False, 6.0)
     hand.at += 4.0
     assert again.is_up()
     assert journal.entries == {"time 0": {"seconds": 6.0}, "time 1": {"seconds": 10.0}}
-    late = Clock(10.0, journal, "time", hand)
+    late = TimeLimit(10.0, journal, "time", hand)
     assert [late.is_up(), late.is_up()] == [False, True]
 
 
 def test_a_clock_without_a_limit_keeps_nothing() -> None:
     journal = Remembering()
-    assert not Clock(float("inf"), journal, "time").is_up()
+    assert not TimeLimit(float("inf"), journal, "time").is_up()
     assert journal.entries == {}
 
 

@@ -21,7 +21,7 @@ from isonomia.errors import DataError
 from isonomia.watch.databases import SqliteTable
 from isonomia.watch.monitor import Monitor, judged
 from isonomia.watch.replay import replayed
-from isonomia.watch.source import Folder, Lines, StreamSource
+from isonomia.watch.source import FolderSource, StandardInput, StreamSource
 from isonomia.watch.store import WatchStore
 from isonomia.watch.stream import OUTCOMES, normal_id
 from raising import raises
@@ -70,7 +70,9 @@ class _Folders:
         self.day += 1
 
     def sources(self) -> Sources:
-        return Folder(self.where / "dec", "dec", id="id"), Folder(self.where / "out", "out", OUTCOMES, id="id")
+        return FolderSource(self.where / "dec", "dec", id="id"), FolderSource(
+            self.where / "out", "out", OUTCOMES, id="id"
+        )
 
 
 class _Sqlite:
@@ -116,7 +118,7 @@ class _Lines:
         self.text += b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
     def sources(self) -> Sources:
-        return Lines("jsonl", repeats=True, late=("id", "hired"), stream=io.BytesIO(self.text)), None
+        return StandardInput("jsonl", repeats=True, late=("id", "hired"), stream=io.BytesIO(self.text)), None
 
 
 class _LinesAndFolder(_Folders):
@@ -131,14 +133,14 @@ class _LinesAndFolder(_Folders):
         self.text += b"".join(f"{key},{sex}\n".encode() for key, sex in day[0])
 
     def sources(self) -> Sources:
-        lines = Lines("csv", repeats=True, late=("id", "hired"), stream=io.BytesIO(self.text))
+        lines = StandardInput("csv", repeats=True, late=("id", "hired"), stream=io.BytesIO(self.text))
         return lines, super().sources()[1]
 
 
 def _caught_up(monitor: Monitor) -> Monitor:
     while True:
         monitor.catch_up(Event())
-        if not isinstance(monitor.source, Lines) or monitor.source.ended:
+        if not isinstance(monitor.source, StandardInput) or monitor.source.ended:
             return monitor
 
 
@@ -284,7 +286,7 @@ def test_the_state_does_not_depend_on_how_a_stream_with_odd_outcomes_is_cut() ->
     lines = [json.dumps(row).encode() + b"\n" for row in rows]
     states = set()
     for size in (1, 2, 3, len(lines)):
-        source, watch = Lines("jsonl", late=("id", "hired")), _watch(patience=None)
+        source, watch = StandardInput("jsonl", late=("id", "hired")), _watch(patience=None)
         for start in range(0, len(lines), size):
             for part in source._parts(lines[start : start + size]):
                 judged(watch, part, leave_out=True)

@@ -16,7 +16,7 @@ from isonomia.errors import DataError, ModelError, RecordError
 from isonomia.watch import store as store_module
 from isonomia.watch.monitor import Monitor
 from isonomia.watch.replay import replayed
-from isonomia.watch.source import Folder
+from isonomia.watch.source import FolderSource
 from isonomia.watch.store import WatchStore
 from raising import raises
 
@@ -48,7 +48,7 @@ def _day(folder: Path, name: str, low: float, rows: int = 200, seed: int = 1) ->
 
 
 def _monitor(tmp_path: Path, *channels: object, **options: object) -> Monitor:
-    source = Folder(tmp_path / "days", "days")
+    source = FolderSource(tmp_path / "days", "days")
     monitor = Monitor(_watch(), WatchStore(tmp_path / "watch.sqlite", source.describe()), source, channels, **options)
     monitor.resume()
     return monitor
@@ -169,8 +169,8 @@ def test_a_replay_finds_what_is_missing(tmp_path: Path) -> None:
         _day(tmp_path / "days", str(day), 0.2, seed=day)
     monitor = _monitor(tmp_path)
     monitor.catch_up(Event())
-    assert replayed(_watch(), monitor.store, Folder(tmp_path / "days", "days")) == ([], 600)
+    assert replayed(_watch(), monitor.store, FolderSource(tmp_path / "days", "days")) == ([], 600)
     _day(tmp_path / "days", "1", 0.2, seed=9)
-    differences, _ = replayed(_watch(), monitor.store, Folder(tmp_path / "days", "days"))
+    differences, _ = replayed(_watch(), monitor.store, FolderSource(tmp_path / "days", "days"))
     assert any("1.csv is not the file that was read" in each for each in differences)
     assert any("the state differs" in each for each in differences)

@@ -15,7 +15,7 @@ import pytest
 
 from isonomia.errors import DataError, UsageError
 from isonomia.watch.databases import SqliteTable
-from isonomia.watch.source import Folder, Lines
+from isonomia.watch.source import FolderSource, StandardInput
 from isonomia.watch.stream import DECISIONS, OUTCOMES
 from raising import raises
 
@@ -24,7 +24,7 @@ def _taken(source) -> list:
     return list(source.new(Event()))
 
 
-def _rest(source: Lines) -> list:
+def _rest(source: StandardInput) -> list:
     parts: list = []
     while not source.ended:
         parts += _taken(source)
@@ -35,14 +35,14 @@ def test_files_are_read_once_each_in_the_order_of_their_names(tmp_path: Path) ->
     for name in ("b.csv", "a.csv", ".c.csv", "_d.csv", "notes.txt"):
         (tmp_path / name).write_text("x\n1\n2\n")
     (tmp_path / "empty.csv").touch()
-    source = Folder(tmp_path, "days")
+    source = FolderSource(tmp_path, "days")
     parts = _taken(source)
     assert [(part.label, part.rows) for part in parts] == [("a.csv", 2), ("b.csv", 2)]
     assert _taken(source) == []
     (tmp_path / "empty.csv").write_text("x\n5\n")
     (tmp_path / "header.csv").write_text("x\n")
     assert [(part.label, part.rows) for part in _taken(source)] == [("empty.csv", 1), ("header.csv", 0)]
-    later = Folder(tmp_path, "days")
+    later = FolderSource(tmp_path, "days")
     later.resume([part.position for part in parts])
     assert [part.label for part in _taken(later)] == ["empty.csv", "header.csv"]
 
@@ -50,7 +50,7 @@ def test_files_are_read_once_each_in_the_order_of_their_names(tmp_path: Path) ->
 def test_a_file_that_grew_after_it_was_read_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "today.csv"
     file.write_text("x\n1\n")
-    source = Folder(tmp_path, "days")
+    source = FolderSource(tmp_path, "days")
     assert len(_taken(source)) == 1
     file.write_text("x\n1\n2\n")
     with raises(DataError, name="today.csv"):
@@ -60,11 +60,11 @@ def test_a_file_that_grew_after_it_was_read_is_an_error(tmp_path: Path) -> None:
 def test_a_file_that_was_rewritten_with_the_same_size_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "today.csv"
     file.write_text("x\n1\n")
-    (part,) = _taken(Folder(tmp_path, "days"))
+    (part,) = _taken(FolderSource(tmp_path, "days"))
     times = file.stat()
 
-    def resumed() -> Folder:
-        source = Folder(tmp_path, "days")
+    def resumed() -> FolderSource:
+        source = FolderSource(tmp_path, "days")
         source.resume([{**part.position, "digest": part.digest}])
         return source
 
@@ -93,7 +93,7 @@ def test_types_of_lines_do_not_depend_on_how_they_arrive(form: str) -> None:
     for slow in (False, True):
         read, write = os.pipe()
         with os.fdopen(read, "rb") as stream:
-            source, parts = Lines(form, stream=stream), []
+            source, parts = StandardInput(form, stream=stream), []
             for line in text:
                 os.write(write, line)
                 if slow and line != b"n,t,s\n":
@@ -112,7 +112,7 @@ def test_a_value_of_another_kind_is_an_error_however_it_arrives(form: str) -> No
         read, write = os.pipe()
         rows = [b"n\n7\n", b"x\n"] if form == "csv" else [b'{"n": 7}\n', b'{"n": "x"}\n']
         with os.fdopen(read, "rb") as stream:
-            source = Lines(form, stream=stream)
+            source = StandardInput(form, stream=stream)
             os.write(write, rows[0])
             if pause:
                 assert len(_taken(source)) == 1
@@ -128,13 +128,13 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.csv").symlink_to(tmp_path / "secret.csv")
     with raises(DataError, "a.csv", "secret.csv"):
-        _taken(Folder(folder, "days", inside=folder))
-    assert _taken(Folder(folder, "days"))[0].rows == 1
+        _taken(FolderSource(folder, "days", inside=folder))
+    assert _taken(FolderSource(folder, "days"))[0].rows == 1
 
 
 def test_lines_are_counted_and_told_apart_from_outcomes() -> None:
     text = b'{"id": 1, "x": 2}\n{"id": 2, "x": 3}\n\n{"id": 1, "y": 1}\n{"id": 3, "x": null}\n'
-    source = Lines("jsonl", late=("id", "y"), stream=io.BytesIO(text))
+    source = StandardInput("jsonl", late=("id", "y"), stream=io.BytesIO(text))
     parts: list = []
     while not source.ended:
         parts += _taken(source)
@@ -147,7 +147,7 @@ def test_lines_are_counted_and_told_apart_from_outcomes() -> None:
 
 
 def test_a_sender_that_repeats_itself_is_heard_once() -> None:
-    source = Lines("csv", repeats=True, stream=io.BytesIO(b"x,name\n1,a\n2,b\n3,\n"))
+    source = StandardInput("csv", repeats=True, stream=io.BytesIO(b"x,name\n1,a\n2,b\n3,\n"))
     source.resume([{"line": 1}])
     (part,) = _taken(source)
     assert part.table.column("x").tolist() == [2, 3]
@@ -155,14 +155,14 @@ def test_a_sender_that_repeats_itself_is_heard_once() -> None:
     assert part.position is not None
     assert {**part.position, "chain": ""} == {"line": 3, "kinds": {"x": "number", "name": "text"}, "chain": ""}
     with pytest.raises(UsageError, match="again = true"):
-        list(Lines("jsonl").again(None, {"line": 3}, 3))
+        list(StandardInput("jsonl").again(None, {"line": 3}, 3))
 
 
 @pytest.mark.parametrize(
     ("form", "text"), [("csv", b"F,true\nM,false\nF,true\n"), ("csv", b"sex,hired\nF,true\n"), ("jsonl", b"{}\n")]
 )
 def test_lines_that_do_not_go_on_with_those_that_were_counted_are_refused(form: str, text: bytes) -> None:
-    source = Lines(form, repeats=True, stream=io.BytesIO(text))
+    source = StandardInput(form, repeats=True, stream=io.BytesIO(text))
     source.resume([{"line": 2, "kinds": {"sex": "text", "hired": "truth value"}}])
     with pytest.raises(DataError):
         list(source.new(Event()))
@@ -173,7 +173,7 @@ def test_lines_that_do_not_go_on_with_those_that_were_counted_are_refused(form: 
 )
 def test_a_line_that_is_no_row_is_named(form: str, text: bytes) -> None:
     with pytest.raises(DataError, match=r"line [12] of standard input"):
-        _taken(Lines(form, stream=io.BytesIO(text)))
+        _taken(StandardInput(form, stream=io.BytesIO(text)))
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -184,8 +184,8 @@ def test_lines_that_were_counted_must_be_the_same_when_they_are_repeated(form: s
         else (b"", b'{"x": 1, "y": 2}\n', b'{"x": 3, "y": 4}\n', b'{"x": 5, "y": 6}')
     )
 
-    def after(*lines: bytes) -> Lines:
-        source = Lines(form, repeats=True, stream=io.BytesIO(b"".join(lines)))
+    def after(*lines: bytes) -> StandardInput:
+        source = StandardInput(form, repeats=True, stream=io.BytesIO(b"".join(lines)))
         source.resume(positions)
         return source
 
@@ -302,20 +302,20 @@ def test_a_key_that_comes_again_where_rows_are_read_in_two_steps_is_an_error(
 )
 def test_a_line_that_no_table_can_hold_is_an_error(form: str, text: bytes) -> None:
     with pytest.raises(DataError, match=r"line 1|first line"):
-        _taken(Lines(form, stream=io.BytesIO(text)))
+        _taken(StandardInput(form, stream=io.BytesIO(text)))
 
 
 def test_rows_without_a_time_are_an_error_and_days_may_come_in_any_order() -> None:
     rows = [{"x": 1, "t": f"2026-05-{day:02}T10:00"} for day in (3, 1, 2, 9, 1)]
     text = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-    (first, second) = _taken_at_once(Lines("jsonl", stream=io.BytesIO(text), time="t"))
+    (first, second) = _taken_at_once(StandardInput("jsonl", stream=io.BytesIO(text), time="t"))
     assert (first.rows, first.label, second.rows, second.label) == (3, "2026-05-02, line 3", 2, "2026-05-01, line 5")
     for wrong in (b'{"x": 1, "t": 1714557600}\n', b'{"x": 1, "t": null}\n'):
         with pytest.raises(DataError, match="expected times such as"):
-            _taken(Lines("jsonl", stream=io.BytesIO(wrong), time="t"))
+            _taken(StandardInput("jsonl", stream=io.BytesIO(wrong), time="t"))
 
 
-def _taken_at_once(source: Lines) -> list:
+def _taken_at_once(source: StandardInput) -> list:
     """The parts of all lines, as they are if the lines arrive together."""
     assert source.stream is not None
     return list(source._parts(source.stream.readlines()))
@@ -325,7 +325,7 @@ def test_a_file_that_cannot_be_read_is_an_error_and_one_that_is_moved_away_is_no
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.csv").write_text("x\n1\n")
-    source = Folder(tmp_path, "days")
+    source = FolderSource(tmp_path, "days")
     opened = Path.open
 
     def refuse(path: Path, *args, **options):

@@ -12,7 +12,7 @@ from isonomia.errors import RecordError, SpecError, UsageError, nearest
 from isonomia.toml import KeyPath, TomlText
 from isonomia.wording import shortened
 
-Schema: TypeAlias = Mapping[str, Mapping[str, "KeySpec"]]
+Schema: TypeAlias = Mapping[str, Mapping[str, "TomlKey"]]
 """The keys of a file by the name of the table; those of the file itself come first, under an empty name."""
 
 DEFAULT = "default"
@@ -58,7 +58,7 @@ class AuditFile:
         tables = self.content.get("property", [])
         return [FileTable(self, ("property", index), table) for index, table in enumerate(tables)]
 
-    def tables(self) -> Iterator[tuple[FileTable, Mapping[str, KeySpec]]]:
+    def tables(self) -> Iterator[tuple[FileTable, Mapping[str, TomlKey]]]:
         """Every table with the keys that it may have, the whole file first."""
         for name, keys in self.schema.items():
             tables = self.entries(name, f"{name}s").values() if name else (FileTable(self, (), self.content),)
@@ -220,7 +220,7 @@ def _check_list(toml: TomlText, properties: Any, wanted: str) -> None:
         raise toml.error(f"expected at least one property, [[property]], with {wanted}")
 
 
-def _check_keys(table: FileTable, keys: Mapping[str, KeySpec], what: str) -> None:
+def _check_keys(table: FileTable, keys: Mapping[str, TomlKey], what: str) -> None:
     """Refuse a table with an unknown key, or with a value of the wrong kind; an error calls it ``what``."""
     table.file.toml.check_table(table.content, keys, what, *table.path)
     for name, value in table.content.items():
@@ -266,7 +266,7 @@ each of them which permission it needs, so that no key can be read without."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeySpec:
+class TomlKey:
     """One key: what it takes, and what it is for."""
 
     kind: Kind
@@ -285,78 +285,78 @@ class KeySpec:
         return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
 
 
-TOP: Mapping[str, KeySpec] = {
-    "title": KeySpec("text", "what is audited, for the report"),
-    "delta": KeySpec("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
-    "seed": KeySpec("whole", "makes the audit repeatable"),
-    "budget": KeySpec("budget", "the most samples, rows sent to the model, or time for each property"),
-    "looks": KeySpec("looks", "the number of looks at the samples of each property"),
-    "stop": KeySpec("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
-    "width": KeySpec("number", "how narrow an interval `stop = 'precise'` goes for"),
-    "workers": KeySpec("whole", "how many workers ask the model at once: threads, unless `executor` says otherwise"),
-    "executor": KeySpec("executor", "where the model runs: threads, processes, loky, dask, ray or mpi"),
-    "jobs": KeySpec("whole", "how many properties are checked at once"),
-    "records": KeySpec("written", "the folder for records"),
-    "cache": KeySpec("written", "a file that keeps the model's answers from run to run"),
-    "model": KeySpec("table", "the model"),
-    "models": KeySpec("tables", "more models, by name"),
-    "population": KeySpec("table", "the population"),
-    "populations": KeySpec("tables", "more populations, by name"),
-    "interventions": KeySpec("tables", "what people can change: files, by name"),
-    "property": KeySpec("tables", "what must hold"),
+TOP: Mapping[str, TomlKey] = {
+    "title": TomlKey("text", "what is audited, for the report"),
+    "delta": TomlKey("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
+    "seed": TomlKey("whole", "makes the audit repeatable"),
+    "budget": TomlKey("budget", "the most samples, rows sent to the model, or time for each property"),
+    "looks": TomlKey("looks", "the number of looks at the samples of each property"),
+    "stop": TomlKey("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
+    "width": TomlKey("number", "how narrow an interval `stop = 'precise'` goes for"),
+    "workers": TomlKey("whole", "how many workers ask the model at once: threads, unless `executor` says otherwise"),
+    "executor": TomlKey("executor", "where the model runs: threads, processes, loky, dask, ray or mpi"),
+    "jobs": TomlKey("whole", "how many properties are checked at once"),
+    "records": TomlKey("written", "the folder for records"),
+    "cache": TomlKey("written", "a file that keeps the model's answers from run to run"),
+    "model": TomlKey("table", "the model"),
+    "models": TomlKey("tables", "more models, by name"),
+    "population": TomlKey("table", "the population"),
+    "populations": TomlKey("tables", "more populations, by name"),
+    "interventions": TomlKey("tables", "what people can change: files, by name"),
+    "property": TomlKey("tables", "what must hold"),
 }
 
-MODEL: Mapping[str, KeySpec] = {
-    "load": KeySpec("model", "a file, a folder, a URL, or module:object"),
-    "features": KeySpec("texts", "the columns that it is given, in order"),
-    "options": KeySpec("table", "further options of its kind of model"),
-    "cache_key": KeySpec("text", "which version of the model it is, for the cache"),
-    "random": KeySpec("truth", "whether it may answer the same row differently"),
+MODEL: Mapping[str, TomlKey] = {
+    "load": TomlKey("model", "a file, a folder, a URL, or module:object"),
+    "features": TomlKey("texts", "the columns that it is given, in order"),
+    "options": TomlKey("table", "further options of its kind of model"),
+    "cache_key": TomlKey("text", "which version of the model it is, for the cache"),
+    "random": TomlKey("truth", "whether it may answer the same row differently"),
 }
 
-POPULATION: Mapping[str, KeySpec] = {
-    "sample": KeySpec("data", "a table whose rows are independent draws"),
-    "census": KeySpec("data", "a table whose rows are the whole population"),
-    "generator": KeySpec("module", "module:function that draws a batch"),
-    "program": KeySpec("named text", "a program that draws people"),
-    "domain": KeySpec("module", "module:object with inputs of its own, for k-safety"),
-    "exact": KeySpec("truth", "for a census: whether all rows are counted"),
-    "order": KeySpec("text", "for a sample: random or file, the order in which rows are used"),
-    "cluster": KeySpec("text", "for a sample: the column that says which rows belong together"),
-    "weigh": KeySpec("text", "with cluster: rows or clusters, what counts the same"),
-    "max_cluster": KeySpec("whole", "with cluster: the most rows that one can have"),
-    "values": KeySpec("table", "the values that columns can have"),
-    "device": KeySpec(
+POPULATION: Mapping[str, TomlKey] = {
+    "sample": TomlKey("data", "a table whose rows are independent draws"),
+    "census": TomlKey("data", "a table whose rows are the whole population"),
+    "generator": TomlKey("module", "module:function that draws a batch"),
+    "program": TomlKey("named text", "a program that draws people"),
+    "domain": TomlKey("module", "module:object with inputs of its own, for k-safety"),
+    "exact": TomlKey("truth", "for a census: whether all rows are counted"),
+    "order": TomlKey("text", "for a sample: random or file, the order in which rows are used"),
+    "cluster": TomlKey("text", "for a sample: the column that says which rows belong together"),
+    "weigh": TomlKey("text", "with cluster: rows or clusters, what counts the same"),
+    "max_cluster": TomlKey("whole", "with cluster: the most rows that one can have"),
+    "values": TomlKey("table", "the values that columns can have"),
+    "device": TomlKey(
         "text", "where a generator or a program draws by torch: cuda, cpu, or auto for cuda if there is some"
     ),
 }
 
-_PROPERTY: Mapping[str, KeySpec] = {
-    "with": KeySpec("options", "what the property takes"),
-    "model": KeySpec("text", "which of the models"),
-    "population": KeySpec("text", "which of the populations"),
-    "delta": KeySpec("number", "its own risk; it does not count towards that of the whole audit"),
-    "budget": KeySpec("budget", "its own budget"),
-    "looks": KeySpec("looks", "the number of looks at its own samples"),
-    "stop": KeySpec("text", "when its own check ends"),
-    "width": KeySpec("number", "how narrow its own interval is to be"),
-    "method": KeySpec("text", "how it is decided: auto, exact, bets, region or verifair"),
-    "ranges": KeySpec("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
-    "control": KeySpec(
+_PROPERTY: Mapping[str, TomlKey] = {
+    "with": TomlKey("options", "what the property takes"),
+    "model": TomlKey("text", "which of the models"),
+    "population": TomlKey("text", "which of the populations"),
+    "delta": TomlKey("number", "its own risk; it does not count towards that of the whole audit"),
+    "budget": TomlKey("budget", "its own budget"),
+    "looks": TomlKey("looks", "the number of looks at its own samples"),
+    "stop": TomlKey("text", "when its own check ends"),
+    "width": TomlKey("number", "how narrow its own interval is to be"),
+    "method": TomlKey("text", "how it is decided: auto, exact, bets, region or verifair"),
+    "ranges": TomlKey("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
+    "control": TomlKey(
         "text", "the error rate of named groups: family-wise (family) or false discovery rate (discovery)"
     ),
-    "why": KeySpec("text", "why it must hold, for the report"),
+    "why": TomlKey("text", "why it must hold, for the report"),
 }
 
 
-def property_keys() -> dict[str, KeySpec]:
+def property_keys() -> dict[str, TomlKey]:
     """The keys of a property: those that say what kind it is, of which it must have exactly one, and all others."""
     kinds = {
-        name: KeySpec("claim" if key.takes == "text" else key.takes, key.purpose) for name, key in file_keys().items()
+        name: TomlKey("claim" if key.takes == "text" else key.takes, key.purpose) for name, key in file_keys().items()
     }
-    return {"name": KeySpec("text", "what to call it"), **kinds, **_PROPERTY}
+    return {"name": TomlKey("text", "what to call it"), **kinds, **_PROPERTY}
 
 
-def sections() -> dict[str, Mapping[str, KeySpec]]:
+def sections() -> dict[str, Mapping[str, TomlKey]]:
     """The keys of the tables of an audit file."""
     return {"model": MODEL, "population": POPULATION, "property": property_keys()}

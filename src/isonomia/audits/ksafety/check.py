@@ -29,7 +29,7 @@ from isonomia.models.meter import BudgetSpentError, current_meter
 from isonomia.populations.domains import Domain, TableDomain
 from isonomia.populations.finite import Census
 from isonomia.populations.recorded import table_of_rows
-from isonomia.records.journal import Clock, Entry, once
+from isonomia.records.journal import Entry, TimeLimit, once
 from isonomia.records.verdict import Expression, LeafRecord, Verdict
 from isonomia.records.violations import ViolationSet
 from isonomia.spec.nomos.tree import Ensures, Var, calls_in, expression_text
@@ -232,7 +232,7 @@ def _counted(setup: SafetySetup, parts: Sequence[Cases]) -> Entry:
 
 def _judge_all(setup: SafetySetup, parts: Sequence[Cases]) -> tuple[CaseTally, str | None]:
     """Put every case to the model."""
-    clock = Clock(setup.check.budget.seconds, setup.journal, "time of part")
+    clock = TimeLimit(setup.check.budget.seconds, setup.journal, "time of part")
     tally, size = CaseTally.empty(len(setup.program.ensures)), sum(map(len, parts))
     try:
         for number, part in enumerate(parts):

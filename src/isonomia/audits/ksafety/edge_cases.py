@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.cases import CaseRunner, Cases, prepare
 from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
-from isonomia.audits.ksafety.evidence import RateEvidence
+from isonomia.audits.ksafety.evidence import CaseEvidence
 from isonomia.audits.ksafety.functions import FunctionAlwaysRaisedError
 from isonomia.audits.ksafety.setup import FreshInputs, SafetySetup, worth_drawing
 from isonomia.audits.ksafety.shrinking import SHRUNK, shrink_all
@@ -121,7 +121,7 @@ def try_edge_cases(setup: SafetySetup) -> EdgeCases | None:
     return EdgeCases(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
 
 
-def max_edge_cases(budget: Budget, evidence: RateEvidence, *, coded: bool) -> int:
+def max_edge_cases(budget: Budget, evidence: CaseEvidence, *, coded: bool) -> int:
     """How many may be tried: at most a tenth of a budget, and never so many that too few are left to draw.
 
     Where the block is code, a case may take long, and no more edge cases are tried than cases are drawn at first.

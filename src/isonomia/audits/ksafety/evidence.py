@@ -173,7 +173,7 @@ class CaseTally:
 
 
 @dataclass(frozen=True, slots=True)
-class RateState:
+class CaseEvidenceState:
     """What was seen so far.
 
     Attributes
@@ -193,7 +193,7 @@ class RateState:
 
 
 @dataclass(frozen=True, slots=True)
-class RateEvidence:
+class CaseEvidence:
     """Decides a k-safety property from random cases.
 
     Guarantee, for independent cases: where no ``ensures`` has a rate, *violated* is a fact. Otherwise it is ever said
@@ -228,10 +228,10 @@ class RateEvidence:
         """How many cases without a violation prove that at most ``eps`` of the cases violate."""
         return ceil(log(self.delta) / log1p(-self.eps)) if self.strict else 0
 
-    def begin(self) -> RateState:
+    def begin(self) -> CaseEvidenceState:
         """Nothing seen."""
         states = () if self.bets is None else self.bets.begin()
-        return RateState(CaseTally.empty(len(self.strict) + len(self.rated)), states, states)
+        return CaseEvidenceState(CaseTally.empty(len(self.strict) + len(self.rated)), states, states)
 
     def cells(self, violates: Booleans, failed: Booleans) -> Cells:
         """The counts that settle the bets."""
@@ -239,7 +239,7 @@ class RateEvidence:
             return (), ()
         return self._cells(violates | failed), self._cells(violates)
 
-    def settle(self, state: RateState, tally: CaseTally) -> RateState:
+    def settle(self, state: CaseEvidenceState, tally: CaseTally) -> CaseEvidenceState:
         """Take in cases that were counted."""
         holding, violating, history = state.holding, state.violating, state.history
         if self.bets is not None:
@@ -249,7 +249,7 @@ class RateEvidence:
                 history = (*history, cells)
             holding = self.bets.step(holding, dict(zip(self.bets.channels, cells[0], strict=True)))
             violating = self.bets.step(violating, dict(zip(self.bets.channels, cells[1], strict=True)))
-        return RateState(state.tally + tally, holding, violating, history)
+        return CaseEvidenceState(state.tally + tally, holding, violating, history)
 
     def _noisy_cells(self, noise: NoiseClaim, tally: CaseTally) -> Cells:
         """The counts of a claim beyond noise; a case that failed has the highest value, and then the lowest."""
@@ -266,7 +266,7 @@ class RateEvidence:
             channel.grid.tally([violates[_number(leaf)] for leaf in channel.leaves]) for channel in self.bets.channels
         )
 
-    def decision(self, state: RateState) -> bool | None:
+    def decision(self, state: CaseEvidenceState) -> bool | None:
         """``True`` for holds, ``False`` for violated, ``None`` while undecided."""
         tally = state.tally
         violated = any(tally.by_ensures[number] for number in self.strict)
@@ -276,7 +276,7 @@ class RateEvidence:
         rated = self.bets is None or self.bets.decision(state.holding) is True
         return True if strict and rated and tally.tested > 0 else None
 
-    def progress(self, state: RateState) -> float:
+    def progress(self, state: CaseEvidenceState) -> float:
         """How far the nearer answer has come, from 0 to 1."""
         if self.decision(state) is not None:
             return 1.0
@@ -316,15 +316,15 @@ def noise_claim(ensures: Sequence[Ensures]) -> NoiseClaim | None:
 
 def rate_evidence(
     rates: Sequence[float | None], eps: float, delta: float, noise: NoiseClaim | None = None
-) -> RateEvidence:
+) -> CaseEvidence:
     """The evidence for ``ensures`` with these rates; a rate of ``None`` means always, unless it is beyond noise."""
     if noise is not None:
         claim = Comparison(_MEAN, (("<=", Constant(noise.margin)),))
         bets = bets_for(claim, {_MEAN: (noise.lowest, 1.0)}, (None,), delta)
-        return RateEvidence(delta, eps, (), (0,), bets, noise)
+        return CaseEvidence(delta, eps, (), (0,), bets, noise)
     strict = tuple(number for number, rate in enumerate(rates) if rate is None or rate >= 1.0)
     rated = tuple(number for number in range(len(rates)) if number not in strict)
-    return RateEvidence(delta, eps, strict, rated, _bets(rates, rated, delta) if rated else None)
+    return CaseEvidence(delta, eps, strict, rated, _bets(rates, rated, delta) if rated else None)
 
 
 def _bets(rates: Sequence[float | None], rated: tuple[int, ...], delta: float) -> BetEvidence:
@@ -387,7 +387,7 @@ def noise_shares(tally: CaseTally, delta: float) -> tuple[Share, Share]:
     return shares[0], shares[1]
 
 
-def beyond_noise(evidence: RateEvidence, state: RateState, *, rough: bool = False) -> Share:
+def beyond_noise(evidence: CaseEvidence, state: CaseEvidenceState, *, rough: bool = False) -> Share:
     """By how much the first share exceeds the second, each limit at the risk ``delta``: from the verdict's own bets.
 
     With ``rough``, both limits are at ``delta`` together, and wider.

@@ -21,8 +21,8 @@ from isonomia.audits.ksafety.edge_cases import CODED_BATCH, EdgeCases, budget_le
 from isonomia.audits.ksafety.evaluate import SEEDS, CaseEvaluation, GivenChoices, RandomChoices
 from isonomia.audits.ksafety.evidence import (
     PAIRS,
+    CaseEvidenceState,
     CaseTally,
-    RateState,
     Share,
     beyond_noise,
     compared_share,
@@ -184,7 +184,7 @@ class SampledCases:
     noted: bool = True
     refuted: bool = False
 
-    def begin(self) -> RateState:
+    def begin(self) -> CaseEvidenceState:
         """Nothing seen."""
         return self.setup.evidence.begin()
 
@@ -321,7 +321,7 @@ class SampledCases:
                 self._note(self.draw(Plan(batch.index, batch.start, entry["n"], (1.0,)), batch.draws)[1])
         return batch
 
-    def absorb(self, state: RateState, batch: SampledBatch) -> RateState:
+    def absorb(self, state: CaseEvidenceState, batch: SampledBatch) -> CaseEvidenceState:
         """Add up the batch and let the bets settle."""
         for piece in batch.pieces:
             state = self.setup.evidence.settle(state, piece)
@@ -335,7 +335,7 @@ class SampledCases:
         rejected, without_choice = tally.rejected + batch.rejected, tally.without_choice + batch.without_choice
         return replace(state, tally=replace(tally, rejected=rejected, without_choice=without_choice))
 
-    def shares(self, state: RateState) -> tuple[float, ...]:  # noqa: ARG002
+    def shares(self, state: CaseEvidenceState) -> tuple[float, ...]:  # noqa: ARG002
         """One stream."""
         return (1.0,)
 
@@ -343,19 +343,19 @@ class SampledCases:
         """How many cases were tested."""
         return batch.tested
 
-    def decided(self, state: RateState) -> bool:
+    def decided(self, state: CaseEvidenceState) -> bool:
         """Whether there is an answer, and the check stops early."""
         return self.stop_early and (self.refuted or self.setup.evidence.decision(state) is not None)
 
-    def share(self, state: RateState) -> float:
+    def share(self, state: CaseEvidenceState) -> float:
         """How far the evidence has come."""
         return self.setup.evidence.progress(state)
 
-    def progress_text(self, state: RateState) -> str:
+    def progress_text(self, state: CaseEvidenceState) -> str:
         """The counts so far, for the progress display."""
         return f"{state.tally.violating:,} violations in {state.tally.tested:,} cases"
 
-    def compared(self, state: RateState) -> Expression | None:
+    def compared(self, state: CaseEvidenceState) -> Expression | None:
         """The share of cases that violate the first ``ensures``."""
         evidence = self.setup.evidence
         share = drawn_share(state.tally, 0, evidence.delta)
@@ -464,7 +464,7 @@ def _pace(setup: SafetySetup, budget: Budget) -> tuple[Schedule, Budget]:
     return schedule, replace(budget, samples=wanted)
 
 
-def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[RateState]:
+def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[CaseEvidenceState]:
     """Draw batch after batch."""
     setup = work.setup
     if not setup.finished:
@@ -516,7 +516,7 @@ def _summary(setup: SafetySetup, *, interrupted: bool) -> ViolationSummary:
     return setup.summary(smaller, interrupted=interrupted)
 
 
-def draw_each_row(setup: SafetySetup) -> Outcome[RateState]:
+def draw_each_row(setup: SafetySetup) -> Outcome[CaseEvidenceState]:
     """One random case of each row of a sample, however many violate."""
     work = SampledCases(setup, stop_early=False, noted=False)
     return _run(work, Schedule(first=MAX_BATCH, most=MAX_BATCH), Budget())

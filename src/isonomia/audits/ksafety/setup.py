@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from isonomia.audits.ksafety.cases import CaseRunner, prepare, recorded_session
 from isonomia.audits.ksafety.compiler import CompiledSpec, check_meaning, compile_spec
 from isonomia.audits.ksafety.evaluate import GivenChoices, OpenChoiceError
-from isonomia.audits.ksafety.evidence import RateEvidence, noise_claim, rate_evidence
+from isonomia.audits.ksafety.evidence import CaseEvidence, noise_claim, rate_evidence
 from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.ksafety.imports import ignored_functions, imported_functions
 from isonomia.audits.ksafety.violations import SHOWN, Violation, Violations, ViolationSummary, show_violations
@@ -88,13 +88,13 @@ class SafetySetup:
         return self.check.journal
 
     @cached_property
-    def subject(self) -> InputSummary:
+    def subject(self) -> SafetyInputs:
         """The facts about the inputs."""
 
         def pack() -> Entry:
-            return InputSummary.pack(self.check, self.domain, fresh=self.make is not None)
+            return SafetyInputs.pack(self.check, self.domain, fresh=self.make is not None)
 
-        return InputSummary.unpack(once(self.journal, "subject", pack))
+        return SafetyInputs.unpack(once(self.journal, "subject", pack))
 
     @cached_property
     def program(self) -> CompiledSpec:
@@ -103,7 +103,7 @@ class SafetySetup:
         return compile_spec(self.check.prop.spec, subject.random, subject.asking, subject.own)
 
     @cached_property
-    def evidence(self) -> RateEvidence:
+    def evidence(self) -> CaseEvidence:
         """How it is decided."""
         prop = self.check.prop
         ensures = prop.spec.ensures
@@ -241,7 +241,7 @@ class SafetySetup:
 
 
 @dataclass(frozen=True, slots=True)
-class InputSummary:
+class SafetyInputs:
     """The facts about the inputs of a check.
 
     Attributes
@@ -291,7 +291,7 @@ class InputSummary:
         }
 
     @classmethod
-    def unpack(cls, entry: Entry) -> InputSummary:
+    def unpack(cls, entry: Entry) -> SafetyInputs:
         """What was packed."""
         sets = {key: frozenset(entry[key]) for key in ("random", "asking", "own")}
         return cls(**{**entry, **sets, **{key: tuple(entry.get(key, ())) for key in ("assumptions", "ignored")}})

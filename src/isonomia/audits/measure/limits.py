@@ -55,7 +55,7 @@ RATIO = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
-class GroupLimits:
+class IntervalMethod:
     """How intervals are made.
 
     Attributes
@@ -309,7 +309,7 @@ class KeptRows:
 def cluster_intervals(
     kept: KeptRows,
     counts: GroupCounts,
-    limits: GroupLimits,
+    limits: IntervalMethod,
     estimates: list[dict[str, Estimate]],
     shares: Shares,
     who: tuple[Sequence[int], Sequence[int], int | None],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.check import checked_delta, checked_looks, checked_ranges, checked_workers
 from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, GroupCounts, MeanCounts, checked_share
-from isonomia.audits.measure.limits import GroupLimits, KeptRows, RatioEnds, cluster_intervals
+from isonomia.audits.measure.limits import IntervalMethod, KeptRows, RatioEnds, cluster_intervals
 from isonomia.audits.measure.one_pass import OnePass, columns_for
 from isonomia.engine.parameters import Budget
 from isonomia.errors import UsageError, nearest
@@ -43,7 +43,7 @@ LOOKS_UNKNOWN = frozenset(
 HIGHEST = "highest"
 
 
-def rows_of(work: OnePass, limits: GroupLimits, reference: Any, small: float) -> list[GroupRow]:
+def rows_of(work: OnePass, limits: IntervalMethod, reference: Any, small: float) -> list[GroupRow]:
     """A row for all people and for each group."""
     wanted = _References(reference)
     rows: list[GroupRow] = []
@@ -104,7 +104,7 @@ def _same(values: tuple[Any, ...], item: Any) -> bool:
 
 
 def _grouping(
-    work: OnePass, counts: GroupCounts, limits: GroupLimits, references: _References, small: float
+    work: OnePass, counts: GroupCounts, limits: IntervalMethod, references: _References, small: float
 ) -> list[GroupRow]:
     """The rows of one attribute or combination."""
     values = [
@@ -193,7 +193,7 @@ def _missing(work: OnePass, counts: GroupCounts, index: int, people: int) -> dic
 # ----------------------------------------------------------------------------------------------------------- estimates
 
 
-def _estimates(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> list[dict[str, Estimate]]:
+def _estimates(work: OnePass, counts: GroupCounts, limits: IntervalMethod) -> list[dict[str, Estimate]]:
     """The measures of each group, except ratios."""
     result: list[dict[str, Estimate]] = [{} for _ in range(counts.size)]
     for name, (yes, n) in _shares(work, counts.cells).items():
@@ -212,7 +212,7 @@ def _estimates(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> list[
     return result
 
 
-def _mean(means: MeanCounts, limits: GroupLimits, index: int) -> Estimate:
+def _mean(means: MeanCounts, limits: IntervalMethod, index: int) -> Estimate:
     n = int(means.n[index]) if index < len(means.n) else 0
     if n == 0:
         return Estimate(None, None, None, 0)
@@ -247,7 +247,7 @@ def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, 
     return {name: (yes.astype(float), n.astype(float)) for name, (yes, n) in result.items()}
 
 
-def _above(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> tuple[Floats, Floats, Floats, Floats]:
+def _above(work: OnePass, counts: GroupCounts, limits: IntervalMethod) -> tuple[Floats, Floats, Floats, Floats]:
     """By group: how many scores lie above the median's upper limit, the median, and its lower limit; and the total."""
     (scores,), (groups,) = work.scores, counts.held
     assert work.median is not None, "there are scores"
@@ -261,7 +261,7 @@ def _above(work: OnePass, counts: GroupCounts, limits: GroupLimits) -> tuple[Flo
 def _add_ratios(
     work: OnePass,
     counts: GroupCounts,
-    limits: GroupLimits,
+    limits: IntervalMethod,
     estimates: list[dict[str, Estimate]],
     who: tuple[Sequence[int], Sequence[int], int | None],
 ) -> dict[str, int | None]:
@@ -295,7 +295,7 @@ def _highest(estimates: Sequence[Mapping[str, Estimate]], name: str, among: Sequ
     return max(known, key=lambda index: known[index], default=None)
 
 
-def _reliability(work: OnePass, counts: GroupCounts, limits: GroupLimits, index: int) -> tuple[ScoreBin, ...]:
+def _reliability(work: OnePass, counts: GroupCounts, limits: IntervalMethod, index: int) -> tuple[ScoreBin, ...]:
     if not work.probable or work.outcome is None or work.columns.score is None or not counts.binned[index].any():
         return ()
     n, yes, total = counts.binned[index].T
@@ -314,7 +314,7 @@ def _reliability(work: OnePass, counts: GroupCounts, limits: GroupLimits, index:
 # --------------------------------------------------------------------------------------------------------------- words
 
 
-def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
+def assumptions(work: OnePass, limits: IntervalMethod) -> tuple[str, ...]:
     """What the intervals rest on."""
     rows = f"{work.rows.rows:,} rows"
     if limits.exact:
@@ -340,7 +340,7 @@ def assumptions(work: OnePass, limits: GroupLimits) -> tuple[str, ...]:
     return tuple(stated)
 
 
-def remarks(work: OnePass, rows: Sequence[GroupRow], limits: GroupLimits) -> Iterator[str]:
+def remarks(work: OnePass, rows: Sequence[GroupRow], limits: IntervalMethod) -> Iterator[str]:
     """What else a reader should know."""
     yield from work.rows.remarks
     if work.kept is None and not limits.exact and isinstance(work.rows, Table):
@@ -484,7 +484,7 @@ def measure(
     """
     began = time.perf_counter()
     rows, kind = _rows(data)
-    limits = GroupLimits(checked_delta(delta), checked_looks(looks, "auto"), kind == "census")
+    limits = IntervalMethod(checked_delta(delta), checked_looks(looks, "auto"), kind == "census")
     small = checked_share("small", small)
     pool = pool_for(executor, checked_workers(workers))
     session = None if model is None else open_session(adapt(model, features), pool=pool, watched=False)

@@ -19,7 +19,7 @@ from isonomia.audits.measure.counts import (
     PositiveValue,
     numbers_in,
 )
-from isonomia.audits.measure.limits import GroupLimits, KeptRows
+from isonomia.audits.measure.limits import IntervalMethod, KeptRows
 from isonomia.errors import UsageError, nearest
 from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.checked import ask
@@ -242,7 +242,7 @@ class OnePass:
         """Whether there is a model that does not state what it reads."""
         return self.model is not None and self.model.reads is None
 
-    def around_median(self, limits: GroupLimits) -> tuple[float, float]:
+    def around_median(self, limits: IntervalMethod) -> tuple[float, float]:
         """The values between which the median of the population lies; computed once."""
         if self._median_ends is None:
             self._median_ends = limits.around_median(self.scores[0])

@@ -19,7 +19,7 @@ from isonomia.engine.parameters import batch_rng, root
 from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.evidence.cluster_claims import ClusterEvidence, ClusterState
 from isonomia.evidence.clusters import ClusterBatch
-from isonomia.evidence.exact import Interval, enclose
+from isonomia.evidence.exact import BoxIntervals, enclose
 from isonomia.evidence.hypotheses import denominators_of, settled
 from isonomia.evidence.normal_form import Polynomial, compared, value_at
 from isonomia.evidence.protocol import LeafTally
@@ -286,7 +286,7 @@ class ClusterKnowledge:
     def estimate(self, quantity: Quantity) -> float | None:
         """Its value at the estimates of its leaves; ``None`` where there is none."""
         box = {
-            leaf: Interval(np.asarray([tally.mean]), np.asarray([tally.mean]))
+            leaf: BoxIntervals(np.asarray([tally.mean]), np.asarray([tally.mean]))
             for leaf, tally in self.tallies.items()
             if tally.n
         }

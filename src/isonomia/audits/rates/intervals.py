@@ -16,7 +16,7 @@ import numpy as np
 
 from isonomia.errors import IsonomiaError
 from isonomia.evidence.confidence_sequences import finite_interval
-from isonomia.evidence.exact import Interval, enclose
+from isonomia.evidence.exact import BoxIntervals, enclose
 from isonomia.evidence.inversion import COARSE_SCAN, SCAN, Inversion, Paths, inversion_for
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import LeafTally, Tallies, independent_classes
@@ -267,7 +267,7 @@ def _corners(quantity: Quantity, region: Region) -> tuple[float, float] | None:
 def over_box(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
     """Bounds on a quantity where each leaf is within an interval: its least and greatest value, or values beyond."""
     value = enclose(
-        quantity, {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
+        quantity, {leaf: BoxIntervals(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
     )
     return float(value.low[0]), float(value.high[0])
 

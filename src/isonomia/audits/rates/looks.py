@@ -13,7 +13,7 @@ from isonomia.audits.rates.question import RatesQuestion
 from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import bets_for
-from isonomia.evidence.exact import Interval, enclose
+from isonomia.evidence.exact import BoxIntervals, enclose
 from isonomia.evidence.looks import LookEvidence, LookFindings, LookPlan, NoLookError, looks_for, planned_report
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.planning import people_for
@@ -190,7 +190,7 @@ class LookKnowledge:
 
 def _over(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
     value = enclose(
-        quantity, {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
+        quantity, {leaf: BoxIntervals(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
     )
     low, high = float(value.low[0]), float(value.high[0])
     return (low if low == low else -inf), (high if high == high else inf)

@@ -34,7 +34,7 @@ from isonomia.audits.rates.question import RatesQuestion
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import DataError
 from isonomia.evidence.cells import DrawCell, Masses, total_mass
-from isonomia.evidence.exact import Interval, enclose, exact_truth, judge
+from isonomia.evidence.exact import BoxIntervals, enclose, exact_truth, judge
 from isonomia.populations.worlds.paths import NotExactError, ProgramPath, row_values
 from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression, LeafRecord
@@ -72,10 +72,10 @@ class LeafProof:
         return all(value is None or value[2] - value[1] <= NARROW for value in self.leaves.values())
 
     @property
-    def box(self) -> dict[Leaf, Interval]:
+    def box(self) -> dict[Leaf, BoxIntervals]:
         """The enclosures as intervals."""
         return {
-            leaf: Interval(np.asarray([value[1]]), np.asarray([value[2]]))
+            leaf: BoxIntervals(np.asarray([value[1]]), np.asarray([value[2]]))
             for leaf, value in self.leaves.items()
             if value is not None
         }

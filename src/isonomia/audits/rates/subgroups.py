@@ -22,7 +22,7 @@ from isonomia.audits.rates.question import RatesQuestion, VersionColumns, refuse
 from isonomia.engine.parameters import Budget
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.binomial import half_space_p_values, lower_limit, upper_limit
-from isonomia.evidence.exact import Interval, enclose
+from isonomia.evidence.exact import BoxIntervals, enclose
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, hypothesis_of
 from isonomia.evidence.multiple import benjamini_yekutieli
 from isonomia.evidence.normal_form import compared
@@ -544,6 +544,6 @@ def _subgroup(item: _Counted, claim: _Claim, p_value: float, risk: float | None)
 
 def _range_of(quantity: Any, box: Mapping[Leaf, tuple[float, float]]) -> tuple[float, float]:
     value = enclose(
-        quantity, {leaf: Interval(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
+        quantity, {leaf: BoxIntervals(np.asarray([low]), np.asarray([high])) for leaf, (low, high) in box.items()}
     )
     return float(value.low[0]), float(value.high[0])

@@ -35,7 +35,7 @@ from isonomia.evidence.confidence_sequences import (
 from isonomia.evidence.multiple import e_bh, holm
 from isonomia.models.meter import QueryMeter, count, current_meter
 from isonomia.models.steady import SteadinessReport
-from isonomia.records.journal import Clock, Entry, once
+from isonomia.records.journal import Entry, TimeLimit, once
 from isonomia.records.verdict import Expression
 from isonomia.spec.responsiveness import Responsiveness
 
@@ -63,7 +63,7 @@ def sample_people(
     The reason of the outcome is ``"decided"``, ``"budget"`` (in points or in time), ``"exhausted"`` where the draws
     that a person may have are used up, or ``"interrupted"``.
     """
-    budget = PointBudget(check.budget.samples, Clock(check.budget.seconds, check.journal, "time"), sampler)
+    budget = PointBudget(check.budget.samples, TimeLimit(check.budget.seconds, check.journal, "time"), sampler)
     work = ResponsivenessWork(setup, sampler, DecisionRule.of(check.prop, check.delta), budget)
     counts = PointsByPerson.empty(len(setup.few), ~setup.few)
     return run_steps(
@@ -195,7 +195,7 @@ class PointBudget:
     """
 
     samples: float
-    clock: Clock
+    clock: TimeLimit
     sampler: PointSampler
     spent: bool = False
     meter: QueryMeter = field(default_factory=current_meter)

@@ -1,4 +1,4 @@
-"""Joint constraints on what a person can change: one file per kind, and one line in the registry below."""
+"""Joint constraints on what a person can change: linear, logical and encoded ones, and the registry of all kinds."""
 
 from typing import Final
 

@@ -226,7 +226,7 @@ class Constraint(Protocol):
         """
 
 
-class AboutChanges:
+class ChangeConstraint:
     """What constraints about changes of numbers share: any start will do, and nothing is said of where people are."""
 
     __slots__ = ()

@@ -15,10 +15,10 @@ import numpy as np
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
     TOLERANCE,
-    AboutChanges,
     ActionScope,
     Bools,
     Box,
+    ChangeConstraint,
     Floats,
     Form,
     FormRow,
@@ -100,7 +100,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class _FromSource(AboutChanges):
+class _FromSource(ChangeConstraint):
     """A constraint between the action on one feature and the changes of others."""
 
     kind: ClassVar[str]

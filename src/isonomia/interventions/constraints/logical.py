@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from isonomia.errors import UsageError
 from isonomia.interventions.constraints.base import (
-    AboutChanges,
     ActionScope,
     Bools,
     Box,
+    ChangeConstraint,
     Condition,
     Floats,
     Form,
@@ -103,7 +103,7 @@ class IfThen(_Conditional):
 
 
 @dataclass(frozen=True, slots=True)
-class IfChanged(AboutChanges, _Conditional):
+class IfChanged(ChangeConstraint, _Conditional):
     """If ``when`` is true of the action on one feature, ``then`` is true of that on the other; otherwise it is 0.
 
     Both are about the person's own actions, ``x + a`` minus ``x``.

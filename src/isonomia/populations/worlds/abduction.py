@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from isonomia.errors import DataError, SpecError
 from isonomia.populations.table import Table, plain_value
 from isonomia.populations.worlds.compile import compile_condition, compile_expression, in_double_precision
-from isonomia.populations.worlds.mechanisms import Mechanism
+from isonomia.populations.worlds.mechanisms import WorldEquation
 from isonomia.populations.worlds.run import PathFrame, StepTable, StoredNoise, WorldRun
 from isonomia.populations.worlds.world import Columns, World, check_version, settings_for
 from isonomia.spec.fairsquare import tree as program
@@ -66,7 +66,7 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
     with np.errstate(all="ignore"):
         for item in world.statements:
             match item:
-                case Mechanism(target=target):
+                case WorldEquation(target=target):
                     value = np.asarray(frame.read(target))
                     _abduct_mechanism(item, value, frame)
                     _observe(noise, target, value, item.run(frame))
@@ -85,7 +85,7 @@ def not_invertible(world: World) -> dict[str, str]:
     for item in world.statements:
         if isinstance(item, program.If):
             raise SpecError("people of a program with branches cannot be abducted: write it as equations, Causal(...)")
-        if isinstance(item, Mechanism):
+        if isinstance(item, WorldEquation):
             if item.lacks_inverse:
                 reasons[item.target] = (
                     "its function has noise and no inverse; give one, Equation(function, inverse=...)"
@@ -122,7 +122,7 @@ def _observe(noise: StoredNoise, target: str, value: Array, computed: Any) -> No
     noise.observed[target] = value, np.broadcast_to(np.asarray(computed), value.shape)
 
 
-def _abduct_mechanism(item: Mechanism, value: Array, frame: PathFrame) -> None:
+def _abduct_mechanism(item: WorldEquation, value: Array, frame: PathFrame) -> None:
     if not item.random:
         return
     noise = item.abduct(frame)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.errors import DataError
-from isonomia.populations.worlds.mechanisms import Mechanism
+from isonomia.populations.worlds.mechanisms import WorldEquation
 from isonomia.populations.worlds.run import PathFrame, StepTable
 from isonomia.spec.fairsquare import tree as program
 from isonomia.spec.fairsquare.tree import Expression, Statement
@@ -54,7 +54,7 @@ class Block:
 
 
 def compile_block(
-    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str] = frozenset()
+    statements: Sequence[Statement | WorldEquation], wanted: frozenset[str], given: frozenset[str] = frozenset()
 ) -> Block:
     """Compile the statements that the wanted variables depend on.
 
@@ -64,11 +64,11 @@ def compile_block(
     actions: list[Execute] = []
     for statement in reversed(statements):
         match statement:
-            case program.Assign(target=target) | Mechanism(target=target):
+            case program.Assign(target=target) | WorldEquation(target=target):
                 sets |= {target}
                 if target in live - given:
                     live = (live - {target}) | reads_in(statement)
-                    own = statement.run if isinstance(statement, Mechanism) else compile_expression(statement.value)
+                    own = statement.run if isinstance(statement, WorldEquation) else compile_expression(statement.value)
                     actions.append(_assign(target, own))
             case program.If(condition, then, otherwise):
                 branches = compile_block(then, live, given), compile_block(otherwise, live, given)
@@ -82,14 +82,14 @@ def compile_block(
 
 
 def needed_statements(
-    statements: Sequence[Statement | Mechanism], wanted: frozenset[str], given: frozenset[str]
-) -> tuple[tuple[Statement | Mechanism, ...], frozenset[str]]:
+    statements: Sequence[Statement | WorldEquation], wanted: frozenset[str], given: frozenset[str]
+) -> tuple[tuple[Statement | WorldEquation, ...], frozenset[str]]:
     """The statements that matter for some variables, and the variables that must be set before them.
 
     Variables in ``given`` are set from outside.
     """
     live = wanted
-    needed: list[Statement | Mechanism] = []
+    needed: list[Statement | WorldEquation] = []
     for statement in reversed(statements):
         match statement:
             case program.If(condition, then, otherwise, place=place):
@@ -98,16 +98,16 @@ def needed_statements(
                 if first or second:
                     needed.append(program.If(condition, first, second, place=place))  # type: ignore[arg-type]
                     live = needs | others | program.reads_of(condition)
-            case program.Assign(target=target) | Mechanism(target=target):
+            case program.Assign(target=target) | WorldEquation(target=target):
                 if target in live - given:
                     needed.append(statement)
                     live = (live - {target}) | reads_in(statement)
     return tuple(reversed(needed)), live
 
 
-def reads_in(statement: program.Assign | Mechanism) -> frozenset[str]:
+def reads_in(statement: program.Assign | WorldEquation) -> frozenset[str]:
     """The variables that an equation reads."""
-    return frozenset(statement.parents) if isinstance(statement, Mechanism) else program.reads_of(statement.value)
+    return frozenset(statement.parents) if isinstance(statement, WorldEquation) else program.reads_of(statement.value)
 
 
 def _assign(target: str, evaluate: Evaluate) -> Execute:

@@ -184,10 +184,10 @@ def _are_shares(shares: Collection[Any]) -> bool:
     return bool(shares) and numbers and all(share >= 0 for share in shares)
 
 
-def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive | Categories) -> Mechanism:
+def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive | Categories) -> WorldEquation:
     """Make a mechanism from a Python equation, whose parents are its parameters."""
     if isinstance(equation, Categories):
-        return Mechanism(target, (), equation, takes_noise=False)
+        return WorldEquation(target, (), equation, takes_noise=False)
     written = equation if isinstance(equation, Equation | Additive) else Equation(equation)
     if not callable(written.function):
         raise UsageError(
@@ -218,11 +218,11 @@ def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive
         raise UsageError(
             f"expected Additive(function) of {target!r} without a parameter 'noise': it is added to it", name="noise"
         )
-    return Mechanism(target, parents, written, "noise" in parameters)
+    return WorldEquation(target, parents, written, "noise" in parameters)
 
 
 @dataclass(frozen=True, slots=True)
-class Mechanism:
+class WorldEquation:
     """An equation in a model: the variable that it sets, those that it reads, and whether it takes ``noise``."""
 
     target: str

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from isonomia.evidence.cells import DrawCell, LinearForm, StepDraw
 from isonomia.evidence.polytopes import NormalDraw
 from isonomia.populations.worlds.compile import needed_statements
-from isonomia.populations.worlds.mechanisms import Categories, Mechanism
+from isonomia.populations.worlds.mechanisms import Categories, WorldEquation
 from isonomia.populations.worlds.world import World
 from isonomia.spec import tree as spec
 from isonomia.spec.columns import python_value
@@ -118,7 +118,7 @@ class PathFinder:
 
     def _block(
         self,
-        statements: Sequence[Statement | Mechanism],
+        statements: Sequence[Statement | WorldEquation],
         variables: Variables,
         cell: DrawCell,
         given: frozenset[str],
@@ -129,7 +129,7 @@ class PathFinder:
         return ways
 
     def _statement(
-        self, statement: Statement | Mechanism, variables: Variables, cell: DrawCell, given: frozenset[str]
+        self, statement: Statement | WorldEquation, variables: Variables, cell: DrawCell, given: frozenset[str]
     ) -> Iterator[tuple[Variables, DrawCell]]:
         match statement:
             case program.Assign(target, value):
@@ -138,10 +138,10 @@ class PathFinder:
             case program.If(condition, then, otherwise):
                 for met, after in evaluate(condition, variables, cell):
                     yield from self._block(then if _true(met) else otherwise, variables, after, given)
-            case Mechanism(target=target, equation=Categories() as categories):
+            case WorldEquation(target=target, equation=Categories() as categories):
                 for result, after in _category(categories, (target, 0), cell):
                     yield {**variables, target: result}, after
-            case Mechanism(target=target):
+            case WorldEquation(target=target):
                 raise NotExactError(f"the equation of {target!r} is a Python function, which cannot be read")
 
 

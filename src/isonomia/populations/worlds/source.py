@@ -21,7 +21,7 @@ from isonomia.errors import DataError
 from isonomia.populations.generator import accepted_rows, too_few_accepted
 from isonomia.populations.protocol import Wanted, check_request
 from isonomia.populations.table import Table
-from isonomia.populations.worlds.mechanisms import Additive, Categories, Equation, Mechanism
+from isonomia.populations.worlds.mechanisms import Additive, Categories, Equation, WorldEquation
 from isonomia.populations.worlds.run import EVERYTHING, UNIFORM, DisjointIntervals, StepTable, normal_mass
 from isonomia.populations.worlds.world import Columns, DrawnPeople, World, assignments, max_assignments
 from isonomia.spec import tree as spec
@@ -216,7 +216,7 @@ def _masses(world: World, name: str, wanted: DisjointIntervals) -> list[float]:
     setters = [item for item in assignments(world.statements) if item.target == name]
     if name not in world.names or max_assignments(world.statements, name) != 1:
         return []
-    masses = [_mass(item.equation if isinstance(item, Mechanism) else item.value, wanted) for item in setters]
+    masses = [_mass(item.equation if isinstance(item, WorldEquation) else item.value, wanted) for item in setters]
     return [] if any(mass is None for mass in masses) else [mass for mass in masses if mass is not None]
 
 

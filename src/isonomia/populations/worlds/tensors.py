@@ -25,7 +25,7 @@ from isonomia.errors import DataError, SpecError
 from isonomia.populations.protocol import Device, Wanted, check_request
 from isonomia.populations.table import Table, tensor_table
 from isonomia.populations.worlds.compile import RELATIONS, SIGNS, located, needed_statements
-from isonomia.populations.worlds.mechanisms import Mechanism
+from isonomia.populations.worlds.mechanisms import WorldEquation
 from isonomia.populations.worlds.run import StepTable
 from isonomia.populations.worlds.world import World
 from isonomia.spec.fairsquare import tree as program
@@ -82,7 +82,7 @@ class TensorSource:
     def _statements(self, names: Sequence[str], given: frozenset[str]) -> tuple[Statement, ...]:
         key = frozenset(names), given
         if key not in self._needed:
-            if any(isinstance(item, Mechanism) for item in self.world.statements):
+            if any(isinstance(item, WorldEquation) for item in self.world.statements):
                 raise SpecError("functions of Python are not run on a device: leave device out")
             self._needed[key] = needed_statements(self.world.statements, *key)[0]
         return self._needed[key]

@@ -20,7 +20,7 @@ from isonomia.errors import DataError, SpecError, UsageError, nearest
 from isonomia.populations.fingerprint import identity_of
 from isonomia.populations.table import column_from, declared_values
 from isonomia.populations.worlds.compile import Block, compile_block
-from isonomia.populations.worlds.mechanisms import Categories, Custom, Equation, Mechanism, mechanism_of
+from isonomia.populations.worlds.mechanisms import Categories, Custom, Equation, WorldEquation, mechanism_of
 from isonomia.populations.worlds.run import DisjointIntervals, PathFrame, StoredNoise, WorldRun
 from isonomia.spec.fairsquare.reader import read_equation
 from isonomia.spec.fairsquare.tree import Assign, Boolean, If, Kind, Number, Statement, Text, draws_of, reads_of
@@ -47,7 +47,7 @@ class DrawnPeople:
 class World:
     """Equations, each of which reads variables that earlier ones set; every run sets all variables in ``names``."""
 
-    statements: tuple[Statement | Mechanism, ...]
+    statements: tuple[Statement | WorldEquation, ...]
     names: tuple[str, ...]
     _compiled: dict[tuple[frozenset[str], frozenset[str]], Block] = field(
         default_factory=dict, repr=False, compare=False
@@ -93,7 +93,7 @@ class World:
 
         The user's own functions may use NaN on purpose, so a model that has one is not checked.
         """
-        own = any(isinstance(item, Mechanism) for item in self.statements)
+        own = any(isinstance(item, WorldEquation) for item in self.statements)
         try:
             with np.errstate(all="ignore") if own else np.errstate(over="raise", invalid="raise", divide="ignore"):
                 yield
@@ -120,7 +120,7 @@ class World:
     def categories(self, name: str) -> Categories | None:
         """The categories of a variable; ``None`` if it has none."""
         for item in self.statements:
-            if isinstance(item, Mechanism) and item.target == name and isinstance(item.equation, Categories):
+            if isinstance(item, WorldEquation) and item.target == name and isinstance(item.equation, Categories):
                 return item.equation
         return None
 
@@ -209,7 +209,7 @@ def _columns(frame: PathFrame, wanted: Sequence[str]) -> Columns:
     return columns
 
 
-def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign | Mechanism]:
+def assignments(statements: Sequence[Statement | WorldEquation]) -> Iterator[Assign | WorldEquation]:
     """Every assignment, including those within branches."""
     for statement in statements:
         if isinstance(statement, If):
@@ -219,14 +219,14 @@ def assignments(statements: Sequence[Statement | Mechanism]) -> Iterator[Assign 
             yield statement
 
 
-def _set_by_chance(statements: Sequence[Statement | Mechanism], by_chance: bool = False) -> Iterator[str]:
+def _set_by_chance(statements: Sequence[Statement | WorldEquation], by_chance: bool = False) -> Iterator[str]:
     """The variables that are drawn, or set in a branch that chance chooses."""
     for item in statements:
         match item:
             case If(condition, then, otherwise):
                 chance = by_chance or bool(draws_of(condition))
                 yield from _set_by_chance((*then, *otherwise), chance)
-            case Mechanism(target=target):
+            case WorldEquation(target=target):
                 if item.random:
                     yield target
             case Assign(target, value):
@@ -234,7 +234,7 @@ def _set_by_chance(statements: Sequence[Statement | Mechanism], by_chance: bool 
                     yield target
 
 
-def max_assignments(statements: Sequence[Statement | Mechanism], name: str) -> int:
+def max_assignments(statements: Sequence[Statement | WorldEquation], name: str) -> int:
     """How often a variable is set, on the path that sets it most often."""
     return sum(
         max(max_assignments(statement.then, name), max_assignments(statement.otherwise, name))
@@ -348,7 +348,7 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
             raise UsageError(message, name=name)
     statements = tuple(
         item
-        if not isinstance(item, Assign | Mechanism) or item.target not in values
+        if not isinstance(item, Assign | WorldEquation) or item.target not in values
         else _constant(item.target, values)
         for item in world.statements
     )
@@ -358,9 +358,9 @@ def intervened(world: World, values: Mapping[str, Value]) -> World:
 def parents_in(world: World) -> dict[str, tuple[str, ...]]:
     """The variables that each variable's equation reads."""
     return {
-        item.target: item.parents if isinstance(item, Mechanism) else tuple(sorted(reads_of(item.value)))
+        item.target: item.parents if isinstance(item, WorldEquation) else tuple(sorted(reads_of(item.value)))
         for item in world.statements
-        if isinstance(item, Assign | Mechanism)
+        if isinstance(item, Assign | WorldEquation)
     }
 
 
@@ -382,7 +382,7 @@ def _ordered(parents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         ) from None
 
 
-def _statement(name: str, equation: Any, kinds: dict[str, Kind | None]) -> Assign | Mechanism:
+def _statement(name: str, equation: Any, kinds: dict[str, Kind | None]) -> Assign | WorldEquation:
     if isinstance(equation, str):
         expression, kinds[name] = read_equation(equation, name, kinds)
         return Assign(name, expression)
@@ -475,11 +475,12 @@ def condition_of(given: str | Row | Term) -> Row:
 def identity_of_equations(world: World) -> list[str]:
     """Tell the equations of a model from those of others, one after the other."""
     return [
-        f"{item.target} = {_identity(item)}" if isinstance(item, Mechanism) else repr(item) for item in world.statements
+        f"{item.target} = {_identity(item)}" if isinstance(item, WorldEquation) else repr(item)
+        for item in world.statements
     ]
 
 
-def _identity(item: Mechanism) -> str:
+def _identity(item: WorldEquation) -> str:
     """Tell an equation from others: by its functions, its noise and its inverse."""
     equation = item.equation
     if isinstance(equation, Categories):

@@ -78,7 +78,7 @@ class PageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PageTable:
+class GroupTableOnPage:
     """Measures side by side, a row for each group."""
 
     title: str
@@ -99,7 +99,7 @@ class GroupingSection:
     anchor: str
     kind: str
     title: str
-    tables: tuple[PageTable, ...]
+    tables: tuple[GroupTableOnPage, ...]
     drawings: tuple[ChartDrawing, ...]
 
 
@@ -115,11 +115,11 @@ def _section(table: GroupTable, by: tuple[str, ...], number: int) -> GroupingSec
     )
 
 
-def _people(rows: Sequence[GroupRow]) -> PageTable:
+def _people(rows: Sequence[GroupRow]) -> GroupTableOnPage:
     counts = list(rows[-1].counts)
     missing = [name for name in rows[-1].missing if any(row.missing.get(name) for row in rows)]
     headings = ("group", "n", "share", *map(words_of, counts), *(f"no {name}" for name in missing))
-    return PageTable(
+    return GroupTableOnPage(
         "People",
         headings,
         tuple(
@@ -138,8 +138,8 @@ def _people(rows: Sequence[GroupRow]) -> PageTable:
     )
 
 
-def _table(title: str, names: Sequence[str], rows: Sequence[GroupRow]) -> PageTable:
-    return PageTable(
+def _table(title: str, names: Sequence[str], rows: Sequence[GroupRow]) -> GroupTableOnPage:
+    return GroupTableOnPage(
         title,
         ("group", *map(words_of, names)),
         tuple(

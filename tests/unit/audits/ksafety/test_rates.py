@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isonomia.audits.ksafety.evidence import CaseTally, RateEvidence, RateState, rate_evidence
+from isonomia.audits.ksafety.evidence import CaseEvidence, CaseEvidenceState, CaseTally, rate_evidence
 
 
 def masks(*rows: list[int]) -> np.ndarray:
     return np.array(rows, dtype=bool)
 
 
-def step(evidence: RateEvidence, state: RateState, violates: np.ndarray, failed: np.ndarray) -> RateState:
+def step(
+    evidence: CaseEvidence, state: CaseEvidenceState, violates: np.ndarray, failed: np.ndarray
+) -> CaseEvidenceState:
     """Cases taken in: for each ``ensures`` which of them violate it, and which failed."""
     counts = len(failed), int(violates.any(axis=0).sum()), int(failed.sum())
     cells = evidence.cells(violates, failed)
