@@ -253,7 +253,7 @@ def test_too_many_ways_are_sampled() -> None:
     verdict = iso.check("P[target] >= 0.4", population=program, seed=1)
     assert verdict.answer == "holds"
     assert verdict.method == "bets"
-    assert any(f"more than {QUICK.ways:,} ways" in remark for remark in verdict.remarks)
+    assert any(f"more than {QUICK.ways:,} paths" in remark for remark in verdict.remarks)
 
 
 # ---------------------------------------------------------------------------- what is kept

@@ -14,9 +14,9 @@ from isonomia.records.store import MAX_CHARACTERS, MAX_KEPT, KnownCounterexample
 KEY = key_of("k-safety", "input x1;\n")
 WRITER = """
 import sys
-from isonomia.records.store import Known
+from isonomia.records.store import KnownCounterexamples
 folder, key, name = sys.argv[1:]
-known = Known(folder)
+known = KnownCounterexamples(folder)
 for turn in range(20):
     known.add(key, [{"inputs": {"x1": {"writer": name, "turn": turn}}, "choices": []}])
     known.drop(key, [{"inputs": {"x1": {"writer": name, "turn": turn - 2}}, "choices": []}])
