@@ -29,7 +29,7 @@ from concurrent.futures import (
     Future,
     wait,
 )
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -343,7 +343,8 @@ class Pool:
         executor = None
         try:
             executor = self._opened()
-            task.future = executor.submit(*call)
+            with _interrupted_later() if hasattr(executor, "_processes") else nullcontext():
+                task.future = executor.submit(*call)
         except Exception as error:  # each engine raises its own
             task.future = Future()
             task.future.set_exception(error)
@@ -474,6 +475,23 @@ class Pool:
         except TypeError:  # loky cannot cancel
             executor.shutdown(wait=False)
         _end_processes(processes)
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Put off Ctrl-C: a pool that is interrupted while it starts a process loses sight of it, and never ends it."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    caught: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if caught:
+            before(*caught[0])
 
 
 def _why_lost(name: str) -> str:
