@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -207,3 +209,25 @@ def test_a_model_that_ends_its_process_is_named(folder: Path) -> None:
     with raises(LostWorkerError, "processes:2"):
         iso.check("P[prediction] >= 0.5", ends, people(), executor="processes:2", seed=1)
     assert_all_gone(folder)
+
+
+class Starting(ThreadPoolExecutor):
+    """A pool of processes, as far as a signal tells, in which Ctrl-C comes while it starts one."""
+
+    _processes: ClassVar[dict[int, object]] = {}
+    started = 0
+
+    def submit(self, *call: Any, **named: Any) -> Future[Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        future = super().submit(*call, **named)
+        self.started += 1
+        return future
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_waits_until_a_process_is_started() -> None:
+    with Starting(1) as executor:
+        verdict = iso.check("P[prediction] >= 0.5", lambda table: table["x"] > 0, people(), executor=executor, seed=1)
+        assert executor.started == 1
+    assert (verdict.answer, verdict.stopped) == ("undecided", "interrupted")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
