@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -23,7 +24,10 @@ from pyarrow import types
 
 from isonomia.errors import DataError, nearest
 from isonomia.populations.frames import PandasForm, as_kind, is_large, ordinary_names
-from isonomia.populations.streaming import AT_ONCE, LongTable, of_size
+from isonomia.populations.streaming import AT_ONCE, LongTable, database, lazy_frame, of_size, quoted
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 
@@ -87,6 +91,11 @@ class _DatasetReader:
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
         for table in of_size(_parts(self.dataset, columns, start), size):
             yield table if plain else as_kind(table, self.kind, self.form)
+
+    def frame(self) -> nw.LazyFrame[Any]:
+        with _as_data_error():
+            found = _in_duckdb(self.dataset, self.names, self.files)
+        return lazy_frame(found.project(", ".join(map(quoted, self.names))))
 
 
 def long_dataset(dataset: Any, kind: str, files: Sequence[Path] = ()) -> LongTable:
@@ -238,6 +247,37 @@ def _as_wanted(part: Any, columns: Sequence[str], schema: Any, keys: Mapping[str
             array = part.column(wanted.name)
             arrays.append(array if array.type == wanted.type else array.cast(wanted.type))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, metadata=schema.metadata))
+
+
+def _in_duckdb(dataset: Any, names: Sequence[str], files: Sequence[Path]) -> Any:
+    """The rows as a relation of DuckDB, which reads Parquet files itself where it finds the same columns in them.
+
+    pyarrow reads the others for it: files whose path DuckDB would take for a pattern, columns from the names of
+    folders, and types that Parquet cannot express, such as durations.
+    """
+    connection = database()
+    schema = pa.schema([_decoded_field(dataset.schema.field(name)) for name in names])
+    parts = [fragment.partition_expression for fragment in dataset.get_fragments()] if files else []
+    alone = isinstance(dataset.format, ds.ParquetFileFormat) if files else False
+    if not alone or any(map(ds.get_partition_keys, parts)) or any(has_magic(str(file)) for file in files):
+        return connection.from_arrow(dataset)
+    relation = connection.read_parquet([str(file) for file in files], union_by_name=True, hive_partitioning=False)
+    kinds = dict(zip(relation.columns, relation.types, strict=True))
+    wanted = connection.from_arrow(schema.empty_table()).types
+    if "INTERVAL" in map(str, wanted):
+        return connection.from_arrow(dataset)
+    casts = {name: kind for name, kind in zip(names, wanted, strict=True) if kinds[name] != kind}
+    return relation.project(
+        ", ".join(
+            f"CAST({quoted(name)} AS {casts[name]}) AS {quoted(name)}" if name in casts else quoted(name)
+            for name in names
+        )
+    )
+
+
+def _decoded_field(column: Any) -> Any:
+    """A column of categories as one of their values."""
+    return column.with_type(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
 # ---------------------------------------------------------------------------- one schema for all files

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from isonomia.populations.fingerprint import TableDigest, digest_of_columns
 from isonomia.populations.frames import collected, query_error
 from isonomia.populations.table import Table, check_columns, check_known, distinct
 from isonomia.spec.tree import Value
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 AT_ONCE = 2**16
 """Rows in one batch: few enough for wide tables, enough for a model that works on whole columns."""
@@ -63,6 +66,9 @@ class TableReader(Protocol):
         Each is a table of the library ``kind``; with ``plain`` it may be one of another library, if that is faster.
         """
 
+    def frame(self) -> nw.LazyFrame[Any]:
+        """The rows as a lazy frame in the engine that holds them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongTable:
@@ -102,6 +108,10 @@ class LongTable:
     def order(self, name: str) -> tuple[str, ...]:
         """The order declared for a column of categories; empty if it has no order."""
         return self.reader.order(name) if name in self.names else ()
+
+    def frame(self) -> nw.LazyFrame[Any]:
+        """The rows as a lazy frame in the engine that holds them: DuckDB for files."""
+        return self.reader.frame()
 
     def batches(
         self, columns: Sequence[str] | None = None, size: int = AT_ONCE, start: int = 0, *, plain: bool = False
@@ -300,6 +310,9 @@ class _Query:
     files = ()
     starts = None
 
+    def frame(self) -> nw.LazyFrame[Any]:
+        return lazy_frame(self.query)
+
 
 class _LazyFrameReader(_Query):
     """A polars lazy frame. The model is given polars frames."""
@@ -356,7 +369,7 @@ class _RelationReader(_Query):
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
         # As quoted text: an expression for a column called * would select all columns.
-        chosen = self.query.project(", ".join(map(_quoted, columns)))
+        chosen = self.query.project(", ".join(map(quoted, columns)))
         read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
         yield from of_size(_checked(lambda: read(2**16)), size, start)
 
@@ -367,7 +380,22 @@ def long_relation(relation: Any) -> LongTable:
     return LongTable(_RelationReader(relation, tuple(relation.columns), int(rows)))
 
 
-def _quoted(name: str) -> str:
+def lazy_frame(query: Any) -> nw.LazyFrame[Any]:
+    """A lazy table of a library that narwhals knows."""
+    import narwhals as nw
+
+    frame: nw.LazyFrame[Any] = nw.from_native(query).lazy()
+    return frame
+
+
+def database() -> Any:
+    """A connection to a DuckDB database of its own, in memory, which loads no extension from the network."""
+    import duckdb
+
+    return duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+
+
+def quoted(name: str) -> str:
     """A name quoted for SQL, whatever characters it has."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'

@@ -37,7 +37,7 @@ from pyarrow import types
 from isonomia.errors import DataError
 from isonomia.populations.datasets import refuse_other_columns, stamp_of, unreadable
 from isonomia.populations.frames import PandasForm, as_kind, is_large
-from isonomia.populations.streaming import LongTable, of_size
+from isonomia.populations.streaming import LongTable, database, lazy_frame, of_size
 from isonomia.populations.table import Table
 from isonomia.spec.columns import EXACT
 from isonomia.wording import plural
@@ -128,14 +128,16 @@ class _TextReader:
         for table in of_size(self._parts(columns), size, start):
             yield table if plain else as_kind(table, self.kind, self.form)
 
+    def frame(self) -> Any:
+        return lazy_frame(database().from_arrow(pa.Table.from_batches(self._parts(self.names))))
+
     def _parts(self, columns: Sequence[str]) -> Iterator[Any]:
         inside = [name for name in self.schema.names if name in columns] or self.schema.names[:1]
         schema = pa.schema([self.schema.field(name) for name in inside])
         for number, file in enumerate(self.files):
             for table in self._typed_parts(file, schema):
                 for name in self.folders.column_names:
-                    constant = pa.repeat(self.folders[name][number], table.num_rows)
-                    table = table.append_column(name, constant)
+                    table = table.append_column(name, pa.repeat(self.folders[name][number], table.num_rows))
                 yield from table.select(list(columns)).to_batches()
 
     def _typed_parts(self, file: Path, schema: Any) -> Iterator[pa.Table]:

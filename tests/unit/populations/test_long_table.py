@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import duckdb
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
@@ -223,3 +225,67 @@ def test_a_file_that_is_gone_is_told(tmp_path):
     (tmp_path / "a.parquet").unlink()
     with raises(DataError, "a.parquet", cause=FileNotFoundError):
         census.fingerprint()
+
+
+# ---------------------------------------------------------------------------- lazy frames
+
+
+def write_folder(base, kind):
+    base.mkdir()
+    write = {"parquet": parquet.write_table, "feather": feather.write_feather}[kind]
+    write(
+        pa.table({"n": pa.array([1, 2], pa.int32()), "s": pa.array(["x", None]).dictionary_encode()}),
+        base / f"a.{kind}",
+    )
+    write(pa.table({"s": pa.array(["y"]).dictionary_encode(), "n": pa.array([2**40])}), base / f"b.{kind}")
+    return base
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_the_lazy_frame_of_files_has_their_common_types(tmp_path, kind):
+    frame = rows_from(write_folder(tmp_path / "people", kind)).frame()
+    assert frame.collect_schema() == {"n": nw.Int64, "s": nw.String}
+    assert frame.collect().rows() == [(1, "x"), (2, None), (2**40, "y")]
+
+
+@pytest.mark.parametrize("base", ["year=2020/people", "odd [1] *", "it's"])
+def test_the_lazy_frame_has_the_columns_of_folders_below_the_path_only(tmp_path, base):
+    for city, value in (("Lund", 1.5), ("Ou%20lu", 2.5)):
+        (tmp_path / base / f"city={city}").mkdir(parents=True)
+        parquet.write_table(pa.table({"x": [value]}), tmp_path / base / f"city={city}" / "part.parquet")
+    frame = rows_from(tmp_path / base).frame()
+    assert sorted(frame.collect().rows()) == [(1.5, "Lund"), (2.5, "Ou lu")]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [pa.array([None, None]), pa.array([1, None], pa.duration("s")), pa.array([1, None], pa.date64())],
+    ids=["nothing", "duration", "date"],
+)
+def test_the_lazy_frame_of_a_file_has_columns_of_every_type(tmp_path, values):
+    (tmp_path / "people").mkdir()
+    parquet.write_table(pa.table({"x": values, '"odd" *': [1, 2]}), tmp_path / "people" / "a.parquet")
+    long = rows_from(tmp_path / "people")
+    assert long.frame().columns == list(long.names) == ["x", '"odd" *']
+    assert [row[0] is None for row in long.frame().collect().rows()] == [value is None for value in values.to_pylist()]
+
+
+def test_text_files_give_a_lazy_frame_that_can_be_read_twice(tmp_path):
+    for number in range(2):
+        (tmp_path / f"{number}.csv").write_text(f"id,code\n{number},0{number}\n")
+    frame = rows_from(tmp_path).frame()
+    assert frame.collect().rows() == frame.collect().rows() == [(0, "00"), (1, "01")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda folder: pl.scan_parquet(folder / "*.parquet"),
+        lambda folder: duckdb.sql(f"FROM '{folder}/*.parquet'"),
+        lambda folder: ds.dataset(folder).filter(ds.field("x") >= 0),
+        lambda folder: folder,
+    ],
+)
+def test_the_lazy_frame_of_a_query_is_the_query(folder, query):
+    frame = rows_from(query(folder)).frame()
+    assert frame.select(nw.len(), nw.col("id").sum().alias("sum")).collect().rows() == [(ROWS, ROWS * (ROWS - 1) // 2)]
