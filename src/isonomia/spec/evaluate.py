@@ -66,6 +66,8 @@ class Batch:
     versions
         Other versions of the same people, in the same order: for ``other`` the second person of each pair, for
         ``do(...)`` the same person under the changes. Each has as many rows.
+    known
+        Conditions that were evaluated already, by the engine that holds the table.
     """
 
     rows: int
@@ -74,6 +76,7 @@ class Batch:
     score: NDArray[np.float64] | None = None
     classes: tuple[tree.Value, ...] = field(default=())
     versions: Mapping[tree.Version, Batch] = field(default_factory=dict)
+    known: Mapping[tree.Row, Truth] = field(default_factory=dict)
     _plain: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str) -> NDArray[Any]:
@@ -187,6 +190,8 @@ def _number(row: tree.Row, batch: Batch) -> NDArray[np.float64]:
 
 
 def _truth(row: tree.Row, batch: Batch) -> Truth:
+    if batch.known and row in batch.known:
+        return batch.known[row]
     match row:
         case tree.Compare():
             return compare(row, _values(row.left, batch), _values(row.right, batch))
