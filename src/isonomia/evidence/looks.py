@@ -20,7 +20,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from math import inf, isfinite, nextafter
 from typing import TypeAlias
 
@@ -42,6 +42,7 @@ from isonomia.evidence.normal_form import (
     scaled,
 )
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
+from isonomia.evidence.paired import difference_limit, proves_difference
 from isonomia.evidence.protocol import Channel, Tallies, independent_classes, leaf_channel
 from isonomia.spec import tree
 from isonomia.spec.text import to_text
@@ -128,6 +129,15 @@ class MeanPart:
 
 
 @dataclass(frozen=True, slots=True)
+class PairedPart:
+    """``offset + factor * (P[first] - P[second])`` on the same rows; ``leaf`` is the mean of -1, 0 and 1."""
+
+    leaf: tree.Mean
+    offset: float
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
 class ExtremePart:
     """The largest of some quantities, or the smallest."""
 
@@ -135,7 +145,7 @@ class ExtremePart:
     parts: tuple[Part, ...]
 
 
-Part: TypeAlias = RatesPart | MeanPart | ExtremePart
+Part: TypeAlias = RatesPart | MeanPart | PairedPart | ExtremePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +212,25 @@ class LookEvidence:
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
-        """One for each leaf."""
-        return tuple(leaf_channel(leaf, self.streams, self.ranges) for leaf in tree.leaves_of(self.formula))
+        """One for each leaf, and for each sum of leaves on the same rows."""
+        ranges = dict(self.ranges)
+        for leaf in self.joint:
+            if leaf.low is not None and leaf.high is not None:
+                ranges[leaf] = leaf.low, leaf.high
+        leaves = (*tree.leaves_of(self.formula), *self.joint)
+        return tuple(leaf_channel(leaf, self.streams, ranges) for leaf in leaves)
+
+    @cached_property
+    def joint(self) -> tuple[tree.Mean, ...]:
+        """The means that stand for several leaves on the same rows."""
+        means = [part.leaf for part in _parts_in(self.parts.values()) if isinstance(part, MeanPart | PairedPart)]
+        leaves = tree.leaves_of(self.formula)
+        return tuple(leaf for leaf in dict.fromkeys(means) if isinstance(leaf, tree.Mean) and leaf not in leaves)
+
+    @property
+    def bets(self) -> bool:
+        """Whether it bets on means of numbers, batch by batch."""
+        return any(isinstance(part, MeanPart) for part in _parts_in(self.parts.values()))
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -214,7 +241,9 @@ class LookEvidence:
     def apart(self) -> tuple[tuple[int, tuple[tree.Row | None, ...]], ...]:
         """Sets of groups, each with its stream, that no one may be in two of: then the counts are independent."""
         result: dict[tuple[int, tuple[tree.Row | None, ...]], None] = {}
-        for part in _rates_in(self.parts.values()):
+        for part in _parts_in(self.parts.values()):
+            if not isinstance(part, RatesPart):
+                continue
             channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]
             for stream in {channel.stream for channel in channels}:
                 groups = tuple(channel.given for channel in channels if channel.stream == stream)
@@ -250,7 +279,8 @@ class LookEvidence:
         ):
             return None
         answer, intervals = self._judged(self.formula, risk, risk, table)
-        return LookFindings(answer, tuple(intervals), {leaf: table.leaf_ends(leaf, risk) for leaf in table.batches})
+        leaves = {leaf: table.leaf_ends(leaf, risk) for leaf in tree.leaves_of(self.formula)}
+        return LookFindings(answer, tuple(intervals), leaves)
 
     def _at(self, state: LookState) -> tuple[float, _Draws]:
         """The risk of the look that comes next or now, and the draws."""
@@ -407,15 +437,12 @@ def _part(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row | 
     return ExtremePart((function == "max") is (result.direction > 0), parts)
 
 
-def _rates_in(parts: Iterable[Part]) -> Iterator[RatesPart]:
+def _parts_in(parts: Iterable[Part]) -> Iterator[RatesPart | MeanPart | PairedPart]:
     for part in parts:
-        match part:
-            case RatesPart():
-                yield part
-            case ExtremePart(parts=inner):
-                yield from _rates_in(inner)
-            case MeanPart():
-                pass
+        if isinstance(part, ExtremePart):
+            yield from _parts_in(part.parts)
+        else:
+            yield part
 
 
 def _linear(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row | None]) -> Part:
@@ -439,6 +466,8 @@ def _linear(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row 
     leaves = tuple(dict.fromkeys(monomial[0] for each in (top, below) for monomial in each if monomial))
     if len(leaves) == 1 and isinstance(leaves[0], tree.Mean) and not bottom:
         return MeanPart(leaves[0], top.get((), 0.0), top.get((leaves[0],), 0.0))
+    if len(leaves) > 1 and len({leaf.given for leaf in leaves}) == 1 and not bottom:
+        return _on_the_same_rows(leaves, top, ranges)
     if not all(isinstance(leaf, tree.Rate) for leaf in leaves):
         raise NoLookError(f"{text} compares means of numbers with something else")
     if len(independent_classes(leaves, streams)) > 1:
@@ -450,6 +479,20 @@ def _linear(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row 
     if leaves and made.rising() is None:
         raise NoLookError(f"whether {text} rises with a rate depends on the other rates")
     return RatesPart(leaves, made)
+
+
+def _on_the_same_rows(leaves: tuple[tree.Leaf, ...], top: Polynomial, ranges: Ranges) -> MeanPart | PairedPart:
+    """A sum over leaves of one group: the mean of the sum, row by row, since each row informs all of them."""
+    constant, factors = top.get((), 0.0), [top[leaf,] for leaf in leaves]
+    terms = [leaf.event if isinstance(leaf, tree.Rate) else leaf.term for leaf in leaves]
+    if all(isinstance(leaf, tree.Rate) for leaf in leaves) and len(leaves) == 2 and factors[0] == -factors[1]:
+        difference = tree.RowArithmetic("-", terms[0], terms[1])
+        return PairedPart(tree.Mean(difference, leaves[0].given, -1.0, 1.0), constant, factors[0])
+    parts = [tree.RowArithmetic("*", tree.Literal(factor), term) for factor, term in zip(factors, terms, strict=True)]
+    low, high = bounds_of({(leaf,): factor for leaf, factor in zip(leaves, factors, strict=True)}, ranges)
+    margin = 1e-9 * (high - low)  # for rounding: a number may lie outside the sum of the ranges by that much
+    total = reduce(lambda left, right: tree.RowArithmetic("+", left, right), parts[1:], parts[0])
+    return MeanPart(tree.Mean(total, leaves[0].given, low - margin, high + margin), constant, 1.0)
 
 
 # ------------------------------------------------------------------------------------------------------- their limits
@@ -498,11 +541,24 @@ class _Draws:
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
                 ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, self.order)
                 return offset + factor * ends[upper == (factor >= 0)]
+            case PairedPart(leaf=leaf, offset=offset, factor=factor):
+                limit = self._of_pairs(leaf, risk, (threshold - offset) / factor, upper=upper == (factor > 0))
+                return offset + factor * limit
             case ExtremePart(largest=largest, parts=parts):
                 # The largest is above a value if one of them is, so that each has a part of the risk; the least if all.
                 each = risk if largest == upper else risk / len(parts)
                 limits = [self._limit(one, each, threshold, upper=upper) for one in parts]
                 return max(limits) if largest else min(limits)
+
+    def _of_pairs(self, leaf: tree.Mean, risk: float, threshold: float, *, upper: bool) -> float:
+        """The limit of a difference of rates on the same rows; the threshold's is decided exactly."""
+        counts = self.batches[leaf].sum(axis=0)
+        n, second, first = float(counts.sum()), float(counts[0]), float(counts[-1])
+        sign, pair = (-1.0, (second, first)) if upper else (1.0, (first, second))
+        if self.quick:
+            proved = proves_difference(*pair, n, risk, sign * threshold, self.order)
+            return nextafter(threshold, sign * inf) if proved else -sign * inf
+        return sign * difference_limit(*pair, n, risk, sign * threshold)
 
     def leaf_ends(self, leaf: tree.Leaf, risk: float) -> Ends:
         """Both limits of one leaf, each wrong with probability at most the risk, like those of a compared quantity."""

@@ -32,7 +32,7 @@ cells in the same way. A single rate has its Clopper-Pearson limit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -144,7 +144,7 @@ def lower_end(
         denominator and more than two rates, tables are ordered by how strongly they speak for exceeding it.
     """
     test = _test_of(fraction, successes, n, delta, threshold)
-    return -inf if test is None else _searched(test, threshold)
+    return -inf if test is None else searched(test, threshold)
 
 
 def upper_end(
@@ -215,7 +215,7 @@ class _Table:
         return np.maximum(self.top - c * self.bottom, 0.0)
 
 
-class _Test(Protocol):
+class LimitTest(Protocol):
     """What a search needs: a certain rejection, a guess at one, where to begin, and the size of a step."""
 
     low: float
@@ -238,7 +238,7 @@ def _test_of(
     delta: float,
     threshold: float | None,
     order: float | None = None,
-) -> _Test | None:
+) -> LimitTest | None:
     """The test of one quantity; ``None`` where a rate has no draws."""
     check_delta(delta)
     order = delta if order is None else min(order, delta)
@@ -254,7 +254,7 @@ def _test_of(
             return _ManyRates(table, delta, order, threshold)
 
 
-def _searched(test: _Test, threshold: float | None) -> float:
+def searched(test: LimitTest, threshold: float | None) -> float:
     """The largest value found to be certainly refuted: guessed first, then proved a little further out."""
     if not isfinite(test.centre):
         return test.low
@@ -298,6 +298,39 @@ class _OneRate:
         return c < self.low
 
     guesses = rejects
+
+
+def refuted_in_cells(
+    box: tuple[float, float],
+    depths: int,
+    likely: Callable[[Floats, Floats], NDArray[np.bool_]],
+    hopeless: Callable[[Floats], bool],
+) -> bool:
+    """Whether no rate in a box is left, by a bound for each of its cells, which are cut where the bound is too large.
+
+    Parameters
+    ----------
+    box, depths
+        The least and the greatest rate, and how often cells are cut.
+    likely
+        For cells from ``left`` to ``right``, whether the bound leaves some rate in them.
+    hopeless
+        Whether some of these rates are left, so that cutting cannot help.
+    """
+    edges = np.linspace(*box, FIRST_CELLS + 1)
+    left, right = edges[:-1], edges[1:]
+    for depth in range(depths + 1):
+        open_cells = likely(left, right)
+        if not open_cells.any():
+            return True
+        left, right = left[open_cells], right[open_cells]
+        if depth == 0 and hopeless(0.5 * (left + right)):
+            return False
+        parts = np.linspace(0.0, 1.0, SPLIT + 1)
+        cuts = left[:, None] + (right - left)[:, None] * parts
+        cuts[:, -1] = right
+        left, right = cuts[:, :-1].ravel(), cuts[:, 1:].ravel()
+    return False
 
 
 # --------------------------------------------------------------------------------------------------------- two rates
@@ -378,7 +411,7 @@ class _TwoRates:
     @cached_property
     def _least(self) -> tuple[int, NDArray[np.intp]]:
         """The first count across that is not left out; for it and the next ones, the least count along that is in A."""
-        first, last = _window(self.table.n[self.across], *self._box, self._left_out)
+        first, last = count_window(self.table.n[self.across], *self._box, self._left_out)
         rows = np.arange(first, last + 1, dtype=float)
         across, most = self._shrunk(rows, self.across), self.table.n[self.along]
         low, high = np.full(len(rows), -1.0), np.full(len(rows), most + 1.0)
@@ -406,26 +439,17 @@ class _TwoRates:
     def rejects(self, c: float) -> bool:
         if self.border is None:
             return False
-        edges = np.linspace(*self._box, FIRST_CELLS + 1)
-        left, right = edges[:-1], edges[1:]
-        depths = DEPTH if float(self.table.n.max()) <= LARGE else DEPTH - 1
-        for depth in range(depths + 1):
+
+        def likely(left: Floats, right: Floats) -> NDArray[np.bool_]:
             along = self._along(c, left)
-            possible = along >= 0.0
-            if not possible.any():
-                return True  # no rate in the box has such a value
-            left, right, along = left[possible], right[possible], along[possible]
-            likely = self._probability(np.minimum(along, 1.0), right) > self.level * (1.0 - 4.0 * SLACK)
-            if not likely.any():
-                return True
-            left, right = left[likely], right[likely]
-            if depth == 0 and self._some_rate_is_likely(c, 0.5 * (left + right)):
-                return False
-            parts = np.linspace(0.0, 1.0, SPLIT + 1)
-            cuts = left[:, None] + (right - left)[:, None] * parts
-            cuts[:, -1] = right
-            left, right = cuts[:, :-1].ravel(), cuts[:, 1:].ravel()
-        return False
+            result = along >= 0.0  # elsewhere no rate in the box has such a value
+            if result.any():
+                corners = np.minimum(along[result], 1.0), right[result]
+                result[result] = self._probability(*corners) > self.level * (1.0 - 4.0 * SLACK)
+            return result
+
+        depths = DEPTH if float(self.table.n.max()) <= LARGE else DEPTH - 1
+        return refuted_in_cells(self._box, depths, likely, lambda across: self._some_rate_is_likely(c, across))
 
     def guesses(self, c: float) -> bool:
         return not self._some_rate_is_likely(c, np.linspace(*self._box, 2 * FIRST_CELLS + 1))
@@ -452,8 +476,8 @@ class _TwoRates:
         """``P(A)`` at pairs of rates, up to the counts that are left out."""
         start, least = self._least
         n = self.table.n
-        first, columns = _probabilities(n[self.across], across, self._left_out)
-        lowest, rows = _probabilities(n[self.along], along, self._left_out)
+        first, columns = binomial_probabilities(n[self.across], across, self._left_out)
+        lowest, rows = binomial_probabilities(n[self.along], along, self._left_out)
         tail = np.zeros((len(along), rows.shape[1] + 1))
         tail[:, :-1] = np.cumsum(rows[:, ::-1], axis=1)[:, ::-1]
         # Counts across that are negligible everywhere in the box have no entry in ``least``: leave these out too.
@@ -463,7 +487,7 @@ class _TwoRates:
         return np.asarray(np.einsum("ij,ij->i", columns, tail[:, np.clip(wanted - lowest, 0, rows.shape[1])]))
 
 
-def _window(n: float, low: float, high: float, left_out: float) -> tuple[int, int]:
+def count_window(n: float, low: float, high: float, left_out: float) -> tuple[int, int]:
     """Counts outside which a binomial with a rate in this range has at most this probability (Bernstein 1924)."""
     nats = log(2.0 / left_out)
 
@@ -476,11 +500,11 @@ def _window(n: float, low: float, high: float, left_out: float) -> tuple[int, in
     return int(max(np.floor(n * low - widest), 0.0)), int(min(np.ceil(n * high + widest), n))
 
 
-def _probabilities(n: float, rates: Floats, left_out: float) -> tuple[int, Floats]:
+def binomial_probabilities(n: float, rates: Floats, left_out: float) -> tuple[int, Floats]:
     """The first count that is not negligible, and the probabilities from there on, one row per rate."""
     # A rate of 0 or 1 has no logarithm; no number of draws could tell it from one this near.
     inside = np.clip(rates, 1e-300, 1.0 - 1e-16)
-    first, last = _window(n, float(inside.min()), float(inside.max()), left_out)
+    first, last = count_window(n, float(inside.min()), float(inside.max()), left_out)
     counts = np.arange(first, last + 1, dtype=float)
     choose = gammaln(n + 1.0) - gammaln(counts + 1.0) - gammaln(n - counts + 1.0)
     never = np.log1p(-inside)

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest
 from isonomia.evidence.bets import EProcess, begin, step
-from isonomia.evidence.looks import ExtremePart, LookEvidence, MeanPart, Part, RatesPart
+from isonomia.evidence.looks import ExtremePart, LookEvidence, MeanPart, PairedPart, Part, RatesPart
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Channel
 from isonomia.evidence.slices import SlicedEProcess
@@ -372,6 +372,8 @@ class _Tables:
                 pairs = zip(leaves, fraction.top, fraction.bottom, strict=True)
                 slopes = {leaf: top - threshold * bottom for leaf, top, bottom in pairs}
                 constant, certain = fraction.constant - threshold * fraction.base, self.certain and len(leaves) <= 2
+            case PairedPart():
+                raise TypeError("how often pairs disagree is not among the guesses of a plan")
         if not slopes:
             return np.full(TABLES, (constant > 0.0) is above and constant != 0.0)
         quantile = max(-float(ndtri(risk)), 0.0)

@@ -21,7 +21,7 @@ from isonomia.evidence.protocol import LeafTally
 from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
-from isonomia.spec.tree import Formula, Leaf, Mean, Other, Quantity
+from isonomia.spec.tree import Formula, Leaf, Other, Quantity
 
 MEAN_BATCHES = 128
 """The batches of a check about a mean: the stakes for each depend on those before it. Changes power and cost only."""
@@ -54,7 +54,7 @@ def looks_of(check: Check[Property], question: RatesQuestion, people: float) -> 
     UsageError
         Where the number of people is not fixed beforehand.
     """
-    looks_for(question.formula, question.ranges, check.population.streams, check.delta, (1,))
+    evidence = looks_for(question.formula, question.ranges, check.population.streams, check.delta, (1,))
     if not isfinite(people):
         raise UsageError(
             f"expected a number of people that is fixed beforehand for looks={check.looks!r}, but this population has "
@@ -75,7 +75,7 @@ def looks_of(check: Check[Property], question: RatesQuestion, people: float) -> 
     else:
         count = 1 if check.looks == "once" else min(int(check.looks), total)
         ends, plan = tuple(ceil(total * (k + 1) / count) for k in range(count)), LookPlan(count)
-    batch = ceil(total / MEAN_BATCHES) if any(isinstance(leaf, Mean) for leaf in question.leaves) else total
+    batch = ceil(total / MEAN_BATCHES) if evidence.bets else total
     schedule = Schedule(most=min(batch, check.schedule.most), ends=ends)
     after, reached, batches = [], 0, 0
     while reached < total:
@@ -134,7 +134,7 @@ def people_at_once(
     evidence = bets_for(formula, ranges, (None,), delta, slices=False)
     return (
         float("nan")
-        if evidence is None
+        if evidence is None or looks.joint  # how the leaves depend on each other is not among the guesses
         else people_for(evidence, looks, means, shares, POWER, most=most, rounded=rounded)
     )
 
