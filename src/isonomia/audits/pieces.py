@@ -128,7 +128,7 @@ class _WorkerContext(Generic[Counts]):
     """What is sent to every worker once."""
 
     counter: RowCounter[Any, Counts]
-    model: ModelSession | None
+    model: ModelSession
     watched: bool
     table: LongTable
 
@@ -138,18 +138,17 @@ def by_workers(
 ) -> Iterator[tuple[int, Counts]] | None:
     """The number of rows and the counts of each piece, in order; ``None`` where workers cannot read for themselves.
 
-    They can where the table is in files and the model has no cache, which only one process can keep.
+    They can where the table is in files and the model has no cache, which only one process can keep. Without a model
+    the engine of the table counts, with threads of its own.
     """
     table = population.rows if isinstance(population, Census) else None
-    if pool is None or not isinstance(table, LongTable) or not table.in_files:
+    if pool is None or session is None or not isinstance(table, LongTable) or not table.in_files:
         return None
-    if session is not None and (session.direct_workers is None or current_meter().limited):
+    if session.direct_workers is None or current_meter().limited:
         return None
-    model = None if session is None else session.apart()
-    watched = session is not None and session.steady is not None
-    context = _WorkerContext(counter, model, watched, LongTable(table.reader))
-    name = "the census" if model is None else model.name
-    return _pieces(pool, TaskContext(context, name), table.pieces(LEAST), counter, journal, session)
+    model = session.apart()
+    context = _WorkerContext(counter, model, session.steady is not None, LongTable(table.reader))
+    return _pieces(pool, TaskContext(context, model.name), table.pieces(LEAST), counter, journal, session)
 
 
 def fingerprint_by_workers(pool: Pool, population: Any) -> None:
@@ -176,7 +175,7 @@ def _pieces(
     edges: Sequence[tuple[int, int]],
     counter: RowCounter[Any, Counts],
     journal: Journal,
-    session: ModelSession | None,
+    session: ModelSession,
 ) -> Iterator[tuple[int, Counts]]:
     """Each piece, from the journal or by a worker; in the end other workers repeat some questions.
 
@@ -250,7 +249,7 @@ def _count_piece(
 
     It repeats questions by itself, too, so that a model which answers at random is found early.
     """
-    model = None if context.model is None else context.model.apart(MAX_AGAIN if context.watched else 0, repeats=True)
+    model = context.model.apart(MAX_AGAIN if context.watched else 0, repeats=True)
     with metering(None) as meter:
         counts = context.counter.count(model, Census(context.table), *piece)
-    return counts, meter.sent, None if model is None or model.steady is None else model.steady.handed()
+    return counts, meter.sent, None if model.steady is None else model.steady.handed()

@@ -22,8 +22,10 @@ from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
 from isonomia.evidence.protocol import Channel, Grid, stream_of
 from isonomia.models.session import ModelSession
+from isonomia.populations.cells import cell_batch
 from isonomia.populations.finite import Census
 from isonomia.populations.protocol import Population, facts_of
+from isonomia.populations.streaming import Rows
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.columns import count, first, host, is_tensor, kind_of, namespace, some, together
@@ -251,6 +253,33 @@ class BatchReader:
                 f"{self.where(row)}, and then the mean is not a number. Leave such people out with a condition, such "
                 f"as {term} < 1e300."
             )
+
+
+def cell_sums(question: RatesQuestion, rows: Rows) -> tuple[tuple[int, Fraction], ...] | None:
+    """How many rows each leaf's group has, and the sum of its values over them, as the table's engine counts them.
+
+    ``None`` where rows should be read instead: where engines differ, and where a number is missing or out of its range,
+    so that the message can show its row.
+    """
+    leaves = (*question.leaves, *question.within)
+    conditions = [row for leaf in leaves for row in (leaf.given, leaf.event if isinstance(leaf, Rate) else None)]
+    terms = list(dict.fromkeys(leaf.term for leaf in leaves if isinstance(leaf, Mean)))
+    cells = cell_batch(rows, conditions, terms)
+    if cells is None:
+        return None
+    sums: list[tuple[int, Fraction]] = []
+    for leaf in leaves:
+        chosen = np.ones(len(cells.n), dtype=bool) if leaf.given is None else truth(leaf.given, cells.batch)
+        n = int(cells.n[chosen].sum())
+        if isinstance(leaf, Rate):
+            sums.append((n, Fraction(int(cells.n[chosen & truth(leaf.event, cells.batch)].sum()))))
+            continue
+        numbers = cells.totals[leaf.term]
+        low, high = np.nanmin(numbers.low[chosen], initial=np.inf), np.nanmax(numbers.high[chosen], initial=-np.inf)
+        if numbers.n[chosen].sum() != n or low < _or(leaf.low, -np.inf) or high > _or(leaf.high, np.inf):
+            return None
+        sums.append((n, sum((numbers.sums[cell] for cell in np.flatnonzero(chosen)), Fraction(0))))
+    return tuple(sums[: len(question.leaves)])
 
 
 def _picked(values: Any, chosen: Any) -> Any:
