@@ -74,13 +74,16 @@ class Grid:
             corner = np.multiply.outer(corner, ends).ravel()
         return np.asarray(PRIOR * corner / corner.sum())
 
-    def tally(self, columns: Sequence[NDArray[np.bool_] | Floats]) -> Floats:
-        """Count draws: one column per leaf, all of one length. Numbers must lie within their range."""
-        if self.size == 2 and columns[0].dtype == np.bool_:
+    def tally(self, columns: Sequence[NDArray[np.bool_] | Floats], times: Floats | None = None) -> Floats:
+        """Count draws: one column per leaf, all of one length, and how often each draw came, if not once.
+
+        Numbers must lie within their range.
+        """
+        if self.size == 2 and columns[0].dtype == np.bool_ and times is None:
             yes = float(np.count_nonzero(columns[0]))
             return np.asarray([len(columns[0]) - yes, yes])
         index = np.zeros(len(columns[0]), dtype=np.intp)
-        parts = [(index, np.ones(len(index)))]
+        parts = [(index, np.ones(len(index)) if times is None else times)]
         for axis, column in zip(self.nodes, columns, strict=True):
             parts = _spread(parts, axis, column)
         total = np.zeros(self.size)

@@ -90,8 +90,8 @@ class CellBatch:
 
     Attributes
     ----------
-    batch
-        One row for each cell.
+    batch, table
+        One row for each cell; the table has those columns that rows were grouped by.
     n
         How many rows each cell has.
     totals
@@ -99,12 +99,15 @@ class CellBatch:
     """
 
     batch: Batch
+    table: Table
     n: NDArray[np.int64]
     totals: Mapping[tree.Row, Totals]
 
 
-def cell_batch(rows: Rows, conditions: Sequence[tree.Row | None], terms: Sequence[tree.Row] = ()) -> CellBatch | None:
-    """Count a table in its engine, so that these conditions and terms can be evaluated.
+def cell_batch(
+    rows: Rows, conditions: Sequence[tree.Row | None], terms: Sequence[tree.Row] = (), by: Sequence[str] = ()
+) -> CellBatch | None:
+    """Count a table in its engine, so that these conditions and terms can be evaluated, by the values of some columns.
 
     ``None`` where its rows should be read instead: a small table, an expression or a column that engines treat
     differently, or a number that must be refused, with its row.
@@ -112,8 +115,9 @@ def cell_batch(rows: Rows, conditions: Sequence[tree.Row | None], terms: Sequenc
     if not isinstance(rows, LongTable) and (rows.rows < MANY_ROWS or rows.kind in {RECORDS, TENSORS}):
         return None
     try:
-        frame = frame_of(rows, _names_in((*conditions, *terms), rows.names))
+        frame = frame_of(rows, _names_in((*conditions, *terms, *map(tree.Column, by)), rows.names))
         translation = Translation(dict(collected(frame.collect_schema)))
+        translation.keys |= {name: translation.key(name) for name in by}
         translation.add_conditions(conditions)
         for term in terms:
             translation.add_term(term)
@@ -122,12 +126,12 @@ def cell_batch(rows: Rows, conditions: Sequence[tree.Row | None], terms: Sequenc
         sums = {f"\0term {number}": term for number, term in enumerate(translation.terms)}
         numbers = {label: translation.terms[term] for label, term in sums.items()}
         cells = group_cells(frame, rows.rows, keys, numbers, translation.checked.values())
-    except UncountableError:
-        return None
+    except (UncountableError, DataError):
+        return None  # where the engine fails, reading its rows says why
     columns = {name: cells.table.column(name) for name in translation.keys}
     met = {test: cells.table.column(label) for label, test in tests.items()}
     batch = Batch(len(cells.n), columns, known=met)
-    return CellBatch(batch, cells.n, {term: cells.totals[label] for label, term in sums.items()})
+    return CellBatch(batch, cells.table, cells.n, {term: cells.totals[label] for label, term in sums.items()})
 
 
 def _names_in(parts: Iterable[tree.Row | None], known: Sequence[str]) -> list[str]:
@@ -164,9 +168,8 @@ def group_cells(
     Raises
     ------
     UncountableError
-        Where there are too many cells, a row fails a check, or sums cannot be exact.
-    DataError
-        Where the engine does not find as many rows as before.
+        Where there are too many cells, a row fails a check, sums cannot be exact, or there are not as many rows as
+        before.
     """
     import narwhals as nw
 
@@ -191,10 +194,7 @@ def group_cells(
         raise UncountableError("some numbers are too large, and others too small")
     n = np.asarray(found["n"].to_numpy(), dtype=np.int64)
     if int(n.sum()) != size:
-        raise DataError(
-            f"expected {size:,} rows, as counted at first, but got {int(n.sum()):,}: the table or the result of its "
-            "query changed. Read it from a file that does not change."
-        )
+        raise UncountableError("the table or the result of its query changed")
     table = Table.of(found.select(labels).rename_columns([*keys] or labels))
     return Cells(table, n, {name: limbs[name].totals(found, values) for name, values in sums.items() if values})
 

@@ -164,8 +164,14 @@ class LongTable:
         return list(pairwise([*edges, self.rows]))
 
     def values(self, column: str) -> tuple[Value, ...]:
-        """List the values that occur in a column, missing ones aside, by a pass over only that column."""
-        return distinct((_unique(part, column) for part in self.batches([column], plain=True)), column)
+        """List the values that occur in a column, missing ones aside, by a query about only that column."""
+        import narwhals as nw
+
+        check_known([column], self.names)
+        if column == "*":  # narwhals takes it for all columns
+            return distinct((part.column(column) for part in self.batches([column], plain=True)), column)
+        found = collected(lambda: self.frame().select(nw.col(column)).unique().collect().to_arrow())
+        return distinct([Table.of(found).column(column)], column)
 
     def empty(self, columns: Sequence[str] | None = None) -> Table:
         """The table without its rows."""
@@ -233,20 +239,6 @@ class LongTable:
 
 
 Rows: TypeAlias = Table | LongTable
-
-
-def _unique(part: Table, name: str) -> NDArray[Any]:
-    """A column with each of its values once, if its library finds them quickly; else the whole column."""
-    if part.kind != "pyarrow":
-        return part.column(name)
-    import pyarrow as pa
-    from pyarrow import types
-
-    column = part.native[name]
-    simple = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
-    if not any(test(column.type) for test in simple):
-        return part.column(name)
-    return Table.of(pa.table({name: column.unique()})).column(name)
 
 
 def _bytes_of(table: Table) -> float:

@@ -61,7 +61,7 @@ def test_progress_is_told_batch_by_batch(folder):
 
         def end(self): ...
 
-    iso.check("P[x < 0.5] >= 0.4", None, iso.Census(folder), observer=Watcher())
+    iso.check("P[prediction] >= 0.4", lambda batch: batch["x"] < 0.5, iso.Census(folder), observer=Watcher())
     assert seen == [(65_536, ROWS), (131_072, ROWS), (ROWS, ROWS)]
 
 

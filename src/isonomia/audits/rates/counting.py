@@ -20,10 +20,10 @@ from isonomia.audits.rates.question import RatesQuestion, VersionColumns
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
-from isonomia.evidence.protocol import Channel, Grid, stream_of
+from isonomia.evidence.protocol import Channel, Grid, Tallies, stream_of
 from isonomia.models.session import ModelSession
-from isonomia.populations.cells import cell_batch
-from isonomia.populations.finite import Census
+from isonomia.populations.cells import CellBatch, cell_batch
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.streaming import Rows
 from isonomia.populations.table import Table
@@ -82,12 +82,14 @@ class BatchReader:
     """Evaluates conditions, events and terms on one batch, each once however many leaves share it.
 
     Columns that are tensors are evaluated and counted on their device; only counts come back. Conditions that columns
-    equal a text are met by the rows in an index of these columns, where they are ``indexed``.
+    equal a text are met by the rows in an index of these columns, where they are ``indexed``. Where the batch has cells
+    of a table, ``times`` says how many rows each one is; it has no means then.
     """
 
     batch: Batch
     where: Callable[[int], str]
     indexed: frozenset[Column] = frozenset()
+    times: NDArray[np.float64] | None = None
     _members: dict[Row, Booleans] = field(default_factory=dict)
     _terms: dict[Row, NDArray[Any]] = field(default_factory=dict)
     _sizes: dict[Row, int] = field(default_factory=dict)
@@ -102,6 +104,9 @@ class BatchReader:
         if channel.crossing:
             return self._crossed(channel)
         (only, *others) = channel.leaves
+        if self.times is not None:
+            columns, chosen = [self._values(leaf) for leaf in channel.leaves], self.members(channel.given)
+            return channel.grid.tally(columns, self.times if chosen is None else self.times * chosen)
         if not others and isinstance(only, Rate) and channel.fold is None:
             rows, event = self._rows_with(channel.given), self._values(only)
             if rows is not None and not is_tensor(event):
@@ -128,7 +133,7 @@ class BatchReader:
                 self._check_range(leaf, _picked(values, chosen), chosen, nodes)
             absent = False if isinstance(leaf, Rate) else nodes[0]
             columns.append(values if chosen is None else _where(chosen, values, absent))
-        return tally(channel.grid, columns)
+        return tally(channel.grid, columns) if self.times is None else channel.grid.tally(columns, self.times)
 
     def numbers(self, leaf: Leaf, chosen: Booleans, span: tuple[float, float]) -> NDArray[np.float64]:
         """A leaf's value for each of the chosen people: 0 or 1 for a rate, a number within its range for a mean."""
@@ -265,21 +270,23 @@ def cell_sums(question: RatesQuestion, rows: Rows) -> tuple[tuple[int, Fraction]
     conditions = [row for leaf in leaves for row in (leaf.given, leaf.event if isinstance(leaf, Rate) else None)]
     terms = list(dict.fromkeys(leaf.term for leaf in leaves if isinstance(leaf, Mean)))
     cells = cell_batch(rows, conditions, terms)
-    if cells is None:
+    try:
+        sums = None if cells is None else [_cell_sum(leaf, cells) for leaf in leaves]
+    except (DataError, SpecError):
         return None
-    sums: list[tuple[int, Fraction]] = []
-    for leaf in leaves:
-        chosen = np.ones(len(cells.n), dtype=bool) if leaf.given is None else truth(leaf.given, cells.batch)
-        n = int(cells.n[chosen].sum())
-        if isinstance(leaf, Rate):
-            sums.append((n, Fraction(int(cells.n[chosen & truth(leaf.event, cells.batch)].sum()))))
-            continue
-        numbers = cells.totals[leaf.term]
-        low, high = np.nanmin(numbers.low[chosen], initial=np.inf), np.nanmax(numbers.high[chosen], initial=-np.inf)
-        if numbers.n[chosen].sum() != n or low < _or(leaf.low, -np.inf) or high > _or(leaf.high, np.inf):
-            return None
-        sums.append((n, sum((numbers.sums[cell] for cell in np.flatnonzero(chosen)), Fraction(0))))
-    return tuple(sums[: len(question.leaves)])
+    return None if sums is None else tuple(sums[: len(question.leaves)])
+
+
+def _cell_sum(leaf: Leaf, cells: CellBatch) -> tuple[int, Fraction]:
+    chosen = np.ones(len(cells.n), dtype=bool) if leaf.given is None else truth(leaf.given, cells.batch)
+    n = int(cells.n[chosen].sum())
+    if isinstance(leaf, Rate):
+        return n, Fraction(int(cells.n[chosen & truth(leaf.event, cells.batch)].sum()))
+    numbers = cells.totals[leaf.term]
+    low, high = np.nanmin(numbers.low[chosen], initial=np.inf), np.nanmax(numbers.high[chosen], initial=-np.inf)
+    if numbers.n[chosen].sum() != n or low < _or(leaf.low, -np.inf) or high > _or(leaf.high, np.inf):
+        raise DataError(f"a number of {to_text(leaf)} is missing or out of its range")
+    return n, sum((numbers.sums[cell] for cell in np.flatnonzero(chosen)), Fraction(0))
 
 
 def _picked(values: Any, chosen: Any) -> Any:
@@ -473,6 +480,37 @@ class DeclaredFacts:
                     f"{table.row(row)[name]!r}: {{{table.shown(row)}}}. Declare them all, "
                     f"values={{{name!r}: [...]}}, with the population."
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """The result of one batch: how many people, and the counts in every channel."""
+
+    people: int
+    tallies: Tallies
+
+
+def whole_table_counts(promises: DeclaredFacts, n: Sequence[int], channels: Sequence[Channel]) -> BatchCounts | None:
+    """All rows of a sample, in whatever order, as the engine of its table counts them; ``None`` where rows are drawn.
+
+    ``n`` is how many people of each stream are wanted.
+    """
+    people, question = promises.population, promises.question
+    rows = facts_of(people).rows if isinstance(people, Sample) else None
+    leaves = [leaf for channel in channels for leaf in channel.leaves]
+    simple = not question.within and set(question.asked) == {None} and all(isinstance(leaf, Rate) for leaf in leaves)
+    if rows is None or n != [rows.rows] or not simple or any(channel.fold for channel in channels):
+        return None
+    conditions = [row for leaf in leaves if isinstance(leaf, Rate) for row in (leaf.event, leaf.given)]
+    cells = cell_batch(rows, [*conditions, *(row for each in channels for row in (each.given, *each.crossing))])
+    if cells is None:
+        return None
+    reader = BatchReader(cells.batch, lambda row: f"cell {row}", times=cells.n.astype(float))
+    try:
+        promises.refuse(reader, cells.table, 0)
+        return BatchCounts(rows.rows, {channel: reader.tally(channel, None) for channel in channels})
+    except (DataError, SpecError):
+        return None  # the rows have the person to be named
 
 
 def _listed(groups: tuple[Row | None, ...]) -> str:

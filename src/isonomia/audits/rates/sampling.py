@@ -16,6 +16,7 @@ from isonomia.audits.pipeline import Sampling
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
 from isonomia.audits.rates.counting import (
+    BatchCounts,
     BatchReader,
     DeclaredFacts,
     batch_of,
@@ -24,6 +25,7 @@ from isonomia.audits.rates.counting import (
     indexed_columns,
     need_streams,
     refuse_known_outside,
+    whole_table_counts,
 )
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.intervals import LeafKnowledge, inversions_for, progress_text
@@ -246,14 +248,6 @@ Drawn: TypeAlias = tuple[int, People]
 
 
 @dataclass(frozen=True, slots=True)
-class BatchCounts:
-    """The result of one batch: how many people, and the counts in every channel."""
-
-    people: int
-    tallies: Tallies
-
-
-@dataclass(frozen=True, slots=True)
 class SamplingState(Generic[S]):
     """The result of all batches so far: the evidence's own state, the counts of each leaf, and those of each batch.
 
@@ -354,8 +348,9 @@ class RatesSampling(Generic[S]):
         return SamplingState(self.evidence.begin(), leaves)
 
     def measure(self, plan: Plan) -> BatchCounts:
-        """Draw one batch from each stream, ask the model about it, and count."""
-        return self._counted(plan, self._drawn(plan), self.session)
+        """Draw one batch from each stream, ask the model about it, and count; an engine counts a whole table."""
+        known = None if self.session else whole_table_counts(self._promises, plan.by_stream(), self._channels)
+        return known or self._counted(plan, self._drawn(plan), self.session)
 
     def _drawn(self, plan: Plan) -> Iterator[Drawn]:
         """The people of a batch, stream by stream and part by part."""

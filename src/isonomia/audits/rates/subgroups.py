@@ -28,6 +28,7 @@ from isonomia.evidence.multiple import benjamini_yekutieli
 from isonomia.evidence.normal_form import compared
 from isonomia.models.adapt import adapt
 from isonomia.models.session import ModelSession, open_session
+from isonomia.populations.cells import cell_batch
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import refuse_clusters
 from isonomia.records.display.view import sent_to_model
@@ -355,17 +356,19 @@ class _Part:
 class _Coded:
     """The people whom the property speaks of: each attribute as whole numbers, and who had the event.
 
-    A missing value has the number -1: it belongs to no subgroup of its attribute.
+    A missing value has the number -1: it belongs to no subgroup of its attribute. ``times`` says how many people each
+    entry is.
     """
 
     codes: Mapping[str, NDArray[np.intp]]
     labels: Mapping[str, tuple[str, ...]]
     event: NDArray[np.bool_]
+    times: NDArray[np.int64]
     sizes: dict[tuple[str, ...], NDArray[np.intp]] = field(default_factory=dict)
 
     @property
     def people(self) -> int:
-        return len(self.event)
+        return int(self.times.sum())
 
     def parts(self, names: tuple[str, ...]) -> Iterator[_Part]:
         """Count the subgroups of some attributes."""
@@ -377,8 +380,9 @@ class _Coded:
         columns = [self.codes[name] for name in names]
         known = np.logical_and.reduce([column >= 0 for column in columns])
         flat = np.ravel_multi_index(tuple(column[known] for column in columns), shape)
-        n = np.bincount(flat, minlength=int(np.prod(shape)))
-        events = np.bincount(flat[self.event[known]], minlength=len(n))
+        times, event = self.times[known], self.event[known]
+        n = np.bincount(flat, times, minlength=int(np.prod(shape))).astype(np.intp)
+        events = np.bincount(flat[event], times[event], minlength=len(n)).astype(np.intp)
         self.sizes[names] = n.reshape(shape)
         yield _Part(
             names,
@@ -387,7 +391,7 @@ class _Coded:
             n,
             events,
             self._larger(names, shape),
-            (self.people, int(np.count_nonzero(self.event))),
+            (self.people, int(self.times[self.event].sum())),
         )
 
     def _larger(self, names: tuple[str, ...], shape: tuple[int, ...]) -> NDArray[np.intp]:
@@ -415,10 +419,14 @@ def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model:
     question = RatesQuestion(_formula_of(claim), (claim.inside,), {}, {None: asked})
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
     events: list[NDArray[np.bool_]] = []
+    times: list[NDArray[np.int64]] = []
+    cells = cell_batch(people.rows, spoken, by=names) if model is None else None
+    rows = ((batch, None) for _, batch in census_batches(question, model, Census(people.rows)))
     try:
-        for _, batch in census_batches(question, model, Census(people.rows)):
+        for batch, n in rows if cells is None else [(cells.batch, cells.n)]:
             chosen = np.ones(batch.rows, dtype=bool) if claim.given is None else truth(claim.given, batch)
             events.append(truth(claim.event, batch)[chosen])
+            times.append(np.ones(len(events[-1]), dtype=np.int64) if n is None else n[chosen])
             for name in names:
                 values[name].append(batch.columns[name][chosen])
     finally:
@@ -427,7 +435,7 @@ def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model:
     codes, labels = {}, {}
     for name in names:
         codes[name], labels[name] = _coded(np.concatenate(values[name]))
-    return _Coded(codes, labels, np.concatenate(events))
+    return _Coded(codes, labels, np.concatenate(events), np.concatenate(times))
 
 
 def _formula_of(claim: _Claim) -> Any:

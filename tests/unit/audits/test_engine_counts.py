@@ -1,0 +1,169 @@
+"""Stored decisions are counted by the engine that holds their table, with the verdict that reading rows gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import isonomia as iso
+from isonomia.audits.rates import subgroups
+from isonomia.audits.rates.counting import BatchReader
+from isonomia.errors import DataError, SpecError
+from isonomia.populations import cells
+from isonomia.populations.streaming import LongTable
+
+FORMS = {
+    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+    "polars": pl.from_arrow,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "arrow": lambda table: table,
+    "pandas": lambda table: table.to_pandas(),
+    "columns": lambda table: {
+        "sex": np.array(table["sex"].to_pylist(), dtype=object),
+        "race": table["race"].to_pylist(),
+        "age": table["age"].to_numpy(),
+        "paid": table["paid"].to_pylist(),
+        "hired": table["hired"].to_pylist(),
+        "score": table["score"].to_pylist(),
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def people() -> pa.Table:
+    rng = np.random.default_rng(7)
+    n = 3_000
+    hired = rng.random(n) < 0.5
+    return pa.table(
+        {
+            "sex": pa.array(rng.choice(["F", "M", None], n, p=[0.45, 0.5, 0.05]).tolist()),
+            "race": pa.array(rng.choice(["a", "b", "c"], n).tolist()),
+            "age": rng.integers(18, 80, n),
+            "paid": pa.array([None if rng.random() < 0.1 else float(value) for value in rng.integers(0, 2, n)]),
+            "hired": pa.array([None if rng.random() < 0.1 else bool(value) for value in hired]),
+            "score": pa.array(rng.random(n).round(3)),
+        }
+    )
+
+
+Run = Callable[[], object]
+
+
+@pytest.fixture
+def both_ways(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], tuple[object, object]]:
+    """What a function returns where rows are read, and where an engine counts and none may be read."""
+    monkeypatch.setattr(LongTable, "fingerprint", lambda _: "not needed")
+
+    def run(of: Run) -> tuple[object, object]:
+        with monkeypatch.context() as patched:
+            for room in ("rates.counting", "rates.subgroups"):
+                patched.setattr(f"isonomia.audits.{room}.cell_batch", lambda *_, **__: None)
+            by_rows = of()
+        with monkeypatch.context() as patched:
+            patched.setattr(cells, "MANY_ROWS", 0)
+            patched.setattr(LongTable, "batches", None)
+            patched.setattr(BatchReader, "exact", None)
+            return by_rows, of()
+
+    return run
+
+
+PROPERTIES = [
+    "P[hired | sex == 'F'] / P[hired | sex == 'M'] >= 0.8",
+    "for r in race: P[hired | race == r and age >= 40] >= 0.3",
+    "P[hired == true | paid == 1] - P[hired | not (paid == 1)] >= -0.1",
+    "P[paid is missing or hired is missing] <= 0.5",
+    "P[score > 0.25 and abs(age - 50) < 10] >= 0.05",
+]
+MEAN = "E[score | sex == 'F'] - E[score | sex == 'M'] <= 0.1"
+
+
+def outcome(verdict: iso.Verdict) -> object:
+    return verdict.answer, verdict.samples, verdict.leaves, verdict.expressions, verdict.groups
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("prop", [*PROPERTIES, MEAN])
+def test_a_census_is_the_same_however_it_is_counted(both_ways, form, prop, people):
+    by_rows, by_engine = both_ways(lambda: outcome(iso.check(prop, population=iso.Census(FORMS[form](people)))))
+    assert by_engine == by_rows
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in {"duckdb", "lazy"}])
+@pytest.mark.parametrize("prop", [PROPERTIES[0], PROPERTIES[1], PROPERTIES[3], "P[hired | sex == 'F'] >= P[hired]"])
+def test_one_look_is_the_same_however_it_is_counted(both_ways, form, prop, people):
+    sample = iso.Sample(FORMS[form](people))
+    by_rows, by_engine = both_ways(lambda: outcome(iso.check(prop, population=sample, looks="once")))
+    assert by_engine == by_rows
+
+
+@pytest.mark.parametrize("form", ["duckdb", "lazy"])
+def test_one_look_at_rows_in_their_order_reads_none(form, people, monkeypatch):
+    monkeypatch.setattr(LongTable, "batches", None)
+    monkeypatch.setattr(LongTable, "fingerprint", lambda _: "not needed")
+    sample = iso.Sample(FORMS[form](people), order="file")
+    assert iso.check(PROPERTIES[0], population=sample, looks="once", seed=1).samples == people.num_rows
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_subgroups_are_the_same_however_they_are_counted(both_ways, form, people):
+    claim = "P[hired | group and age >= 30] >= 0.5"
+    by_rows, by_engine = both_ways(
+        lambda: iso.groups.search(iso.Census(FORMS[form](people)), ["sex", "race"], claim, depth=2).rows()
+    )
+    assert by_engine == by_rows
+    assert by_rows
+
+
+def test_several_workers_leave_a_census_without_a_model_to_the_engine(people, tmp_path, monkeypatch):
+    import pyarrow.parquet as parquet
+
+    (tmp_path / "people").mkdir()
+    parquet.write_table(people, tmp_path / "people" / "part.parquet")
+    monkeypatch.setattr(LongTable, "batches", None)
+    monkeypatch.setattr(LongTable, "fingerprint", lambda _: "not needed")
+    verdict = iso.check(PROPERTIES[0], population=iso.Census(tmp_path / "people"), workers=2)
+    assert verdict.samples == people.num_rows
+
+
+@pytest.mark.parametrize(
+    "prop",
+    ["E[paid] >= 0.1", "E[score in [0, 0.5]] >= 0.1", "P[sex == 1] >= 0.1", "P[age] >= 0.1", "P[nobody == 1] <= 1"],
+)
+def test_what_rows_refuse_is_refused_by_the_engine(prop, people, monkeypatch):
+    def refusal(least: int) -> tuple[type, str]:
+        monkeypatch.setattr(cells, "MANY_ROWS", least)
+        with pytest.raises((DataError, SpecError)) as caught:
+            iso.check(prop, population=iso.Census(people))
+        return caught.type, str(caught.value)
+
+    assert refusal(0) == refusal(10**9)
+
+
+def test_a_relation_that_changes_is_refused():
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE people AS SELECT range % 2 AS hired FROM range(1000)")
+    census = iso.Census(connection.table("people"))
+    connection.execute("INSERT INTO people VALUES (1)")
+    with pytest.raises(DataError):
+        iso.check("P[hired == 1] >= 0.4", population=census)
+
+
+def test_missing_attributes_belong_to_no_subgroup(people, monkeypatch):
+    monkeypatch.setattr(cells, "MANY_ROWS", 0)
+    claim = subgroups._Claim.of(iso.parse("P[hired | group] >= 0.5"))
+    coded = subgroups._read(iso.Census(people), claim, ("sex",), None)
+    assert coded.people == people.num_rows
+    assert int(coded.times[coded.codes["sex"] < 0].sum()) == people["sex"].null_count
+
+
+def test_pandas_integers_beside_missing_values_are_numbers(monkeypatch):
+    monkeypatch.setattr(cells, "MANY_ROWS", 0)
+    frame = pd.DataFrame({"hired": pd.array([1, 0, None, 1], dtype="Int64"), "sex": ["F", "M", "F", None]})
+    assert iso.check("P[hired == 1 | sex == 'F'] >= 0.5", population=iso.Census(frame)).interval == (0.5, 0.5)
