@@ -20,8 +20,9 @@ from isonomia.models.meter import count, current_meter, metering
 from isonomia.models.session import ModelSession, packed, unpacked
 from isonomia.models.steady import MAX_AGAIN, SteadinessReport, spread_evenly
 from isonomia.populations.finite import Census
-from isonomia.populations.protocol import Population
+from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.streaming import LongTable
+from isonomia.populations.table import Table
 from isonomia.records.journal import Entry, Journal
 
 KEY = "everybody"
@@ -117,6 +118,14 @@ def count_population(
         observer.end()
         if session is not None:
             session.close()
+
+
+def rows_for_engine(
+    session: ModelSession | None, population: Population, start: int, stop: int
+) -> Table | LongTable | None:
+    """The rows that are to be counted, where these are all rows of a table that has every answer."""
+    rows = facts_of(population).rows if session is None else None
+    return rows if rows is not None and (start, stop) == (0, rows.rows) else None
 
 
 def _exactly() -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import isonomia as iso
@@ -62,7 +63,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], tuple[object, 
 
     def run(of: Run) -> tuple[object, object]:
         with monkeypatch.context() as patched:
-            for room in ("rates.counting", "rates.subgroups"):
+            for room in ("rates.counting", "rates.subgroups", "principal.census"):
                 patched.setattr(f"isonomia.audits.{room}.cell_batch", lambda *_, **__: None)
             by_rows = of()
         with monkeypatch.context() as patched:
@@ -167,3 +168,14 @@ def test_pandas_integers_beside_missing_values_are_numbers(monkeypatch):
     monkeypatch.setattr(cells, "MANY_ROWS", 0)
     frame = pd.DataFrame({"hired": pd.array([1, 0, None, 1], dtype="Int64"), "sex": ["F", "M", "F", None]})
     assert iso.check("P[hired == 1 | sex == 'F'] >= 0.5", population=iso.Census(frame)).interval == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_census_of_principal_fairness_is_the_same_however_it_is_counted(both_ways, form, people):
+    table = people.drop_columns(["age", "score", "paid"])
+    table = table.filter(pc.and_(pc.is_valid(table["sex"]), pc.is_valid(table["hired"])))
+    table = table.append_column("good", pa.array(np.arange(table.num_rows) % 3 == 0))
+    prop = iso.PrincipalFairness(attribute="sex", outcome="good", prediction="hired", given=["race"])
+    census = iso.Census(table if form == "columns" else FORMS[form](table))
+    by_rows, by_engine = both_ways(lambda: outcome(iso.check(prop, population=census)))
+    assert by_engine == by_rows

@@ -9,6 +9,7 @@ bounds cover every table within the enclosures, so what is proved of them is pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isonomia.audits.people import batch_size, narrowed
-from isonomia.audits.pieces import CensusCount, RowCounter, count_population
+from isonomia.audits.pieces import CensusCount, RowCounter, count_population, rows_for_engine
 from isonomia.audits.principal.findings import SubgroupFinding, from_table, subgroup
 from isonomia.audits.principal.question import Coding, Key, PrincipalQuestion, refuse_many
 from isonomia.audits.principal.sampling import Counts, count
@@ -40,6 +41,7 @@ from isonomia.errors import DataError, NumericalError
 from isonomia.evidence.cells import DrawCell, LinearForm, Masses, total_mass
 from isonomia.evidence.strata.worlds import Observed
 from isonomia.models.session import ModelSession
+from isonomia.populations.cells import cell_batch
 from isonomia.populations.protocol import Population
 from isonomia.populations.worlds.paths import NotExactError, row_values
 from isonomia.records.journal import Entry
@@ -86,8 +88,14 @@ def count_census(check: Check[PrincipalFairness], question: PrincipalQuestion, o
 def _batches(
     question: PrincipalQuestion, session: ModelSession | None, census: Population, begin: int, end: int
 ) -> Iterator[tuple[int, Counts]]:
-    """The rows, some at a time: how many they are, and their counts."""
+    """The rows, some at a time: how many they are, and their counts; all at once by an engine."""
     roles = (*question.prop.roles, *question.given)
+    rows = rows_for_engine(session, census, begin, end)
+    cells = None if rows is None else cell_batch(rows, [], by=[name for name in census.names if name in roles])
+    with suppress(DataError):  # a value to be refused is found again, with its row
+        if cells is not None:
+            yield end - begin, count(question, cells.table, None, cells.n)
+            return
     wanted = narrowed(question.wanted, roles, None if session is None else session.model, census.names)
     source, at_once = census.open(root(0), wanted), batch_size(census)
     for start in range(begin, end, at_once):

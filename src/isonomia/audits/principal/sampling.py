@@ -244,8 +244,10 @@ def _rows(first: Wealth, second: Wealth) -> Wealth:
     )
 
 
-def count(question: PrincipalQuestion, table: Table, session: ModelSession | None) -> Counts:
-    """Query the model about a batch, if there is a model, and count it."""
+def count(
+    question: PrincipalQuestion, table: Table, session: ModelSession | None, times: NDArray[np.int64] | None = None
+) -> Counts:
+    """Query the model about a batch, if there is a model, and count it; ``times`` says how many people each row is."""
     keys, places = sorted_into(table, question.given)
     refuse_many(len(keys), question.given)
     shape, prop = question.shape, question.prop
@@ -257,7 +259,7 @@ def count(question: PrincipalQuestion, table: Table, session: ModelSession | Non
     a = question.attribute.codes(table.column(prop.attribute))
     cells = question.prediction.codes(decided) * shape.outcomes + question.outcome.codes(table.column(prop.outcome))
     flat = (places * shape.attributes + a) * shape.cells + cells
-    counted = np.bincount(flat, minlength=len(keys) * shape.attributes * shape.cells).astype(np.float64)
+    counted = np.bincount(flat, times, len(keys) * shape.attributes * shape.cells).astype(np.float64)
     return dict(zip(keys, counted.reshape(len(keys), shape.attributes, shape.cells), strict=True))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.people import AT_ONCE, batch_size, narrowed
-from isonomia.audits.pieces import CensusCount, RowCounter, count_population
+from isonomia.audits.pieces import CensusCount, RowCounter, count_population, rows_for_engine
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.counting import BatchReader, batch_of, cell_sums
 from isonomia.audits.rates.groups import group_records
@@ -23,9 +23,7 @@ from isonomia.errors import DataError
 from isonomia.evidence.exact import exact_truth, exact_value
 from isonomia.evidence.normal_form import compared
 from isonomia.models.session import ModelSession
-from isonomia.populations.protocol import Population, facts_of, people
-from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table
+from isonomia.populations.protocol import Population, people
 from isonomia.records.journal import Entry, exact_fraction
 from isonomia.records.verdict import Expression, GroupRecord, LeafRecord
 from isonomia.spec.evaluate import Batch
@@ -140,12 +138,11 @@ def _batches(
 ) -> Iterator[tuple[int, Totals]]:
     """The rows, or pairs, some at a time: how many they are, and their counts and sums; all at once by an engine."""
     paired = Other() in question.asked
-    rows = facts_of(census).rows if session is None and set(question.asked) == {None} else None
-    if isinstance(rows, Table | LongTable) and (start, stop) == (0, rows.rows):
-        sums = cell_sums(question, rows)
-        if sums is not None:
-            yield rows.rows, tuple(_Total(*amounts) for amounts in sums)
-            return
+    rows = rows_for_engine(session, census, start, stop) if set(question.asked) == {None} else None
+    sums = None if rows is None else cell_sums(question, rows)
+    if rows is not None and sums is not None:
+        yield rows.rows, tuple(_Total(*amounts) for amounts in sums)
+        return
     batches = (
         census_batches(question, session, census) if paired else _one_by_one(question, session, census, start, stop)
     )
