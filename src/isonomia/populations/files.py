@@ -19,7 +19,10 @@ from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import Table, check_columns
 
 HELD = 2**28
-"""A single file of up to this many bytes is held in memory; a larger one is read batch by batch."""
+"""A text file of up to this many bytes is held in memory; a larger one is read batch by batch."""
+
+HELD_TYPED = 2**23
+"""The same for a file of columns with types, which an engine counts without reading all of it."""
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -47,7 +50,11 @@ def rows_at(path: str) -> Rows:
     if is_many(path):
         return long_files(path)
     file = Path(path)
-    if _ending(file) in _IN_FOLDERS and file.is_file() and file.stat().st_size > HELD:
+    if (
+        _ending(file) in _IN_FOLDERS
+        and file.is_file()
+        and file.stat().st_size > (HELD_TYPED if _ending(file) in _TYPED else HELD)
+    ):
         return _read_as_it_goes([file], file.parent)
     return read_table(path)
 

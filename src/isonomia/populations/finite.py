@@ -113,9 +113,9 @@ class Sample(_TablePopulation):
 
     Notes
     -----
-    In a random order, all rows are held in memory. With ``order="file"`` a folder, a pattern, a file of more than 256
-    MiB, a polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is read batch by batch, and only as far as
-    the check goes.
+    In a random order, all rows are held in memory. With ``order="file"`` a folder, a pattern, a text file of more than
+    256 MiB, a Parquet file of more than 8 MiB, a polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is
+    read batch by batch, and only as far as the check goes.
 
     Examples
     --------
@@ -288,9 +288,10 @@ class Census(_TablePopulation):
 
     Notes
     -----
-    An exact census of a folder, a pattern, a file of more than 256 MiB, a polars ``LazyFrame``, a DuckDB relation or a
-    pyarrow ``Dataset`` is read batch by batch and never held in memory, whatever its size. Properties about rates and
-    principal fairness are checked that way; whatever needs rows in random order reads the whole table.
+    An exact census of a folder, a pattern, a text file of more than 256 MiB, a Parquet file of more than 8 MiB, a
+    polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is never held in memory, whatever its size: without
+    a model its engine counts it, and with one it is read batch by batch. That is so for rates and principal fairness;
+    whatever needs rows in random order reads the whole table.
 
     Examples
     --------

@@ -261,7 +261,9 @@ def ask_about(
     claims = () if isinstance(prop.formula, Comparison) else groups_of(prop.formula, values)
     formula = conjunction(claims) if claims else expand(prop.formula, values)
     leaves = leaves_of(formula)
-    refuse_absent_values(dict.fromkeys(leaf.given for leaf in leaves), population)
+    # A model may be costly, so that a misspelt value is looked for first, even in a long table.
+    read = model is not None and isinstance(people, Census)
+    refuse_absent_values(dict.fromkeys(leaf.given for leaf in leaves), population, read=read)
     score = model.score_range if model is not None else declared.get("score")
     ranges = {leaf: found for leaf in leaves if (found := _range(leaf, declared, score)) is not None}
     versions: tuple[Version | None, ...] = (None, *versions_of(formula))
