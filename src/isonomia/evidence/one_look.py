@@ -384,10 +384,16 @@ class _TwoRates:
         The excess is concave in ``c``. So where it is not negative at the least value of the quantity, it stays so up
         to some ``c``, by which tables are ordered; all other tables come last.
         """
-        first, second = np.asarray(shrunk[0]), np.asarray(shrunk[1])
+        table, (first, second) = self.table, shrunk.tolist()
+        (top, other_top), (bottom, other_bottom) = table.top.tolist(), table.bottom.tolist()
+        weight, other_weight = self._weights.tolist()
 
-        def excess(c: float) -> float:
-            return float(self._excess(c, first, second))
+        def excess(c: float) -> float:  # as _excess, in floats: a plan asks for it many thousand times
+            if not isfinite(c):
+                return float(self._excess(c, np.asarray(first), np.asarray(second)))
+            slope, other = max(top - c * bottom, 0.0), max(other_top - c * other_bottom, 0.0)
+            variance = slope**2 * first * (1.0 - first) / weight + other**2 * second * (1.0 - second) / other_weight
+            return table.constant - c * table.base + slope * first + other * second - self.z * sqrt(variance)
 
         if excess(self.low) < 0.0:
             return None
@@ -399,6 +405,8 @@ class _TwoRates:
         below = max(below, self.low)
         for _ in range(80):  # to rounding
             middle = 0.5 * (below + above)
+            if middle in (below, above):
+                break
             below, above = (middle, above) if excess(middle) >= 0.0 else (below, middle)
         return below
 
