@@ -109,7 +109,7 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "drawn, rated, violated": lambda: check(rated("97%"), enumerate=False),
     "drawn, beyond noise, holds": lambda: check(beyond("20%")),
     "drawn, beyond noise, violated": lambda: check(beyond("2%")),
-    "drawn, beyond noise, some fail": lambda: check(beyond("2%"), fails_at_two, options={"budget": 200}),
+    "drawn, beyond noise, some fail": lambda: check(beyond("2%"), fails_at_two, options={"budget": 100}),
     "fresh, violated": lambda: check(RISING, population=iso.Generator(drawn_people)),
     "fresh, all counted": lambda: check(
         RISING, population=iso.Generator(drawn_people), stop_early=False, options={"budget": 200}

@@ -70,6 +70,12 @@ def _no_workers_are_left() -> Any:
     close_pools()
 
 
+@pytest.fixture(autouse=True)
+def _nobody_waits_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor whose work is done in this process has no other worker, however long that is waited for."""
+    monkeypatch.setattr("isonomia.models.parallel.PAUSE", 0.0)
+
+
 @cache
 def alone(name: str) -> dict[str, Any]:
     """What a check comes to without an executor."""
