@@ -61,8 +61,8 @@ def main() -> int:
         if not python.exists():
             venv.create(folder)
         # The pip that runs this installs there, and only what is imported is compiled: half of the seconds.
-        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile", "--retries=1"]
-        done = subprocess.run([*pip, *floors(wanted)], capture_output=True, text=True, check=False)
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--retries", "1"]
+        done = subprocess.run([*pip, "--no-compile", *floors(wanted)], capture_output=True, text=True, check=False)
         if done.returncode:
             unreachable = re.search(r"NewConnectionError|Temporary failure|ConnectTimeout|none\)", done.stderr)
             print(done.stderr[-2000:])

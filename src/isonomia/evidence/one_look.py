@@ -485,13 +485,15 @@ class _TwoRates:
         start, least = self._least
         n = self.table.n
         first, columns = binomial_probabilities(n[self.across], across, self._left_out)
-        lowest, rows = binomial_probabilities(n[self.along], along, self._left_out)
-        tail = np.zeros((len(along), rows.shape[1] + 1))
-        tail[:, :-1] = np.cumsum(rows[:, ::-1], axis=1)[:, ::-1]
         # Counts across that are negligible everywhere in the box have no entry in ``least``: leave these out too.
         skip = max(start - first, 0)
         columns = columns[:, skip : start + len(least) - first]
         wanted = least[first + skip - start : first + skip - start + columns.shape[1]]
+        lowest, rows = binomial_probabilities(
+            n[self.along], along, self._left_out, int(wanted.min(initial=least.max()))
+        )
+        tail = np.zeros((len(along), rows.shape[1] + 1))
+        tail[:, :-1] = np.cumsum(rows[:, ::-1], axis=1)[:, ::-1]
         return np.asarray(np.einsum("ij,ij->i", columns, tail[:, np.clip(wanted - lowest, 0, rows.shape[1])]))
 
 
@@ -508,11 +510,12 @@ def count_window(n: float, low: float, high: float, left_out: float) -> tuple[in
     return int(max(np.floor(n * low - widest), 0.0)), int(min(np.ceil(n * high + widest), n))
 
 
-def binomial_probabilities(n: float, rates: Floats, left_out: float) -> tuple[int, Floats]:
-    """The first count that is not negligible, and the probabilities from there on, one row per rate."""
+def binomial_probabilities(n: float, rates: Floats, left_out: float, least: int = 0) -> tuple[int, Floats]:
+    """The first count, of those wanted, that is not negligible, and the probabilities from there on, a row per rate."""
     # A rate of 0 or 1 has no logarithm; no number of draws could tell it from one this near.
     inside = np.clip(rates, 1e-300, 1.0 - 1e-16)
     first, last = count_window(n, float(inside.min()), float(inside.max()), left_out)
+    first = max(first, least)
     counts = np.arange(first, last + 1, dtype=float)
     choose = gammaln(n + 1.0) - gammaln(counts + 1.0) - gammaln(n - counts + 1.0)
     never = np.log1p(-inside)

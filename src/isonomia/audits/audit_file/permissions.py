@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from glob import glob, has_magic
 from hashlib import sha256
 from importlib.machinery import PathFinder, all_suffixes
@@ -545,7 +546,7 @@ def _modules(names: Sequence[str], folders: Sequence[Path]) -> Iterator[Path]:
             for source in (each for each in files if each.name.endswith(_SUFFIXES) and each.is_file()):
                 if source.parent.name != "__pycache__":
                     yield source.resolve()
-                    waiting += _imports(source) if source.suffix == ".py" else []
+                    waiting += _imports(source) if source.suffix == ".py" else ()
 
 
 def _shadows(folders: Sequence[Path]) -> list[str]:
@@ -557,15 +558,24 @@ def _shadows(folders: Sequence[Path]) -> list[str]:
     return [name for name in names if name in sys.stdlib_module_names or PathFinder.find_spec(name, elsewhere)]
 
 
-def _imports(source: Path) -> list[str]:
+def _imports(source: Path) -> tuple[str, ...]:
     try:
-        tree = ast.parse(source.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    names = []
+        return _imports_of(source.read_bytes())
+    except OSError:
+        return ()
+
+
+@lru_cache(1024)
+def _imports_of(code: bytes) -> tuple[str, ...]:
+    """The modules that a source imports; kept, since every run of a process reads them again."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.append(node.module)
-    return names
+    return tuple(names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, inf, isfinite
 
 import numpy as np
@@ -127,16 +128,29 @@ def people_at_once(
     rounded: Callable[[int], int] = int,
 ) -> float:
     """How many people of one stream one look takes if the guesses are right; NaN where there is no method."""
+    named = tuple(ranges.items()), tuple(means.items()), tuple(shares.items())
+    return _people_at_once(formula, delta, *named, most, rounded)
+
+
+@lru_cache(256)
+def _people_at_once(
+    formula: Formula,
+    delta: float,
+    ranges: tuple[tuple[Leaf, tuple[float, float]], ...],
+    means: tuple[tuple[Leaf, float], ...],
+    shares: tuple[tuple[Leaf, float], ...],
+    most: float,
+    rounded: Callable[[int], int],
+) -> float:
+    """The search takes up to seconds, and the same check that is resumed or repeated plans the same."""
     try:
-        looks = looks_for(formula, ranges, (None,), delta, (1,))
+        looks = looks_for(formula, dict(ranges), (None,), delta, (1,))
     except NoLookError:
         return float("nan")
-    evidence = bets_for(formula, ranges, (None,), delta, slices=False)
-    return (
-        float("nan")
-        if evidence is None or looks.joint  # how the leaves depend on each other is not among the guesses
-        else people_for(evidence, looks, means, shares, POWER, most=most, rounded=rounded)
-    )
+    evidence = bets_for(formula, dict(ranges), (None,), delta, slices=False)
+    if evidence is None or looks.joint:  # how the leaves depend on each other is not among the guesses
+        return float("nan")
+    return people_for(evidence, looks, dict(means), dict(shares), POWER, most=most, rounded=rounded)
 
 
 def _rounded(people: int) -> int:
