@@ -392,8 +392,10 @@ class _TwoRates:
             if not isfinite(c):
                 return float(self._excess(c, np.asarray(first), np.asarray(second)))
             slope, other = max(top - c * bottom, 0.0), max(other_top - c * other_bottom, 0.0)
-            variance = slope**2 * first * (1.0 - first) / weight + other**2 * second * (1.0 - second) / other_weight
-            return table.constant - c * table.base + slope * first + other * second - self.z * sqrt(variance)
+            variance = slope * slope * first * (1.0 - first) / weight
+            variance += other * other * second * (1.0 - second) / other_weight
+            value: float = table.constant - c * table.base + slope * first + other * second - self.z * sqrt(variance)
+            return value
 
         if excess(self.low) < 0.0:
             return None

@@ -9,7 +9,7 @@ the draws are seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, inf, isfinite, log
 
 import numpy as np
@@ -274,7 +274,7 @@ def people_for(
 
     def is_enough(people: int, seed: int = 0) -> bool:
         tables = _Tables.drawn(looks, means, shares, rounded(people), seed)
-        return float(np.mean(tables.decided(looks.formula, answer, looks.delta))) >= wanted
+        return tables.are_decided(looks.formula, answer, looks.delta, wanted)
 
     if not isfinite(least) or least > most:
         return inf
@@ -297,6 +297,32 @@ def _divergence(first: float, second: float) -> float:
     return first * log(first / second) + (1.0 - first) * log((1.0 - first) / (1.0 - second))
 
 
+@dataclass(slots=True)
+class _Ranking:
+    """Tables by their score, of which a test rejects the highest: none before ``first``, and all from ``last`` on."""
+
+    score: Floats
+    order: NDArray[np.intp]
+    rejects: Callable[[int], bool]
+    first: int
+    last: int
+
+    def rejected(self, sure: bool) -> Bools:
+        """Which tables are rejected for sure, or which may be."""
+        edge = self.last if sure else self.first
+        return self.score >= (self.score[self.order[edge]] if edge < TABLES else inf)
+
+    def narrow(self) -> None:
+        """Judge the middle one of the tables that are open. Scores err, so that one elsewhere would tell less."""
+        if self.first == self.last:
+            return
+        middle = (self.first + self.last) // 2
+        if self.rejects(int(self.order[middle])):
+            self.last = middle
+        else:
+            self.first = middle + 1
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tables:
     """Simulated tables: for each leaf the number of draws, and of successes, in each of them.
@@ -310,6 +336,7 @@ class _Tables:
     yes: Mapping[Leaf, Floats]
     certain: bool
     rng: np.random.Generator
+    rankings: dict[tuple[Part, bool, float, float], _Ranking] = field(default_factory=dict)
 
     @classmethod
     def drawn(
@@ -331,8 +358,18 @@ class _Tables:
         drawn_as, yes_as = ({leaf: each.astype(float) for leaf, each in counts.items()} for counts in (n, yes))
         return cls(looks, drawn_as, yes_as, fewest > MANY_COUNTS, rng)
 
-    def decided(self, formula: Formula, answer: bool, risk: float) -> Bools:
-        """In which tables the look gives an answer to a formula; the risk is spread as the look spreads it."""
+    def are_decided(self, formula: Formula, answer: bool, risk: float, share: float) -> bool:
+        """Whether the look gives this answer in at least this share of the tables; few of them have to be judged."""
+        while True:
+            if float(np.mean(self.decided(formula, answer, risk, sure=True))) >= share:
+                return True
+            if float(np.mean(self.decided(formula, answer, risk, sure=False))) < share:
+                return False
+            for ranking in self.rankings.values():
+                ranking.narrow()
+
+    def decided(self, formula: Formula, answer: bool, risk: float, *, sure: bool) -> Bools:
+        """In which tables the look gives an answer for sure, or may; the risk is spread as the look spreads it."""
         match formula:
             case Comparison():
                 links = list(compared(formula))
@@ -342,28 +379,29 @@ class _Tables:
                         (relation in {">", ">="}) is answer,
                         threshold,
                         risk if answer else risk / len(links),
+                        sure,
                     )
                     for quantity, relation, threshold in links
                 ]
                 return _combined(result, answer)
             case Not(operand=operand):
-                return self.decided(operand, not answer, risk)
+                return self.decided(operand, not answer, risk, sure=sure)
             case Junction(connective=connective, operands=operands):
                 every = (connective == "and") is answer
-                result = [self.decided(each, answer, risk if every else risk / len(operands)) for each in operands]
-                return _combined(result, every)
+                each = risk if every else risk / len(operands)
+                return _combined([self.decided(operand, answer, each, sure=sure) for operand in operands], every)
             case Implies(premise=premise, conclusion=conclusion):
-                return self.decided(Junction("or", (Not(premise), conclusion)), answer, risk)
+                return self.decided(Junction("or", (Not(premise), conclusion)), answer, risk, sure=sure)
             case Each():
                 raise TypeError("a quantifier is expanded before a claim is planned for")
 
-    def beyond(self, part: Part, above: bool, threshold: float, risk: float) -> Bools:
-        """In which tables a quantity is shown to lie above, or below, a threshold."""
+    def beyond(self, part: Part, above: bool, threshold: float, risk: float, sure: bool) -> Bools:
+        """In which tables a quantity is shown to lie above, or below, a threshold: for sure, or perhaps."""
         match part:
             case ExtremePart(largest=largest, parts=parts):
                 every = largest is not above
-                result = [self.beyond(each, above, threshold, risk if every else risk / len(parts)) for each in parts]
-                return _combined(result, every)
+                each = risk if every else risk / len(parts)
+                return _combined([self.beyond(one, above, threshold, each, sure) for one in parts], every)
             case MeanPart(leaf=leaf, offset=offset, factor=factor):
                 low, high = self.looks.ranges[leaf]
                 slopes, constant = {leaf: factor * (high - low)}, offset + factor * low - threshold
@@ -376,18 +414,20 @@ class _Tables:
                 raise TypeError("how often pairs disagree is not among the guesses of a plan")
         if not slopes:
             return np.full(TABLES, (constant > 0.0) is above and constant != 0.0)
-        quantile = max(-float(ndtri(risk)), 0.0)
-        score = self._score(slopes, constant if above else -constant, 1.0 if above else -1.0, quantile)
-        if certain:
-            return score >= quantile
-        # The test rejects the tables with the highest scores, so few of them have to be judged.
-        order = np.argsort(score, kind="stable")
-        first, last = int(np.searchsorted(score[order], -inf, side="right")), TABLES
-        while first < last:
-            middle = (first + last) // 2
-            proved = self.looks.proves(part, above, threshold, risk, self._table(slopes, int(order[middle])))
-            first, last = (first, middle) if proved else (middle + 1, last)
-        return score >= (score[order[first]] if first < TABLES else inf)
+        key = (part, above, threshold, risk)
+        if key not in self.rankings:
+            quantile = max(-float(ndtri(risk)), 0.0)
+            score = self._score(slopes, constant if above else -constant, 1.0 if above else -1.0, quantile)
+            order = np.argsort(score, kind="stable")
+            first = int(
+                np.searchsorted(score[order], quantile if certain else -inf, side="left" if certain else "right")
+            )
+
+            def rejects(number: int) -> bool:
+                return self.looks.proves(part, above, threshold, risk, self._table(slopes, number))
+
+            self.rankings[key] = _Ranking(score, order, rejects, first, first if certain else TABLES)
+        return self.rankings[key].rejected(sure)
 
     def _score(self, slopes: Mapping[Leaf, float], constant: float, sign: float, quantile: float) -> Floats:
         """By how many standard deviations each table exceeds a threshold, at shrunk rates; without draws, minus inf."""
