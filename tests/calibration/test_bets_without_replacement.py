@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from simulation import REPETITIONS, assert_calibrated, batches, yes_no_process
 
+import isonomia as iso
 from isonomia.evidence.bets import begin, step
 from isonomia.evidence.confidence_sequences import log_finite_evidence
 
@@ -59,3 +61,24 @@ def test_finite_evidence_keeps_the_true_total(size, total):
         evidence = log_finite_evidence(drawn[:, 1], n, np.full_like(n, size), np.full_like(n, total))
         peak = np.maximum(peak, evidence)
     assert_calibrated(peak)
+
+
+SORTED = {"sex": ["F"] * 100 + ["M"] * 100, "hired": [1] * 60 + [0] * 40 + [0] * 60 + [1] * 40}
+PEOPLE = {
+    "counted where the budget allows it": iso.Census(SORTED),
+    "with a causal model": iso.Causal({"age": "gaussian(0, 1)"}).about(iso.Census({**SORTED, "age": [0.5] * 200})),
+}
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+@pytest.mark.parametrize("budget", ["150 queries", 150])
+def test_a_sorted_census_that_the_budget_does_not_cover_keeps_the_risk(name, budget):
+    """Half of them are hired, those at the top of the table first: in its order, every check would be wrong."""
+    wrong = [
+        iso.check(
+            "P[prediction] >= 0.51", lambda table: table["hired"], PEOPLE[name], budget=budget, delta=0.05, seed=seed
+        ).answer
+        == "holds"
+        for seed in range(100)
+    ]
+    assert binom.sf(sum(wrong) - 1, len(wrong), 0.05) > 1e-6

@@ -182,6 +182,18 @@ def census_of(population: Population) -> Census | None:
     return people_of if isinstance(people_of, Census) else None
 
 
+def in_random_order(population: Population) -> Population:
+    """The population whose rows come in random order, also those of a census that is counted where that is affordable.
+
+    In the order of its table the first rows of a census say nothing about the others: it may be sorted.
+    """
+    census = census_of(population)
+    if census is None or not census.exact:
+        return population
+    shuffled = census.shuffled()
+    return replace(population, people=shuffled) if isinstance(population, Abducted) else shuffled
+
+
 def narrowed(wanted: Wanted, named: tuple[str, ...], model: Model | None, known: tuple[str, ...]) -> Wanted:
     """Leave out columns that neither the property names nor the model reads.
 
@@ -253,7 +265,7 @@ class SharedPeople:
     def source(self) -> Source:
         """Where people are drawn: one stream of them, as they are; opened when the first check needs it."""
         if self._opened is None:
-            self._opened = self.population.open(root(self.seed))
+            self._opened = in_random_order(self.population).open(root(self.seed))
         return self._opened
 
     @property

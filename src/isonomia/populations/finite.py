@@ -332,6 +332,13 @@ class Census(_TablePopulation):
         """What a verdict about this population rests on, in words."""
         return (f"the {self.size:,} rows are the whole population",)
 
+    def shuffled(self) -> Census:
+        """The same rows in random order, for draws without replacement."""
+        drawn = copy(self)
+        object.__setattr__(drawn, "rows", self.table)
+        object.__setattr__(drawn, "exact", False)
+        return drawn
+
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the census for one run."""
         return _opened(self.rows, None if self.exact else random_order(self.size, seed), wanted)

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.people import UNLIMITED, census_of
+from isonomia.audits.people import UNLIMITED, census_of, in_random_order
 from isonomia.audits.pipeline import Sampling
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
@@ -169,7 +169,7 @@ def _source(check: Check[Property], question: RatesQuestion, *, replaced: bool) 
     population: Population = check.population
     census = census_of(population)
     if census is None or not replaced:
-        return population.open(root(check.seed), question.wanted)
+        return in_random_order(population).open(root(check.seed), question.wanted)
     rows = WithReplacement(census.table)
     if isinstance(population, Abducted):
         return AbductedSource(population.model, rows, question.wanted, census.table)
