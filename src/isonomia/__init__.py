@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from isonomia.interventions import Interventions as Interventions
     from isonomia.models import load_model as load_model
     from isonomia.models.cache import Cached as Cached
+    from isonomia.models.chat import ChatModel as ChatModel
     from isonomia.models.executable import ExecutableModel as ExecutableModel
     from isonomia.models.http import HttpModel as HttpModel
     from isonomia.models.loader import read_service as read_service
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from isonomia.populations.domains import Sounds as Sounds
     from isonomia.populations.domains import Texts as Texts
     from isonomia.populations.program import Program as Program
+    from isonomia.populations.prompts import Prompts as Prompts
     from isonomia.populations.worlds.mechanisms import Additive as Additive
     from isonomia.populations.worlds.mechanisms import Categories as Categories
     from isonomia.populations.worlds.mechanisms import Custom as Custom
@@ -114,12 +116,14 @@ _NAMES = {
     "isonomia.models": "load_model",
     "isonomia.models.loader": "read_service",
     "isonomia.models.cache": "Cached",
+    "isonomia.models.chat": "ChatModel",
     "isonomia.models.executable": "ExecutableModel",
     "isonomia.models.http": "HttpModel",
     "isonomia.populations": "Census Generator Ranges Sample Weighted",
     "isonomia.populations.causal": "Causal",
     "isonomia.populations.domains": "Games Images LunarLander Sounds Texts",
     "isonomia.populations.program": "Program",
+    "isonomia.populations.prompts": "Prompts",
     "isonomia.populations.worlds.mechanisms": "Additive Categories Custom Equation Normal Uniform",
     "isonomia.report": "measure",
     "isonomia.report.tracking": "log_to_mlflow",

@@ -34,6 +34,8 @@ class Service:
         What stands in the head of a proper answer besides.
     requests
         What came: the headers, the request, and what went wrong with it.
+    error_body
+        What an error status answers; by default it repeats the token, as some services do.
     most_garbled
         How often an answer about the same row may be garbled.
     """
@@ -46,6 +48,7 @@ class Service:
     times: list[float] = field(default_factory=list)
     url: str = ""
     lock: Any = field(default_factory=Lock)
+    error_body: bytes | None = None
     most_garbled: float = inf
     garbled: Counter[str] = field(default_factory=Counter)
 
@@ -100,9 +103,8 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             if fault is not None and fault[0].isdigit():
                 status, _, headers = fault.partition(" ")
                 told = dict(part.split(":", 1) for part in headers.split(";") if part)
-                self._send(
-                    int(status), b"the service is not well: " + self.headers.get("authorization", "").encode(), told
-                )
+                body = b"the service is not well: " + self.headers.get("authorization", "").encode()
+                self._send(int(status), body if service.error_body is None else service.error_body, told)
                 return
             answer = json.dumps(service.score(request)).encode() if service.raw is None else service.raw(request)
             match fault:

@@ -15,7 +15,7 @@ import numpy as np
 from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
-from isonomia.audits.verdicts import INTERRUPTED, new_verdict, why_stopped
+from isonomia.audits.verdicts import INTERRUPTED, new_verdict, spent_in_words, why_stopped
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, NullObserver, Observer, derived_seed, root
 from isonomia.errors import UsageError, nearest
@@ -25,10 +25,10 @@ from isonomia.models.adapt import adapt
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.meter import BudgetSpentError, QueryMeter, metering
-from isonomia.models.protocol import Model, unwrap
+from isonomia.models.protocol import Model, model_facts, unwrap
 from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.domains.protocol import is_domain
-from isonomia.populations.finite import Sample
+from isonomia.populations.finite import Census, Sample
 from isonomia.populations.profile import protected_attribute
 from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population
 from isonomia.populations.recorded import RecordedPopulation
@@ -439,16 +439,26 @@ def new_check(
             name="executor",
         )
     session: ModelSession | None = None
+    allowed = Budget.of(budget)
+    if allowed.costs and looks != "any":
+        raise UsageError(
+            f"expected no budget in {' or '.join(allowed.costs)} for planned looks, since how many rows it covers is "
+            "not known beforehand: state samples or queries",
+            name="budget",
+        )
     if model is not None:
         adapted = adapt(model, features)
         refuse_unclear_outcome(adapted, [prop], held)
+        facts = model_facts(adapted)
+        allowed.check_costs(adapted)
+        people, at_random = repeated(people, facts.repeats), at_random or facts.at_random
         session = open_session(adapted, withheld=held, pool=pool, at_random=at_random)
     new = Check(
         prop,
         session,
         people,
         delta=checked_delta(delta),
-        budget=Budget.of(budget),
+        budget=allowed,
         seed=0 if seed is None else int(seed),
         seed_chosen=seed is not None if seed_chosen is None else seed_chosen,
         schedule=Schedule(growth=checked_growth(growth)),
@@ -466,6 +476,19 @@ def new_check(
             fingerprint_by_workers(pool, people)
         new = replace(new, seed=derived_seed(str(prop), *subjects(new)))
     return audit.prepare(new)
+
+
+def repeated(people: Any, times: int) -> Any:
+    """The population with every row several times, where the model is to be asked about each so often."""
+    if times == 1:
+        return people
+    if not isinstance(people, Sample | Census):
+        raise UsageError(
+            "expected rows to repeat, in a Sample or a Census, for a model with repeats: other populations draw as "
+            "often as needed, so leave repeats out",
+            name="repeats",
+        )
+    return people.repeated(times)
 
 
 def subjects(check: Check[Any]) -> tuple[str, str]:
@@ -489,7 +512,7 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
     if check.pool is not None:
         fingerprint_by_workers(check.pool, check.population)
     budget, journal = check.budget, check.journal
-    meter = QueryMeter(budget.queries, budget.seconds, budget.samples)
+    meter = QueryMeter(budget.queries, budget.seconds, budget.samples, costs=budget.costs)
     ended = recall_if_any(journal, ENDED) if meter.limited or meter.seconds < inf else None
     with metering(meter):
         try:
@@ -506,10 +529,13 @@ def run_check(check: Check[Any], observer: Observer) -> Verdict:
     if check.model is None:
         return verdict
     watch = check.model.steady
-    costs = {"rows": meter.rows, **({"again": watch.again} if watch is not None and watch.again else {})}
+    again = {"again": watch.again} if watch is not None and watch.again else {}
+    costs: dict[str, Any] = {"rows": meter.rows, **again, **({"spent": meter.spent} if meter.spent else {})}
     try:
         costs = dict(costs if verdict.stopped == INTERRUPTED else once(journal, "queries", lambda: costs))
-        return replace(verdict, queries=costs["rows"], repeated=costs.get("again"))
+        cost = costs.get("spent", {})
+        remarks = (*verdict.remarks, *spent_in_words(cost))
+        return replace(verdict, queries=costs["rows"], repeated=costs.get("again"), spent=cost, remarks=remarks)
     except MissingEntryError:
         return verdict  # a record from before rows were counted
 

@@ -108,7 +108,7 @@ def compared(
     yield from differences(check.definition, planned.definition, "definition")
     yield from differences(recorded, options, "options", ROUNDING)
     yield from differences(check.verdict["version"], evidence.run["versions"].get("isonomia"), "version")
-    before = {"looks": "any", "queries": None, "repeated": None, **plain_verdict(check.verdict)}
+    before = {"looks": "any", "queries": None, "repeated": None, "spent": {}, **plain_verdict(check.verdict)}
     yield from differences(before, plain_verdict(verdict.to_dict()), "", ROUNDING)
 
 
@@ -427,7 +427,7 @@ def _rerun_one(
     changed = [
         each
         for each in compared(evidence, _without_cache(check), planned, verdict)
-        if each.path not in {"queries", "repeated"}
+        if each.path.partition(".")[0] not in {"queries", "repeated", "spent"}
     ]
     others = tuple(what for what in ("model", "population") if any(_fingerprint(what) == each.path for each in changed))
     rest = tuple(each for each in changed if each.path not in map(_fingerprint, others))

@@ -8,7 +8,7 @@ from typing import Any
 
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.errors import DataError, RecordError
-from isonomia.models.protocol import RecordedModel
+from isonomia.models.protocol import ModelFacts, RecordedModel, model_facts
 from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Sample
@@ -128,13 +128,14 @@ def about_model(model: ModelSession | None, population: Any) -> Entry:
     """What a model says of itself; nothing where there is none."""
     if model is None:
         return {}
-    given = _given(model, population)
+    given, facts = _given(model, population), model_facts(model)
     return {
         **({"given": given[0]} if given else {}),
         "name": model.name,
         "score_range": None if model.score_range is None else list(model.score_range),
         "classes": list(model.classes),
         "fingerprint": model.fingerprint(),
+        **({} if facts == ModelFacts() else {"facts": facts.entry}),
     }
 
 
@@ -154,6 +155,8 @@ _REASONS = {
     "decided": "decided",
     "budget": "the budget of samples is spent",
     "queries": "the budget of queries is spent",
+    "tokens": "the budget of tokens is spent",
+    "USD": "the budget of money is spent",
     "time": "the budget of time is spent",
     "exhausted": "every row is used up",
     "interrupted": INTERRUPTED,
@@ -163,6 +166,29 @@ _REASONS = {
 def why_stopped(reason: str, counted: str = "people") -> str:
     """Why the loop of the engine ended, in words."""
     return "the budget of clusters is spent" if (reason, counted) == ("budget", "clusters") else _REASONS[reason]
+
+
+def spent_in_words(spent: Mapping[str, float]) -> tuple[str, ...]:
+    """What answers of a language model cost, and how many of them had no label."""
+
+    def times(what: str) -> str:
+        return f"{spent.get(what, 0):,.0f}"
+
+    labels = f"of {times('answers')} answers, {times('unreadable')} were unreadable and {times('refused')} refused"
+    cut = f"; {times('cut_off')} were cut off at max_tokens" if spent.get("cut_off") else ""
+    money = f", for {spent['USD']:.4g} USD" if "USD" in spent else ""
+    least = (
+        f"; {times('without_usage')} answers reported none, and count with a bound"
+        if spent.get("without_usage")
+        else ""
+    )
+    tokens = f"{times('input_tokens')} tokens were sent and {times('output_tokens')} answered{money}{least}"
+    late = (
+        f"{times('timed_out')} requests got no answer in time and were sent again: where slow answers differ "
+        "from quick ones, allow a longer timeout"
+    )
+    said = ((f"{labels}{cut}", "answers"), (tokens, "input_tokens"), (late, "timed_out"))
+    return tuple(text for text, what in said if spent.get(what))
 
 
 def stored_violations(journal: Journal) -> KeepsViolations | None:

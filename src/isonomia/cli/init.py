@@ -102,10 +102,11 @@ FEW_QUERIES = 200
 
 def _allowed_queries(queries: int | None, model: Model) -> float:
     """How many rows may be sent to a model; by default no limit for a model that runs in this process."""
+    from isonomia.models.chat import ChatModel
     from isonomia.models.executable import ExecutableModel
     from isonomia.models.http import HttpModel
 
-    if queries is not None or not isinstance(model, HttpModel | ExecutableModel):
+    if queries is not None or not isinstance(model, HttpModel | ExecutableModel | ChatModel):
         return inf if queries is None else queries
     console = new_console(stderr=True, wrap=False)
     console.print(on_one_line(f"{model.name} is sent at most {FEW_QUERIES} rows; --queries N allows more"))

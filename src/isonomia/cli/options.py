@@ -153,7 +153,10 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
             "The range of a column of numbers, for its intervals.", "COLUMN=LOW:HIGH", names=("--range",)
         ),
         "check: ranges": OptionDisplay("The range of a column in E[...].", "COLUMN=LOW:HIGH", names=("--range",)),
-        "budget": OptionDisplay("The most samples, rows sent to the model, or time: 1e6, '500 queries', 30s.", "COST"),
+        "budget": OptionDisplay(
+            "The most samples, rows sent to the model, tokens, money or time: 1e6, '500 queries', '20 USD', 30s.",
+            "COST",
+        ),
         "arguments": OptionDisplay(
             "A formula in quotes, a specification.nom, or a program.fr to draw from.", "PROPERTY", positional=True
         ),

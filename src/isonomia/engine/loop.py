@@ -166,7 +166,8 @@ class Outcome(Generic[State]):
     samples
         How many samples they had.
     reason
-        ``"decided"``, ``"budget"``, ``"queries"``, ``"time"``, ``"exhausted"`` or ``"interrupted"``.
+        ``"decided"``, ``"budget"``, ``"queries"``, ``"tokens"``, ``"USD"``, ``"time"``, ``"exhausted"`` or
+        ``"interrupted"``.
     seconds
         The time taken.
     """
@@ -392,13 +393,18 @@ class _RowRate:
 
     def __post_init__(self) -> None:
         if self.meter.limited:
-            self.meter.was(once(self.journal, "queries before", lambda: {"rows": self.meter.rows})["rows"])
+            before = once(self.journal, "queries before", lambda: {"rows": self.meter.rows, **self.meter.ledger})
+            self.meter.was(before["rows"], before)
         self._before = self.meter.rows
 
     def affordable(self, samples: int) -> float:
         """How many samples are covered, after ``samples`` earlier ones."""
         if not self.meter.limited:
             return inf
+        covered = self.meter.covered // self.rows if self.meter.covered < inf else inf
+        return min(covered, self._by_rows(samples)) if self.meter.queries < inf else covered
+
+    def _by_rows(self, samples: int) -> float:
         left = self.limit - self.meter.rows
         if not samples:  # nothing is known yet of second questions
             return (left - min(left // 5, AGAIN)) // self.rows
@@ -424,7 +430,7 @@ def _batches(
         n = int(min(wanted, min(budget.samples, available) - start, affordable))
         if n <= 0 or (schedule.whole and n < wanted):
             if affordable < min(wanted, max(min(budget.samples, available) - start, 1)):
-                return "queries"
+                return rate.meter.scarce
             return "exhausted" if start + n >= available else "budget" if start + n >= budget.samples else "queries"
         if start >= reconsider:
             shares, reconsider = work.shares(state), max(int(RECONSIDER * start), 64)
@@ -517,7 +523,7 @@ class _Readings(Generic[Reading, State]):
         self.stopwatch.was(float(entry["seconds"]))
         self.recalled[plan] = entry
         reading = self.work.unpack(entry)
-        self.meter.was(int(entry.get("queries", 0)))
+        self.meter.was(int(entry.get("queries", 0)), entry)
         return reading
 
     def _measured(self, plan: Plan) -> Reading:
@@ -526,7 +532,7 @@ class _Readings(Generic[Reading, State]):
             return measure(plan)
 
     def _costs(self, plan: Plan) -> Entry:
-        return {"n": plan.n, "seconds": self.stopwatch.elapsed(), "queries": self.meter.rows}
+        return {"n": plan.n, "seconds": self.stopwatch.elapsed(), "queries": self.meter.rows, **self.meter.ledger}
 
     def _refuse_changed(self) -> None:
         """Before the first new batch, measure the smallest of the recalled ones again, and refuse changed answers."""

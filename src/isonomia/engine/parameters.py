@@ -20,6 +20,7 @@ import numpy as np
 
 from isonomia.errors import BudgetTooSmallError, UsageError
 from isonomia.models.meter import BudgetSpentError, QueryMeter, metering
+from isonomia.models.protocol import Model, model_facts
 from isonomia.models.session import ModelSession
 from isonomia.records.verdict import Expression
 
@@ -53,14 +54,17 @@ def edge_case_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(EDGE_CASES,)))
 
 
+_LIMITS = {"q": "queries", "t": "tokens", "U": "usd"}
+"""What a unit limits, by its first letter; samples without one of these."""
+
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 
-_PART = re.compile(r"([0-9._]+(?:e[0-9]+)?)\s*(s|sec|min|h|samples?|quer(?:y|ies))?(?:\s*,\s*|\s+|$)")
+_PART = re.compile(r"([0-9._]+(?:e[0-9]+)?)\s*(s|sec|min|h|samples?|quer(?:y|ies)|tokens?|USD)?(?:\s*,\s*|\s+|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most samples, the most rows sent to the model, and the longest time; infinite by default.
+    """The most samples, rows sent to the model, tokens and money, and the longest time; infinite by default.
 
     A sample is what a verdict counts: a person; a pair of people where a property mentions ``other``; a case in
     k-safety; a point in responsiveness. A query is one row sent to the model, for whatever purpose: a sample, an edge
@@ -79,13 +83,17 @@ class Budget:
         The longest time.
     queries
         The most rows sent to the model.
+    tokens, usd
+        The most tokens, of prompts and answers together, and the most US dollars, of a model that counts tokens. Before
+        a request is sent, each byte of it counts as a token and its answer as long as it can be; afterwards, what the
+        service reported. What failed attempts cost is not reported, and not counted.
 
     Examples
     --------
     Wherever a budget is accepted, so is its text:
 
     >>> Budget.of("1e6, 5min")
-    Budget(samples=1000000.0, seconds=300.0, queries=inf)
+    Budget(samples=1000000.0, seconds=300.0, queries=inf, tokens=inf, usd=inf)
     >>> Budget.of("500 queries").queries
     500.0
     """
@@ -93,13 +101,16 @@ class Budget:
     samples: float = inf
     seconds: float = inf
     queries: float = inf
+    tokens: float = inf
+    usd: float = inf
 
     @classmethod
     def of(cls, value: object) -> Budget:
         """Read a budget.
 
         A number of samples (``100000``, ``"1e6"``, ``"1e6 samples"``), of rows sent to the model (``"500 queries"``), a
-        time (``"30s"``, ``"5min"``), or several of them (``"500 queries, 5min"``).
+        time (``"30s"``, ``"5min"``), of tokens or money (``"1e6 tokens"``, ``"20 USD"``), or several of them (``"500
+        queries, 5min"``).
         """
         if value is None:
             return cls()
@@ -111,8 +122,28 @@ class Budget:
             raise UsageError(f"expected budget as a number of samples, at least 1, but got budget={value!r}")
         return cls(samples=float(value))
 
+    @property
+    def costs(self) -> dict[str, float]:
+        """The limits of tokens and of money, where there are any."""
+        return {unit: most for unit, most in (("tokens", self.tokens), ("USD", self.usd)) if most < inf}
+
+    def check_costs(self, model: Model | None) -> None:
+        """Refuse limits of tokens or money for a model whose requests have no known bound of them."""
+        for unit in self.costs:
+            if unit not in model_facts(model).costs:
+                raise UsageError(
+                    f"a budget in {unit} needs a language model that states what a request can cost at most: "
+                    "ChatModel(..., max_tokens=...), for money with prices={'input': ..., 'output': ...}",
+                    name="budget",
+                )
+
     def affords(self, rows: int) -> float:
-        """How many samples that each send ``rows`` rows it is sure to cover, together with second questions."""
+        """How many samples that each send ``rows`` rows it is sure to cover, together with second questions.
+
+        How many rows their tokens and money cover is known only along the way.
+        """
+        if rows and self.costs:
+            return min(self.samples, 1.0)
         if not rows or self.queries == inf:
             return self.samples
         return min(self.samples, max((self.queries - self.queries // 10 - 8) // rows, 1.0))
@@ -121,7 +152,7 @@ class Budget:
     def of_queries(cls, value: object, what: str) -> Budget:
         """Read a budget that can be stated in rows sent to the model only."""
         budget = cls.of(value)
-        if budget.samples < inf or budget.seconds < inf:
+        if budget.samples < inf or budget.seconds < inf or budget.costs:
             raise UsageError(f"expected the budget of {what} in rows sent to the model, '5000 queries', not {value!r}")
         return budget
 
@@ -135,6 +166,7 @@ class Budget:
             Before the first row is sent, if the budget is smaller. Where more than these rows is sent, or answers come
             from a cache, it is raised where the budget ends.
         """
+        self.check_costs(model)
         sent = 0 if model is None or model.cache is not None else rows
         if rows > self.samples or sent > self.queries:
             raise BudgetTooSmallError(
@@ -143,7 +175,7 @@ class Budget:
                 rows,
                 min(self.samples, self.queries),
             )
-        with metering(QueryMeter(self.queries, self.seconds)) as meter:
+        with metering(QueryMeter(self.queries, self.seconds, costs=self.costs)) as meter:
             try:
                 yield meter
             except BudgetSpentError as spent:
@@ -155,7 +187,8 @@ class Budget:
                 ) from spent
 
     def __str__(self) -> str:
-        limits = ((self.samples, "samples"), (self.queries, "queries"), (self.seconds, "s"))
+        costs = [(limit, unit) for unit, limit in self.costs.items()]
+        limits = ((self.samples, "samples"), (self.queries, "queries"), (self.seconds, "s"), *costs)
         return ", ".join(f"{limit:,.12g} {unit}" for limit, unit in limits if limit < inf) or "unlimited"
 
     @classmethod
@@ -165,11 +198,13 @@ class Budget:
         while rest or not limits:
             part = _PART.match(rest)
             amount, unit = (0.0, "") if part is None else (_amount(part.group(1)), part.group(2) or "samples")
-            what = "seconds" if unit in UNITS else "queries" if unit.startswith("quer") else "samples"
-            if part is None or what in limits or not amount >= (0 if what == "seconds" else 1) or amount == 0:
+            what = "seconds" if unit in UNITS else _LIMITS.get(unit[:1], "samples")
+            least = 0 if what in {"seconds", "usd"} else 1
+            if part is None or what in limits or not amount >= least or amount == 0:
                 raise UsageError(
                     "expected budget as a number of samples (100000, 1e6), of rows sent to the model (500 queries), a "
-                    f"time (30s, 5min, 1h) or several of them (1e6, 500 queries, 5min), but got {text!r}",
+                    "time (30s, 5min, 1h), of tokens or money (1e6 tokens, 20 USD) or several of them (500 queries, "
+                    f"5min), but got {text!r}",
                     name="budget",
                 )
             limits[what] = amount * UNITS.get(unit, 1.0)

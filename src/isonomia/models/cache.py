@@ -27,6 +27,7 @@ from isonomia.models.answer_store import (
     row_digests,
     signature,
 )
+from isonomia.models.chat import ChatModel
 from isonomia.models.checked import ask, first_change
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
@@ -247,7 +248,7 @@ def _doubt(model: Model) -> str | None:
             return "a function may read values from outside, which its source does not show"
         case EstimatorModel() if not _can_be_pickled(inner.estimator):
             return "it cannot be pickled, so that what it has learnt is not seen"
-        case HttpModel(version="") | ExecutableModel(version=""):
+        case HttpModel(version="") | ExecutableModel(version="") | ChatModel(version=""):
             return "the model behind it may be replaced without a sign of it"
         case _:
             return None

@@ -47,11 +47,12 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why nothing usable came back; whether the rows could be the reason; whether an unusable answer came."""
+    """Why nothing usable came back; whether the rows could be the reason; whether the answer was unusable, or late."""
 
     reason: str
     rows: bool = False
     garbled: bool = False
+    late: bool = False
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -59,8 +60,10 @@ class HttpSender:
     """Sends bodies to one address.
 
     Repeating a request does a scoring service no harm, so it is repeated after a lost connection, a timeout, 429, 5xx,
-    and, fewer times, after an unreadable answer. Other statuses are errors at once. ``timeout`` limits an attempt as a
-    whole, from connecting to the last byte of the answer; ``retries`` are further attempts.
+    and, fewer times (``garbled``), after an unreadable answer. Other statuses are errors at once, unless ``is_refusal``
+    says that their text is an answer to the content of the request. ``timeout`` limits an attempt as a whole, from
+    connecting to the last byte of the answer; ``retries`` are further attempts. ``late`` counts attempts that took
+    longer.
     """
 
     url: str = field(repr=False)
@@ -69,6 +72,9 @@ class HttpSender:
     timeout: float
     retries: int
     pace: RateLimit
+    garbled: int = _GARBLED
+    is_refusal: Callable[[str], bool] | None = None
+    late: int = 0
     _client: Any = field(default=None, repr=False)
     _process: int = 0
 
@@ -98,7 +104,8 @@ class HttpSender:
             if not isinstance(outcome, _Trouble):
                 return outcome[0]
             failures, garbled = failures + 1, garbled + outcome.garbled
-            if failures > self.retries or garbled > _GARBLED:
+            self.late += outcome.late
+            if failures > self.retries or garbled > self.garbled:
                 kind = ModelError if outcome.rows else UnreliableModelError
                 times = f"{failures} attempts" if failures > 1 else "one attempt"
                 raise kind(f"{who} gave no usable answer in {times}; the last time, {outcome.reason}")
@@ -115,7 +122,8 @@ class HttpSender:
             return _Trouble(
                 f"it answered with status {reply.status}: {brief(reply.text, _START) or 'no text'}", reply.status == 500
             )
-        if not 200 <= reply.status < 300:
+        refused = 400 <= reply.status < 500 and self.is_refusal is not None and self.is_refusal(reply.text)
+        if not 200 <= reply.status < 300 and not refused:
             raise ModelError(f"{who} answered with status {reply.status}{_advice(reply, self.url, self.token)}")
         try:
             return (read(reply.text),)
@@ -132,7 +140,7 @@ class HttpSender:
         except UsageError:
             raise
         except Exception as error:
-            return _Trouble(brief(self._hidden(_why(error, self.timeout)), _START))
+            return _Trouble(brief(self._hidden(_why(error, self.timeout)), _START), late=_is_late(error))
         raise KeyboardInterrupt
 
     def _exchange(self, body: bytes) -> _Reply | _Trouble:
@@ -152,7 +160,7 @@ class HttpSender:
             for part in response.iter_raw():
                 content += part
                 if monotonic() > until:
-                    return _Trouble(_late(self.timeout))
+                    return _Trouble(_late(self.timeout), late=True)
                 if len(content) > _LONGEST:
                     return _Trouble(f"its answer has more than {_LONGEST:,} bytes (batch_size=...)", garbled=True)
             text, success = content.decode("utf-8-sig", "replace"), 200 <= response.status_code < 300
@@ -189,7 +197,8 @@ class HttpSender:
 
     def __reduce__(self) -> tuple[Any, ...]:
         pace = (self.pace.rate, self.pace.first_wait)
-        return _made, (self.url, dict(self.headers), self.token, self.timeout, self.retries, pace)
+        settings = (self.garbled, self.is_refusal)
+        return _made, (self.url, dict(self.headers), self.token, self.timeout, self.retries, pace, settings)
 
 
 class _Deadline(local):
@@ -248,18 +257,28 @@ def _is_text(content: bytearray) -> bool:
 
 
 def _made(
-    url: str, headers: dict[str, str], token: Token | None, timeout: float, retries: int, pace: tuple[Any, float]
+    url: str,
+    headers: dict[str, str],
+    token: Token | None,
+    timeout: float,
+    retries: int,
+    pace: tuple[Any, float],
+    settings: tuple[Any, ...],
 ) -> HttpSender:
-    return HttpSender(url, headers, token, timeout, retries, RateLimit(*pace))
+    return HttpSender(url, headers, token, timeout, retries, RateLimit(*pace), *settings)
 
 
 def _late(timeout: float) -> str:
     return f"it gave no complete answer within {timeout:g} s (timeout=...)"
 
 
+def _is_late(error: Exception) -> bool:
+    return isinstance(error, needed("httpx", "http", "a model behind HTTP").TimeoutException)
+
+
 def _why(error: Exception, timeout: float) -> str:
     """What went wrong, in words; the type's name is included, since the text may be empty."""
-    if isinstance(error, needed("httpx", "http", "a model behind HTTP").TimeoutException):
+    if _is_late(error):
         return _late(timeout)
     return f"the connection failed ({type(error).__name__}: {str(error) or 'no more is known'})"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from isonomia.errors import ModelError, UsageError
@@ -31,6 +31,9 @@ from isonomia.populations.table import Table
 from isonomia.spec.tree import Value
 from isonomia.wording import ended
 
+P = TypeVar("P")
+R = TypeVar("R")
+
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110, section 5.6.2
 
 
@@ -47,7 +50,8 @@ class HttpModel:
         Where rows are sent, by POST.
     request
         What is sent, as JSON with a mark for the rows: ``$rows``, ``$matrix``, ``$columns``; ``$row`` or ``$vector``
-        for one row per request.
+        for one row per request. Or, without a mark, JSON for one row whose texts name columns in braces, ``"Is {name}
+        suited?"``; ``{{`` is a brace.
     prediction, score
         Where they are in the answer: ``"predictions[*].label"``; ``None`` if the service does not give it.
     classes
@@ -55,7 +59,7 @@ class HttpModel:
     score_range
         The least and the greatest score; ``(0, 1)`` with a score for each class claims probabilities.
     features
-        The columns to send; ``None`` for all.
+        The columns to send; ``None`` for all, or for those that the texts of ``request`` name.
     headers
         Further headers.
     token_env, token_header
@@ -89,15 +93,21 @@ class HttpModel:
     _sender: HttpSender = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_options(self)
-        token = None if self.token_env is None else Token(self.token_env, self.token_header)
-        pace = RateLimit(self.rate, self.backoff)
+        sender = checked_sender(self, self.url)
+        check_number("batch_size", self.batch_size, 1, whole=True)
+        if self.prediction is None and self.score is None:
+            raise UsageError(
+                "a service should give a prediction or a score: say where it is, prediction='predictions[*]'."
+            )
+        template = RequestTemplate.of(self.request)
+        if template.columns and self.features is not None:
+            raise option_error("features", "left out where the texts of request name their columns", self.features)
         derived: dict[str, Any] = {
             "classes": check_classes(self.classes),
-            "features": checked_features(self.features),
+            "features": checked_features(template.columns or self.features),
             "score_range": checked_score_range(self.score_range),
-            "_template": RequestTemplate.of(self.request),
-            "_sender": HttpSender(self.url, dict(self.headers), token, self.timeout, self.retries, pace),
+            "_template": template,
+            "_sender": sender,
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -143,25 +153,13 @@ class HttpModel:
         self._sender.close()
 
     def _ask_all(self, parts: list[PlainRows], want_score: bool, want_prediction: bool) -> list[PlainAnswer]:
-        stop = Event()
-
-        def ask_one(part: PlainRows) -> PlainAnswer:
+        def ask_one(part: PlainRows, stop: Event) -> PlainAnswer:
             def read(reply: Any) -> PlainAnswer:
                 return self._read(reply, part.rows, want_score, want_prediction)
 
             return self._sender.post(self._template.body(part), read, self.name, stop)
 
-        if self.parallel == 1 or len(parts) == 1:
-            return [ask_one(part) for part in parts]
-        pool = ThreadPoolExecutor(max_workers=min(self.parallel, len(parts)))
-        try:
-            waiting = [pool.submit(ask_one, part) for part in parts]
-            done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
-            failed = [future for future in waiting if future in done and future.exception() is not None]
-            return [future.result() for future in failed or waiting]
-        finally:
-            stop.set()  # after a failure or an interruption, do not wait for the rest
-            pool.shutdown(wait=False, cancel_futures=True)
+        return in_parallel(ask_one, parts, self.parallel)
 
     def _read(self, reply: Any, rows: int, want_score: bool, want_prediction: bool) -> PlainAnswer:
         try:
@@ -189,26 +187,46 @@ class HttpModel:
         return [value] if self._template.single else value
 
 
+def in_parallel(ask_one: Callable[[P, Event], R], parts: Sequence[P], parallel: int) -> list[R]:
+    """Ask about every part, ``parallel`` at once, and give the answers in the order of the parts.
+
+    All of them are waited for, so an answer is never used because it came early. After a failure or an interruption the
+    event is set, and the rest is given up.
+    """
+    stop = Event()
+    if parallel == 1 or len(parts) == 1:
+        return [ask_one(part, stop) for part in parts]
+    pool = ThreadPoolExecutor(max_workers=min(parallel, len(parts)))
+    try:
+        waiting = [pool.submit(ask_one, part, stop) for part in parts]
+        done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
+        failed = [future for future in waiting if future in done and future.exception() is not None]
+        return [future.result() for future in failed or waiting]
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _joined(parts: list[list[Any] | None]) -> list[Any] | None:
     present = [part for part in parts if part is not None]
     return [value for part in present for value in part] if present else None
 
 
-def _check_options(model: HttpModel) -> None:
-    """Refuse options that make no sense, before anything is sent."""
-    _check_url(model.url)
+def checked_sender(model: Any, url: str, **settings: Any) -> HttpSender:
+    """What sends the requests of a model that has the options of a service; refuses those that make no sense."""
+    _check_url(url)
     _check_headers(model.headers)
     _check_header_name("token_header", model.token_header)
-    check_number("batch_size", model.batch_size, 1, whole=True)
     check_number("parallel", model.parallel, 1, whole=True)
     check_number("retries", model.retries, 0, whole=True)
     check_number("backoff", model.backoff, 0)
     check_number("timeout", model.timeout, 0, above=True)
     if model.rate is not None:
         check_number("rate", model.rate, 0, above=True)
-    if model.prediction is None and model.score is None:
-        raise UsageError("a service should give a prediction or a score: say where it is, prediction='predictions[*]'.")
     _check_variable(model.token_env)
+    token = None if model.token_env is None else Token(model.token_env, model.token_header)
+    pace = RateLimit(model.rate, model.backoff)
+    return HttpSender(url, dict(model.headers), token, model.timeout, model.retries, pace, **settings)
 
 
 def sender_to(url: str, token_env: str | None, token_header: str, timeout: float, retries: int) -> HttpSender:

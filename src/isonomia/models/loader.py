@@ -57,7 +57,10 @@ _OPENERS = {
     Kind.SERVICE: ("loader", "read_service"),
     Kind.PROGRAM: ("executable", "ExecutableModel"),
 }
-_HTTP = ("http", "HttpModel")
+_HTTP, _CHAT = ("http", "HttpModel"), ("chat", "ChatModel")
+_CHAT_OPTIONS = frozenset({"model", "prompt", "answers"})
+"""Options that a language model behind a chat API has and other services do not."""
+
 # Not module:object, whose object has no slash in front.
 _REMOTE = re.compile(r"[A-Za-z][\w+.-]*:/")
 _ADVICE = {
@@ -99,7 +102,9 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
     if features is not None:
         options["features"] = checked_features(features)
     if text.lower().startswith(("http://", "https://")):
-        return pass_options(function_of(*_HTTP), "an HTTP endpoint", text, options)
+        if not _CHAT_OPTIONS & options.keys():
+            return pass_options(function_of(*_HTTP), "an HTTP endpoint", text, options)
+        return pass_options(function_of(*_CHAT), "a language model", text, _with_model(options))
     path = Path(source)
     if _exists(path):
         return open_path(path, options)
@@ -113,6 +118,14 @@ def load_model(source: str | PathLike[str], *, features: Sequence[str] | None = 
     if colon and all(part.isidentifier() for part in module.split(".")):
         return pass_options(load, "a model named module:object", text, options)
     raise _not_found(path)
+
+
+def _with_model(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a language model, which must have those without a default."""
+    for name in ("model", "answers"):
+        if name not in options:
+            raise UsageError(f"a language model behind a chat API needs {name}: {name}=...", name=name)
+    return options
 
 
 def _exists(path: Path) -> bool:
@@ -350,8 +363,9 @@ def read_service(path: str | PathLike[str]) -> Model:
     """Read the description of a service or a program.
 
     The file has one table, ``[model]``, with ``url`` and the options of :class:`~isonomia.models.http.HttpModel`, or
-    with ``command`` and those of :class:`~isonomia.models.executable.ExecutableModel`. A program runs in the folder of
-    the file; ``folder`` changes that.
+    with ``model`` besides and those of :class:`~isonomia.models.chat.ChatModel`, or with ``command`` and those of
+    :class:`~isonomia.models.executable.ExecutableModel`. A program runs in the folder of the file; ``folder`` changes
+    that.
 
     Parameters
     ----------
@@ -385,7 +399,8 @@ def _service(toml: TomlText, folder: Path) -> Model:
         message = "expected url, for a service, or command, for a program, and not both"
         raise toml.error(message, "model", "url")
     is_program = "command" in options
-    kind = function_of(*(_OPENERS[Kind.PROGRAM] if is_program else _HTTP))
+    is_chat = not is_program and bool(_CHAT_OPTIONS & options.keys())
+    kind = function_of(*(_OPENERS[Kind.PROGRAM] if is_program else _CHAT if is_chat else _HTTP))
     toml.check_table(options, list(inspect.signature(kind).parameters), "[model]", "model")
     if is_program:
         within = options.get("folder", "")
@@ -393,6 +408,6 @@ def _service(toml: TomlText, folder: Path) -> Model:
             raise toml.error(f"folder should be the path of a folder, but is {within!r}", "model", "folder")
         options["folder"] = folder / within
     try:
-        return cast(Model, kind(**options))
+        return cast(Model, kind(**(_with_model(options) if is_chat else options)))
     except UsageError as error:
         raise toml.error(str(error), "model", *([error.name] if error.name else [])) from None

@@ -12,11 +12,14 @@ Worker processes have no meter of their own: the caller is charged when a table 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import inf
+from types import MappingProxyType
+from typing import Any
 
 from isonomia.executors.pool import while_waiting
 from isonomia.models.protocol import Answer, AroundModel, Model
@@ -41,7 +44,7 @@ class BudgetSpentError(BaseException):
     Attributes
     ----------
     reason
-        ``"queries"`` or ``"time"``.
+        ``"queries"``, ``"tokens"``, ``"USD"`` or ``"time"``.
     """
 
     def __init__(self, reason: str) -> None:
@@ -69,6 +72,12 @@ class QueryMeter:
         The meter of what this check is a part of, such as a draft; it is charged, too.
     promised
         How many more rows the batch that is running needs; second questions leave them alone.
+    costs
+        The most that may be spent besides rows: ``"tokens"``, ``"USD"``.
+    spent
+        What the model has reported of its answers: tokens, dollars, answers without a label.
+    bounds
+        The most that one row can have cost so far, from which the size of the next batch follows.
     """
 
     queries: float = inf
@@ -77,6 +86,9 @@ class QueryMeter:
     rows: int = 0
     promised: int = 0
     parent: QueryMeter | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    spent: dict[str, float] = field(default_factory=dict)
+    bounds: dict[str, float] = field(default_factory=dict)
     _further: int = 0
     _again: int = 0
     _step: float = inf
@@ -86,7 +98,7 @@ class QueryMeter:
     @property
     def left(self) -> float:
         """How many more rows may be sent; 0 once the time is up."""
-        own = 0 if self.is_late else max(min(self.queries, self._step) - self.rows, 0)
+        own = 0 if self.is_late else min(max(min(self.queries, self._step) - self.rows, 0), self.covered)
         return own if self.parent is None else min(own, self.parent.left)
 
     @property
@@ -112,8 +124,52 @@ class QueryMeter:
 
     @property
     def limited(self) -> bool:
-        """Whether the number of rows is limited."""
-        return self.queries < inf
+        """Whether the number of rows is limited, or what they cost."""
+        return self.queries < inf or bool(self.costs)
+
+    @property
+    def covered(self) -> float:
+        """How many more rows the costs allow if each is as expensive as the most expensive one so far."""
+        bounds = [(limit - self.spent.get(unit, 0), self.bounds.get(unit, 0)) for unit, limit in self.costs.items()]
+        return min((max(left, 0) // bound for left, bound in bounds if bound), default=inf)
+
+    @property
+    def scarce(self) -> str:
+        """What limits the rows most: ``"queries"``, ``"tokens"`` or ``"USD"``."""
+        if self.covered > self.queries - self.rows:
+            return "queries"
+        known = [unit for unit in self.costs if self.bounds.get(unit)]
+        return min(known, key=lambda unit: (self.costs[unit] - self.spent.get(unit, 0)) / self.bounds[unit])
+
+    def reserve(self, rows: Sequence[Mapping[str, float]]) -> int:
+        """How many of some rows the costs allow at once, given the most that each of them can cost; at least one.
+
+        Raises
+        ------
+        BudgetSpentError
+            Where even the first might cost more than is left.
+        """
+        covered = len(rows) if self.parent is None else self.parent.reserve(rows)
+        for unit in rows[0]:
+            each = [row[unit] for row in rows]
+            self.bounds[unit] = max(self.bounds.get(unit, 0.0), *each)
+            left = self.costs.get(unit, inf) - self.spent.get(unit, 0.0)
+            covered = min(covered, sum(total <= left for total in accumulate(each)))
+            if not covered:
+                raise BudgetSpentError(unit)
+        return covered
+
+    def note(self, counts: Mapping[str, float]) -> None:
+        """Add what was spent, or seen of the answers."""
+        for what, amount in counts.items():
+            self.spent[what] = self.spent.get(what, 0) + amount
+        if self.parent is not None:
+            self.parent.note(counts)
+
+    @property
+    def ledger(self) -> dict[str, dict[str, dict[str, float]]]:
+        """What an entry of a journal keeps of it besides rows, for :meth:`was`."""
+        return {"ledger": {"spent": dict(self.spent), "bounds": dict(self.bounds)}} if self.spent else {}
 
     def charge(self, rows: int) -> None:
         """Count rows before they are sent.
@@ -157,9 +213,12 @@ class QueryMeter:
             self.promised, self._step = promised, step + sent
             self._again += sent
 
-    def was(self, rows: int) -> None:
-        """Take over what a run that is resumed or replayed had sent by now."""
+    def was(self, rows: int, entry: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Take over what a run that is resumed or replayed had sent by now, and what the entry says it had spent."""
         self.rows = max(self.rows, rows)
+        ledger = entry.get("ledger", {})
+        for own, name in ((self.spent, "spent"), (self.bounds, "bounds")):
+            own |= {what: max(own.get(what, 0), amount) for what, amount in ledger.get(name, {}).items()}
 
     @contextmanager
     def untimed(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError, nearest
 from isonomia.models.checked import option_error, score_from
 from isonomia.models.protocol import Answer
+from isonomia.populations.prompts import TextTemplate
 from isonomia.populations.table import Table, column_from, plain_value
 from isonomia.spec.tree import Value
 from isonomia.wording import shortened
@@ -98,10 +99,14 @@ _MEANING = (
 
 @dataclass(frozen=True, slots=True)
 class RequestTemplate:
-    """A request: a JSON value in which a string that is a mark stands for the rows, or for a single row."""
+    """A request: a JSON value in which a string that is a mark stands for the rows, or for a single row.
+
+    Without a mark, its texts are templates for a single row, in which ``{column}`` stands for a value.
+    """
 
     tree: Any
     single: bool
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, request: str | Mapping[str, Any]) -> RequestTemplate:
@@ -112,7 +117,13 @@ class RequestTemplate:
             if mark not in _MANY + _ONE:
                 raise _request_error(f"has the mark {mark}, but the marks are {_MEANING}.{nearest(mark, _MANY + _ONE)}")
         if not marks:
-            raise _request_error(f"should have a mark where the rows belong, but {request!r} has none: {_MEANING}.")
+            tree, columns = _with_templates(tree)
+            if not columns:
+                raise _request_error(
+                    f"should have a mark where the rows belong, but {request!r} has none: {_MEANING}; or texts with "
+                    "the names of columns in braces, 'Is {name} suited?'."
+                )
+            return cls(tree, True, tuple(dict.fromkeys(columns)))
         if len({mark in _ONE for mark in marks}) > 1:
             raise _request_error(f"should be about one row or about many, but it has {' and '.join(marks)}.")
         return cls(tree, marks[0] in _ONE)
@@ -145,8 +156,27 @@ def _marks(tree: Any) -> list[str]:
             return []
 
 
+def _with_templates(tree: Any) -> tuple[Any, list[str]]:
+    """The tree with its texts read as templates, and the columns that these name."""
+    match tree:
+        case str():
+            template = TextTemplate.of(tree, "request")
+            return template, list(template.columns)
+        case dict():
+            parts = {key: _with_templates(part) for key, part in tree.items()}
+            columns = [name for _, names in parts.values() for name in names]
+            return {key: part for key, (part, _) in parts.items()}, columns
+        case list():
+            items = [_with_templates(part) for part in tree]
+            return [part for part, _ in items], [name for _, names in items for name in names]
+        case _:
+            return tree, []
+
+
 def _filled(tree: Any, rows: PlainRows) -> Any:
     match tree:
+        case TextTemplate():
+            return tree.fill(rows.objects()[0])
         case "$rows":
             return rows.objects()
         case "$matrix":

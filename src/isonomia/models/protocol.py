@@ -138,6 +138,59 @@ class AroundModel:
         return describe(self.model)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model may state of how it answers; the defaults are those of one that states nothing.
+
+    Attributes
+    ----------
+    at_random
+        Whether it may answer the same row differently.
+    repeats
+        How often each row of a table is asked about, as a cluster.
+    without_label
+        The predictions that stand for an answer without a label. A verdict says how many there were.
+    costs
+        What a budget can limit besides rows, ``"tokens"`` and ``"USD"``, because a bound is known before a request.
+    least_batch
+        How many rows a batch of a check should have at least.
+    """
+
+    at_random: bool = False
+    repeats: int = 1
+    without_label: tuple[str, ...] = ()
+    costs: tuple[str, ...] = ()
+    least_batch: int = 1
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What a journal keeps of them, for :meth:`recorded`: rows are repeated already, and labels counted."""
+        return {"random": self.at_random, "costs": list(self.costs), "batch": self.least_batch}
+
+    @classmethod
+    def recorded(cls, entry: Mapping[str, Any]) -> ModelFacts:
+        """The facts of a model that was asked when the journal was written."""
+        facts = cls(entry.get("random", False), 1, (), tuple(entry.get("costs", ())), entry.get("batch", 1))
+        if type(facts.at_random) is not bool or type(facts.least_batch) is not int or facts.least_batch < 1:
+            raise DataError(f"expected in the record how a model answers, but this is there: {str(entry)[:80]}")
+        return facts
+
+
+@runtime_checkable
+class WithModelFacts(Protocol):
+    """A model that states how it answers."""
+
+    @property
+    def facts(self) -> ModelFacts:
+        """The facts."""
+
+
+def model_facts(model: Model | None) -> ModelFacts:
+    """The facts that a model states, whatever stands around it; the defaults for one that states none."""
+    inner = None if model is None else unwrap(model)
+    return inner.facts if isinstance(inner, WithModelFacts) else ModelFacts()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnModel(AroundModel):
     """A user's own model that does not state in a tuple which columns it reads.
@@ -179,6 +232,8 @@ class RecordedModel:
         The remark of a cache of its answers at the end; ``None`` if there was no cache.
     given
         Which columns it was given, in words; empty where that is obvious.
+    facts
+        What it stated of how it answers.
     reads
         ``None``: it reads nothing.
     """
@@ -189,6 +244,7 @@ class RecordedModel:
     stored_fingerprint: str
     remark: str | None = None
     given: str = ""
+    facts: ModelFacts = ModelFacts()
     reads: None = None
 
     @classmethod
@@ -201,7 +257,9 @@ class RecordedModel:
         if not texts or len({(type(value), value) for value in classes}) < len(classes):
             raise DataError(f"expected in the record what a model said of itself, but this is there: {str(entry)[:80]}")
         ends = None if span is None else (float(span[0]), float(span[1]))
-        return cls(entry["name"], ends, tuple(classes), entry["fingerprint"], remark, str(entry.get("given", "")))
+        facts = ModelFacts.recorded(entry.get("facts", {}))
+        given = str(entry.get("given", ""))
+        return cls(entry["name"], ends, tuple(classes), entry["fingerprint"], remark, given, facts)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:  # noqa: ARG002
         """Refuse."""

@@ -25,6 +25,7 @@ import zlib
 from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from threading import BoundedSemaphore
 from typing import Any, Protocol
@@ -32,16 +33,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import ModelError
+from isonomia.errors import ModelError, UsageError
 from isonomia.executors import Pool
 from isonomia.models.cache import AnswerCache, Cached
 from isonomia.models.checked import ask
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
-from isonomia.models.meter import charge, send
+from isonomia.models.meter import charge, current_meter, send
 from isonomia.models.parallel import Question, Workers
-from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, unwrap
+from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, model_facts, unwrap
 from isonomia.models.steady import Steadiness, SteadinessReport
 from isonomia.populations.table import Table, joined
 from isonomia.records.journal import Entry, Journal, NullJournal
@@ -113,10 +114,14 @@ class ModelSession(AroundModel):
             return self._asked(table, want_score, want_prediction)
 
     def __call__(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask about every row of a table, and check the answers."""
-        if self.front is not None:
-            return self.front.answer(self, table, want_score, want_prediction)
-        return self.ask(table, want_score, want_prediction)
+        """Ask about every row of a table, check the answers, and count those without a label."""
+        answers = self.ask if self.front is None else partial(self.front.answer, self)
+        answer = answers(table, want_score, want_prediction)
+        without_label = model_facts(self.model).without_label
+        if without_label and answer.prediction is not None:
+            given = answer.prediction.tolist()
+            current_meter().note({"answers": len(given), **{label: given.count(label) for label in without_label}})
+        return answer
 
     def ask(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
         """The same, whatever stands in front of the session."""
@@ -279,6 +284,12 @@ def open_session(
     if isinstance(model, Cached):
         model = ModelSession(model.model, cache=model.cache)
     given = model if isinstance(model, ModelSession) else ModelSession(model)
+    if pool is not None and model_facts(given.model).without_label:
+        raise UsageError(
+            "expected no workers and no executor for a language model, which sends several requests at once by itself: "
+            "give it parallel=8 instead",
+            name="workers",
+        )
     recorded = isinstance(given.model, RecordedModel)  # which is never asked
     held = tuple(withheld) if _takes_all_columns(unwrap(given.model)) else ()
     plain = ModelSession(given.model, held, gate=given.gate if given.cache is None else None)
@@ -314,6 +325,7 @@ class RecordedAnswers:
         entry = self.journal.recall(f"answer {number}")
         if entry is not None:
             charge(table.rows)  # the run that is resumed sent them, and its budget goes on
+            current_meter().was(0, entry)
             answer = unpacked(entry)
             if session.steady is not None:
                 session.steady.expect(table, answer, vectors=session.vectors)
@@ -322,7 +334,7 @@ class RecordedAnswers:
             answer = session.ask(table, want_score, want_prediction)
         else:
             answer = self.everybody.answer(number, session, table).wanted(want_score, want_prediction)
-        self.journal.keep(f"answer {number}", lambda: packed(answer))
+        self.journal.keep(f"answer {number}", lambda: {**packed(answer), **current_meter().ledger})
         return answer
 
 

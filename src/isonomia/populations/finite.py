@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Integral
 from os import PathLike, fspath
@@ -211,6 +211,19 @@ class Sample(_TablePopulation):
         count = self.clustering.facts.count
         return np.arange(count, dtype=np.intp) if self.row_order == "file" else random_order(count, seed)
 
+    def repeated(self, times: int) -> Sample:
+        """Every row so many times, as a cluster: what a model that answers at random says of it each time."""
+        looks = None if self.looks is None else tuple(size * times for size in self.looks)
+        declared = self.clustering is None or self.clustering.facts.declared
+        facts = Clusters("row", self.size, 1) if self.clustering is None else self.clustering.facts
+        codes = np.arange(self.size, dtype=np.intp) if self.clustering is None else self.clustering.codes
+        together = replace(facts, largest=facts.largest * times, declared=declared)
+        grown = copy(self)
+        object.__setattr__(grown, "rows", _repeated(self.table, times))
+        object.__setattr__(grown, "clustering", Clustering(np.repeat(codes, times), together))
+        object.__setattr__(grown, "_fingerprints", None)
+        return grown if looks is None else grown.continuing(looks, self.note)
+
     def continuing(self, looks: Sequence[int], note: str = "") -> Sample:
         """The same table after the earlier looks on record, at which it had its first so many rows.
 
@@ -339,6 +352,13 @@ class Census(_TablePopulation):
         object.__setattr__(drawn, "exact", False)
         return drawn
 
+    def repeated(self, times: int) -> Census:
+        """Every row so many times: what a model that answers at random says of it each time."""
+        grown = copy(self)
+        object.__setattr__(grown, "rows", _repeated(self.table, times))
+        object.__setattr__(grown, "_fingerprints", None)
+        return grown
+
     def open(self, seed: np.random.SeedSequence, wanted: Wanted | None = None) -> RowSource | LongSource:
         """Open the census for one run."""
         return _opened(self.rows, None if self.exact else random_order(self.size, seed), wanted)
@@ -395,6 +415,10 @@ def _clustering(rows: Rows, cluster: str | None, weigh: str, max_cluster: int | 
     largest = biggest if max_cluster is None else int(max_cluster)
     facts = Clusters(cluster, len(first), largest, weigh, max_cluster is not None)
     return Clustering(rank[codes].astype(np.intp), facts)
+
+
+def _repeated(table: Table, times: int) -> Table:
+    return table.take(np.repeat(np.arange(table.rows, dtype=np.intp), times))
 
 
 def _declared(values: Mapping[str, Sequence[Value]] | None, rows: Rows) -> dict[str, tuple[Value, ...]]:

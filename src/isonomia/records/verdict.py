@@ -176,6 +176,8 @@ class Verdict:
     repeated
         How many of these rows were sent a second time, to see whether the answer changes; none of them did.
         ``None`` where that is not known, and where the model may answer at random.
+    spent
+        What a language model's answers cost, in tokens and dollars, and how many had no label; empty for other models.
     leaves, expressions
         The findings about each leaf and each compared quantity. Each limit of their intervals is wrong with
         probability at most ``delta``.
@@ -237,6 +239,7 @@ class Verdict:
     groups: tuple[GroupRecord, ...] = ()
     queries: int | None = field(default=None, compare=False)
     repeated: int | None = field(default=None, compare=False)
+    spent: Mapping[str, float] = field(default_factory=dict, compare=False)
     seed_chosen: bool = False
     kept: ViolationSet | None = field(default=None, compare=False, repr=False)
 

@@ -39,7 +39,7 @@ from isonomia.executors import pool_for
 from isonomia.interventions import Interventions
 from isonomia.models.cache import AnswerCache
 from isonomia.models.loader import load_model, load_object
-from isonomia.models.protocol import Model
+from isonomia.models.protocol import Model, model_facts
 from isonomia.models.session import ModelSession
 from isonomia.populations import Census, Generator, Sample
 from isonomia.records.compare import ValueDifference, differences
@@ -296,7 +296,8 @@ class Wrapping:
         gate = self._gates.setdefault(_origin(str(entry.get("load"))), BoundedSemaphore(workers))
         named = self.file.content.get("cache")
         path = self.cache if self.cache is not None or named is None else self.file.folder / named
-        if path is None or (entry.get("random", False) and self.cache is None):
+        random = entry.get("random", False) or model_facts(model).at_random
+        if path is None or (random and self.cache is None):
             return ModelSession(model, gate=gate)
         try:
             # A cache that the audit file names may hold the answers of any model.

@@ -289,7 +289,7 @@ TOP: Mapping[str, TomlKey] = {
     "title": TomlKey("text", "what is audited, for the report"),
     "delta": TomlKey("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
     "seed": TomlKey("whole", "makes the audit repeatable"),
-    "budget": TomlKey("budget", "the most samples, rows sent to the model, or time for each property"),
+    "budget": TomlKey("budget", "the most samples, rows sent to the model, tokens, money or time for each property"),
     "looks": TomlKey("looks", "the number of looks at the samples of each property"),
     "stop": TomlKey("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
     "width": TomlKey("number", "how narrow an interval `stop = 'precise'` goes for"),

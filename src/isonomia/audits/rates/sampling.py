@@ -45,6 +45,7 @@ from isonomia.evidence.planning import best_shares
 from isonomia.evidence.protocol import Channel, Evidence, LeafTally, Tallies, leaf_channel
 from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, verifair_for
+from isonomia.models.protocol import model_facts
 from isonomia.models.session import ModelSession
 from isonomia.populations.causal import Abducted, AbductedSource
 from isonomia.populations.finite import WithReplacement
@@ -220,7 +221,7 @@ def _schedule(check: Check[Property], question: RatesQuestion, evidence: Evidenc
     groups = {(channel.stream, channel.given, channel.fold) for channel in evidence.channels}
     streams = {stream for stream, _, _ in groups}
     if 0 < len(groups) == len(streams):
-        schedule = replace(schedule, first=len(streams))
+        schedule = replace(schedule, first=max(len(streams), model_facts(check.model).least_batch))
     looks, order = earlier_looks(check.population)
     each = 2 if Other() in question.asked else 1
     whole = order == "file" and not _bets_row_by_row(check, question, evidence)
