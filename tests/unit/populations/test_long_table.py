@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import isonomia as iso
-from isonomia.errors import DataError
+from isonomia.errors import DataError, SpecError
 from isonomia.populations import Table
 from isonomia.populations.files import HELD_TYPED
 from isonomia.populations.finite import rows_from
@@ -289,3 +289,9 @@ def test_text_files_give_a_lazy_frame_that_can_be_read_twice(tmp_path):
 def test_the_lazy_frame_of_a_query_is_the_query(folder, query):
     frame = rows_from(query(folder)).frame()
     assert frame.select(nw.len(), nw.col("id").sum().alias("sum")).collect().rows() == [(ROWS, ROWS * (ROWS - 1) // 2)]
+
+
+@pytest.mark.parametrize("condition", ["id == 'a'", "x == 'a'", "id == -1"])
+def test_a_condition_that_nobody_can_meet_is_refused_before_the_model_is_asked(folder, condition):
+    with pytest.raises(SpecError):
+        iso.check(f"P[prediction == 1 | {condition}] >= 0.5", lambda _: pytest.fail("asked"), iso.Census(folder))

@@ -108,7 +108,7 @@ def refuse_orders(prop: Property, people: OrderedCategories) -> None:
 
 
 def refuse_kinds(prop: Property, people: Population) -> None:
-    """Refuse what cannot be computed from the columns of a table in memory, before the model is queried.
+    """Refuse what cannot be computed from the columns of a table in memory or in files, before the model is queried.
 
     Text is compared with text and has no mean; and a rate that is compared with a number above 1 was meant in percent.
     """
@@ -120,16 +120,16 @@ def refuse_kinds(prop: Property, people: Population) -> None:
                 message = f"a rate is at most 1, but it is compared with {number_text(limit.value)}: {percent}?"
                 raise SpecError(message, limit.place or rate.place)
     people = people.people if isinstance(people, Abducted) else people
-    if not isinstance(people, Sample | Census) or not isinstance(people.rows, Table):
+    if not isinstance(people, Sample | Census) or not (isinstance(people.rows, Table) or people.rows.in_files):
         return
-    head = people.rows.slice(0, min(_HEAD, people.rows.rows))
+    head = people.rows.slice(0, _HEAD) if isinstance(people.rows, Table) else next(people.rows.batches(size=_HEAD))
     for node in nodes(prop.formula):
         match node:
             case Compare(_, Column(version=None), Literal()) | Compare(_, Literal(), Column(version=None)):
                 try:
                     _evaluated(node, head)
-                except SpecError:
-                    _evaluated(node, people.rows)  # the first rows may all be missing, and say nothing of the kind
+                except SpecError:  # the first rows may all be missing, and say nothing of the kind
+                    _evaluated(node, people.rows if isinstance(people.rows, Table) else head)
             case Mean(term=Column(version=None) as column):
                 values = plain(head.column(column.name), column.name)
                 if kind_of(values) == "text":
