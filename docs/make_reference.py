@@ -61,7 +61,7 @@ def names() -> str:
 def _short(name: str) -> str:
     """A name as it is written after ``import isonomia as iso``, or after an import from where it lives."""
     first, _, rest = name.removeprefix("isonomia.").partition(".")
-    return f"{first}.{rest}" if first in {"fairness", "responsiveness", "safety"} else name.rpartition(".")[2]
+    return f"{first}.{rest}" if first in {"evals", "fairness", "responsiveness", "safety"} else name.rpartition(".")[2]
 
 
 SHARED = 2

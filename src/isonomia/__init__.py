@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from isonomia.spec import col as col
     from isonomia.spec import do as do
     from isonomia.spec import each as each
+    from isonomia.spec import evals as evals
     from isonomia.spec import fairness as fairness
     from isonomia.spec import maximum as maximum
     from isonomia.spec import minimum as minimum
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from isonomia.watch import Watch as Watch
 
 _MODULES = {
+    "evals": "isonomia.spec.evals",
     "fairness": "isonomia.spec.fairness",
     "groups": "isonomia.audits.rates.subgroups",
     "repair": "isonomia.audits.repair",

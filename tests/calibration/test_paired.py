@@ -8,7 +8,11 @@ from scipy.stats import binom
 from simulation import most_errors
 
 import isonomia as iso
+from isonomia.evidence.cluster_claims import ClusterEvidence
+from isonomia.evidence.clusters import ClusterBatch
 from isonomia.evidence.paired import difference_limit, proves_difference
+from isonomia.spec.property import parse
+from isonomia.spec.tree import leaves_of
 
 RUNS = 2000
 
@@ -146,3 +150,36 @@ def test_one_look_at_paired_means_is_nearly_as_narrow_as_the_interval_of_one_mea
         widths.append((high - low) / (2 * 1.645 * np.std(new - old) / 20))
     assert missed <= most_errors(100, 2 * delta)
     assert np.median(widths) <= 1.6
+
+
+def clusters_of_pairs(rng: np.random.Generator, clusters: int, size: int) -> list[ClusterBatch]:
+    """Clusters in each of which all rows speak for the same model, or for neither: dependent pairs, equal on average."""
+    kind = rng.choice([-1, 0, 1], size=clusters, p=[0.15, 0.7, 0.15])
+    both = rng.binomial(size, 0.6, clusters)
+    first = np.where(kind == 1, size, np.where(kind == -1, 0, both))
+    second = np.where(kind == -1, size, np.where(kind == 1, 0, both))
+    rows = np.full((clusters, 2), float(size))
+    return ClusterBatch.in_order(rows, np.stack([first, second], axis=-1).astype(float), 10)
+
+
+@pytest.mark.parametrize("deadline", [None, 40])
+def test_pairs_in_clusters_on_the_boundary_err_with_probability_at_most_delta(deadline: int | None) -> None:
+    claim = parse("P[a] - P[b] > 0").formula
+    leaves = leaves_of(claim)
+    evidence = ClusterEvidence(claim, leaves, dict.fromkeys(leaves, (0.0, 1.0)), 0.1, 5.0, deadline)
+    rng, wrong = np.random.default_rng(12), 0
+    for _ in range(RUNS):
+        wrong += evidence.run(clusters_of_pairs(rng, 40, 5)) is True
+    assert wrong <= most_errors(RUNS, 0.1)
+
+
+def test_pairs_in_clusters_are_decided_as_one_mean_of_each_row() -> None:
+    rng, answers = np.random.default_rng(13), []
+    task, hard = np.repeat(np.arange(300), 4), np.repeat(rng.random(300), 4)
+    rows = {"task": task, "a": (hard < 0.68).astype(int), "b": (hard < 0.6).astype(int)}
+    for claim in ("P[a == 1] - P[b == 1] > 0", "E[a - b from -1 to 1] > 0"):
+        for looks in ("any", "once"):
+            verdict = iso.check(claim, population=iso.Sample(rows, cluster="task"), seed=1, looks=looks)
+            answers.append((verdict.answer, verdict.samples, pytest.approx(verdict.interval)))
+    assert answers[:2] == answers[2:]
+    assert {answer for answer, _, _ in answers} == {"holds"}

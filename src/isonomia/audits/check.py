@@ -15,6 +15,7 @@ import numpy as np
 from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
+from isonomia.audits.several import several_models
 from isonomia.audits.verdicts import INTERRUPTED, new_verdict, spent_in_words, why_stopped
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, NullObserver, Observer, derived_seed, root
@@ -25,6 +26,7 @@ from isonomia.models.adapt import adapt
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.meter import BudgetSpentError, QueryMeter, metering
+from isonomia.models.named import named_models
 from isonomia.models.protocol import Model, model_facts, unwrap
 from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.domains.protocol import is_domain
@@ -290,7 +292,8 @@ def check(
         one of ``safety``.
     model
         Anything with ``predict``, or callable on a batch. ``None`` where the table already has what the property
-        names, for example a column ``prediction``.
+        names, for example a column ``prediction``. Several models by name, ``{"new": a, "old": b}``, answer about the
+        same rows, as ``new.prediction`` and ``old.prediction``; each may be the name of a column with stored answers.
     population
         Whom it is about: :class:`Sample`, :class:`Census`, :class:`Generator`, :class:`Program` or :class:`Causal`. A
         bare table or a path counts as a :class:`Sample`. A k-safety property that imports a domain needs none.
@@ -446,9 +449,17 @@ def new_check(
             "not known beforehand: state samples or queries",
             name="budget",
         )
-    if model is not None:
-        adapted = adapt(model, features)
-        refuse_unclear_outcome(adapted, [prop], held)
+    adapted: Model | None
+    if isinstance(model, Mapping):
+        prop, adapted = several_models(model, prop, people, held, features=features, at_random=at_random)
+        held = tuple(dict.fromkeys((*held, *outcomes_of(prop))))
+    else:
+        adapted = None if model is None else adapt(model, features)
+    if adapted is not None:
+        several = named_models(adapted)
+        for each in [adapted] if several is None else several.models.values():
+            refuse_unclear_outcome(each, [prop], held)
+        held = held if several is None else ()  # which was held back from each of them
         facts = model_facts(adapted)
         allowed.check_costs(adapted)
         people, at_random = repeated(people, facts.repeats), at_random or facts.at_random

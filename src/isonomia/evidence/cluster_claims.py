@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from math import inf, isfinite, log, sqrt
 from typing import TypeAlias
 
@@ -124,6 +125,10 @@ class ClusterEvidence:
 
     def _against(self, leaves: tuple[Leaf, ...], half_spaces: Sequence[HalfSpace], delta: float) -> ClusterTests:
         """Tests of half-spaces over the same leaves, on a scale from 0 to 1."""
+        joint = self._as_difference(leaves, half_spaces)
+        if joint is not None:
+            index, slopes, bounds = joint
+            return ClusterTests((index,), slopes, bounds, self.largest, True, delta, self.deadline)
         slopes, bounds = np.zeros((len(half_spaces), 2)), np.zeros(len(half_spaces))
         for row, half_space in enumerate(half_spaces):
             bounds[row] = half_space.bound
@@ -135,6 +140,44 @@ class ClusterEvidence:
         columns = tuple(self.leaves.index(leaf) for leaf in leaves)
         return ClusterTests(columns, slopes, bounds, self.largest, apart, delta, self.deadline)
 
+    @cached_property
+    def _pairs(self) -> tuple[tuple[int, int], ...]:
+        """The leaves on the same rows, whose difference is the mean of one number of each row."""
+        together = combinations(enumerate(self.leaves), 2)
+        return tuple((i, j) for (i, first), (j, second) in together if first.given == second.given)
+
+    def _as_difference(
+        self, leaves: tuple[Leaf, ...], half_spaces: Sequence[HalfSpace]
+    ) -> tuple[int, Floats, Floats] | None:
+        """The column of the leaves' difference, with slopes and bounds, where all half-spaces are about that."""
+        i, j = sorted(self.leaves.index(leaf) for leaf in (leaves[0], leaves[-1]))
+        factors = [dict(half_space.coefficients) for half_space in half_spaces]
+        alike = all(each.get(self.leaves[i], 0.0) == -each.get(self.leaves[j], 0.0) for each in factors)
+        if (i, j) not in self._pairs or not alike:
+            return None
+        low, span = self._span(i, j)
+        slope = np.asarray([each[self.leaves[i]] for each in factors])
+        bounds = np.asarray([half_space.bound for half_space in half_spaces]) - slope * low
+        slopes = np.stack([slope * span, np.zeros(len(slope))], axis=-1)
+        return len(self.leaves) + self._pairs.index((i, j)), slopes, bounds
+
+    def _span(self, i: int, j: int) -> tuple[float, float]:
+        """The least difference of two leaves, and how much larger the greatest is."""
+        (low, high), (least, most) = self.ranges[self.leaves[i]], self.ranges[self.leaves[j]]
+        return low - most, (high - low) + (most - least)
+
+    def _with_pairs(self, batch: ClusterBatch) -> ClusterBatch:
+        """The batch with a column for each difference of leaves on the same rows."""
+        rows, sums = [batch.rows], [batch.sums]
+        for i, j in self._pairs:
+            _, span = self._span(i, j)
+            first, second = (self.ranges[self.leaves[k]][1] - self.ranges[self.leaves[k]][0] for k in (i, j))
+            # Where both leaves are at 0, on their own scales, the difference is at second / span, on its own.
+            total = (first * batch.sums[:, i] - second * batch.sums[:, j] + second * batch.rows[:, i]) / span
+            rows.append(batch.rows[:, [i]])
+            sums.append(np.clip(total, 0.0, batch.rows[:, i])[:, None])
+        return replace(batch, rows=np.concatenate(rows, axis=1), sums=np.concatenate(sums, axis=1))
+
     # ------------------------------------------------------------------------------------------------- deciding
 
     def begin(self) -> ClusterState:
@@ -145,11 +188,12 @@ class ClusterEvidence:
         """Bet on one batch; what is refuted stays refuted."""
         history = (*state.history, batch)
         wealths, refuted = list(state.wealths), set(state.refuted)
-        has_rows = self.rows(history) > 0
-        for index, (number, _, tests) in enumerate(self._tests):
+        seen = {leaf for leaf, rows in zip(self.leaves, self.rows(history), strict=True) if rows > 0}
+        wider = self._with_pairs(batch)
+        for index, (number, half_space, tests) in enumerate(self._tests):
             if number not in refuted:
-                wealths[index] = tests.step(wealths[index], batch)
-                if tests.refuted(wealths[index])[0] and has_rows[list(tests.leaves)].all():
+                wealths[index] = tests.step(wealths[index], wider)
+                if tests.refuted(wealths[index])[0] and seen.issuperset(half_space.leaves):
                     refuted.add(number)
         after = ClusterState(history, tuple(wealths), frozenset(refuted), state.looked, state.boxed)
         due = OFTEN * state.looked if self.deadline is None else self.deadline
@@ -284,7 +328,8 @@ class ClusterEvidence:
                 (index, half) for index, half in tested if half.leaves and first[0] in half.leaves and not out[index]
             ]
             if left:
-                out[[index for index, _ in left]] = self._against(first, [half for _, half in left], delta).run(history)
+                wider = [self._with_pairs(batch) for batch in history]
+                out[[index for index, _ in left]] = self._against(first, [half for _, half in left], delta).run(wider)
                 tested = [item for item in tested if item not in left]
         return out
 

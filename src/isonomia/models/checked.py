@@ -250,8 +250,8 @@ def _unusable(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_usable(value: object) -> bool:
-    if isinstance(value, tuple):  # the numbers of one action
-        return all(isinstance(part, int | float) and bool(np.isfinite(part)) for part in value)
+    if isinstance(value, tuple):  # the numbers of one action, or the answers of several models
+        return all(map(_is_usable, value))
     return isinstance(value, str | bool | int) or (isinstance(value, float) and bool(np.isfinite(value)))
 
 

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from isonomia.executors.pool import while_waiting
-from isonomia.models.protocol import Answer, AroundModel, Model
+from isonomia.models.protocol import Answer, Model, PassesOn
 from isonomia.populations.table import Table
 
 FURTHER_SHARE, LEAST_FURTHER = 8, 40
@@ -329,6 +329,6 @@ def send(model: Model, table: Table, *, want_score: bool, want_prediction: bool)
     BudgetSpentError
         Where the budget of the running check does not cover the rows.
     """
-    if not isinstance(model, AroundModel):
+    if not isinstance(model, PassesOn):
         charge(table.rows)
     return model.answer(table, want_score=want_score, want_prediction=want_prediction)

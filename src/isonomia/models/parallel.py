@@ -18,6 +18,7 @@ from isonomia.errors import ModelError
 from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
+from isonomia.models.named import asks_each
 from isonomia.models.protocol import Answer, Model
 from isonomia.populations.table import Table
 from isonomia.spec.columns import is_tensor, namespace
@@ -131,7 +132,7 @@ class Workers:
 
         Two workers may have different models: one of another version, or with another random state.
         """
-        charge(table.rows)
+        charge(asks_each(self.model) * table.rows)
         names, which = np.unique(workers, return_inverse=True)
         groups = [np.flatnonzero(which == number) for number in range(len(names))]
         parts = [(self._read(table.take(rows)), want_score, want_prediction) for rows in groups]
@@ -161,7 +162,7 @@ class Workers:
 
     def _tasks(self, question: Question) -> StartedTasks:
         table, want_score, want_prediction = question
-        charge(table.rows)
+        charge(asks_each(self.model) * table.rows)
         table = self._read(table)
         parts = [table.slice(start, stop) for start, stop in pairwise(borders(table.rows))]
         questions = [(part, want_score, want_prediction) for part in parts]

@@ -102,7 +102,13 @@ class Described(Protocol):
         """Say in one line what it is."""
 
 
-class AroundModel:
+class PassesOn:
+    """What passes rows on to other models; they are charged where they end."""
+
+    __slots__ = ()
+
+
+class AroundModel(PassesOn):
     """What stands around a model has the model's name, range, classes, columns and fingerprint."""
 
     __slots__ = ()

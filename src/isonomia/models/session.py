@@ -41,6 +41,7 @@ from isonomia.models.decoder import VectorAnswers
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.meter import charge, current_meter, send
+from isonomia.models.named import NamedModels, asks_each
 from isonomia.models.parallel import Question, Workers
 from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, model_facts, unwrap
 from isonomia.models.steady import Steadiness, SteadinessReport
@@ -238,6 +239,13 @@ class ModelSession(AroundModel):
         inner = unwrap(self.model)
         if isinstance(inner, RecordedModel):
             return inner.given
+        if isinstance(inner, NamedModels):
+            return "; ".join(
+                filter(
+                    None,
+                    (model.given_in_words(names) for model in inner.models.values() if isinstance(model, ModelSession)),
+                )
+            )
         held = [name for name in self.withheld if name in names]
         if not _takes_all_columns(inner) or (not held and not isinstance(inner, HttpModel | ExecutableModel)):
             return ""
@@ -324,7 +332,7 @@ class RecordedAnswers:
         number, self.questions = self.questions, self.questions + 1
         entry = self.journal.recall(f"answer {number}")
         if entry is not None:
-            charge(table.rows)  # the run that is resumed sent them, and its budget goes on
+            charge(asks_each(session) * table.rows)  # the run that is resumed sent them, and its budget goes on
             current_meter().was(0, entry)
             answer = unpacked(entry)
             if session.steady is not None:

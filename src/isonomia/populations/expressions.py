@@ -139,7 +139,7 @@ class Translation:
         import narwhals as nw
 
         match term:
-            case tree.Column(name, None) | tree.Output(name, None, None):
+            case tree.Column(name, None) | tree.Output(name, None, None, None):
                 return self._column(name)
             case tree.Literal(bool() | int() | float() as value) if isfinite(value) and abs(value) <= EXACT:
                 return nw.lit(float(value))

@@ -323,6 +323,8 @@ def _feature(feature: tree.Column | tree.Output) -> str:
     name = feature.name
     if isinstance(feature, tree.Output) and feature.label is not None:
         name = f"score for {value_text(feature.label)}"
+    if isinstance(feature, tree.Output) and feature.model is not None:
+        name = f"{feature.model}'s {name}"
     match feature.version:
         case None:
             return name

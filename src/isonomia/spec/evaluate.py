@@ -66,6 +66,8 @@ class Batch:
     versions
         Other versions of the same people, in the same order: for ``other`` the second person of each pair, for
         ``do(...)`` the same person under the changes. Each has as many rows.
+    outputs
+        What each of several models answers for each person.
     known
         Conditions that were evaluated already, by the engine that holds the table.
     """
@@ -76,6 +78,7 @@ class Batch:
     score: NDArray[np.float64] | None = None
     classes: tuple[tree.Value, ...] = field(default=())
     versions: Mapping[tree.Version, Batch] = field(default_factory=dict)
+    outputs: Mapping[tree.Output, NDArray[Any]] = field(default_factory=dict)
     known: Mapping[tree.Row, Truth] = field(default_factory=dict)
     _plain: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -256,6 +259,12 @@ def _absent(node: tree.Column | tree.Output | tree.PairCall, version: tree.Versi
 def _output_values(row: tree.Output, batch: Batch) -> NDArray[Any]:
     """The model's answer for each person, in the version meant; without one, the column of that name."""
     batch = _as_version(row, row.version, batch)
+    if row.model is not None:
+        if row not in batch.outputs:
+            raise SpecError(
+                f"there is no `{to_text(row)}`: no model is called {row.model!r}", row.place, name=row.model
+            )
+        return plain(batch.outputs[row], row.name)
     answered = batch.prediction if row.name == "prediction" else batch.score
     if answered is None:
         return _from_column(row, batch)

@@ -329,6 +329,9 @@ def _term(branch: Branch, scope: _Scope) -> tree.Row:
             return construct.call(function, tuple(_row(x, scope) for x in branches(branch)), place)
         case "of_version":
             return _of_version(branch, scope)
+        case "of_model":
+            answer = _output(branches(branch)[0], scope)
+            return replace(answer, model=str(_token(branch)), place=place)
         case "prediction" | "score":
             return _output(branch, scope)
         case _:

@@ -183,9 +183,9 @@ def _about_version(token: Token, accepts: set[str]) -> str | None:
         return "write one `=` in `do(...)`: it sets a value, it does not compare"
     if token.type == "RPAR" and accepts == {"NAME", "BACKTICKED"}:
         return "`do(...)` sets nothing here: say what, as in `do(sex = 'M').prediction`"
-    if token.type in {"OTHER", "DO"} and "LBRACE" in accepts:
+    if token.type in {"OTHER", "DO", "MODEL"} and "LBRACE" in accepts:
         return "a `for` runs over a column of the population as it is: write the column without `other.` or `do(...).`"
-    if token.type in {"OTHER", "DO"} and accepts == {"NAME", "BACKTICKED", "PREDICTION", "SCORE"}:
+    if token.type in {"OTHER", "DO", "MODEL"} and accepts == {"NAME", "BACKTICKED", "PREDICTION", "SCORE"}:
         return "a version has no versions of its own: behind the dot stands a column, `prediction` or `score`"
     if token.type == "DOT" or (token.type == "EQUAL" and accepts & {"RELATION", "STRING"}):
         return f"unexpected {str(token)!r}: {FORMULAS.hints[token]}"
@@ -228,7 +228,7 @@ def _outside_brackets(failure: _Failure) -> str | None:
     if token.type in {"NAME", "BACKTICKED"}:
         name = token.strip("`")
         return f"`{name}` is a column: wrap it in P[...] or E[...]"
-    if token.type in {"PREDICTION", "SCORE", "OTHER", "DO"}:
+    if token.type in {"PREDICTION", "SCORE", "OTHER", "DO", "MODEL"}:
         return f"`{token}` is about one person: wrap it in P[...] or E[...]"
     if token.type in {"STRING", "TRUE", "FALSE"}:
         return f"{token} can only be compared inside P[...] or E[...]; out here stand numbers about the population"
@@ -260,7 +260,21 @@ FORMULAS = GrammarWording(
     words={"$END": "the end of the text"},
     quiet={
         *("FUNCTION", "FALSE", "TRUE", "PERCENT", "PREDICTION", "SCORE", "E", "LPAR", "FOR", "NOT", "IS", "IN"),
-        *("STAR", "SLASH", "CIRCUMFLEX", "OR", "MINUS", "PLUS", "FROM", "_POWER", "BACKTICKED", "OTHER", "DO", "$END"),
+        *(
+            "STAR",
+            "SLASH",
+            "CIRCUMFLEX",
+            "OR",
+            "MINUS",
+            "PLUS",
+            "FROM",
+            "_POWER",
+            "BACKTICKED",
+            "OTHER",
+            "DO",
+            "MODEL",
+            "$END",
+        ),
     },
     hints={
         "=": "write `==` to compare",

@@ -80,7 +80,8 @@ def _row(node: tree.Row, bound: _Bound) -> _Piece:
             return node.name, _ATOM
         case tree.Output():
             label = "" if node.label is None else f"[{value_text(node.label)}]"
-            return f"{_prefix(node.version, bound)}{node.name}{label}", _ATOM
+            whose = "" if node.model is None else f"{node.model}."
+            return f"{_prefix(node.version, bound)}{whose}{node.name}{label}", _ATOM
         case tree.Literal():
             text = value_text(node.value)
             return text, _UNARY if text.startswith("-") else _ATOM

@@ -103,11 +103,15 @@ class Column(Placed):
 
 @dataclass(frozen=True, slots=True)
 class Output(Placed):
-    """What the model answers: its ``prediction``, its ``score``, or the score of one class, ``score['good']``."""
+    """What a model answers: its ``prediction``, its ``score``, or the score of one class, ``score['good']``.
+
+    ``model`` is its name, where several models answer about the same people.
+    """
 
     name: OneOf["prediction", "score"]
     label: Value | None = None
     version: Version | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,11 +461,12 @@ def versions_of(node: Node) -> tuple[Version, ...]:
     return tuple(dict.fromkeys(part for part in parts if isinstance(part, Do | Other)))
 
 
-def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None:
+def check_names(formula: Formula, known: Sequence[str], has_model: bool, models: Sequence[str] | None = ()) -> None:
     """Refuse a formula that names a column which is not ``known``, also in another version of a person or a setting.
 
-    ``has_model`` says whether there is a model to answer for ``prediction`` and ``score``. The error carries the first
-    unknown name, and its message suggests the nearest known one.
+    ``has_model`` says whether there is a model to answer for ``prediction`` and ``score``, and ``models`` names
+    several; ``None`` where their names were checked before. The error carries the first unknown name, and its message
+    suggests the nearest known one.
     """
     for node in nodes(formula):
         match node:
@@ -471,7 +476,14 @@ def check_names(formula: Formula, known: Sequence[str], has_model: bool) -> None
                 _check_columns((node.name,), known, node.place)
             case PairCall():
                 _check_columns(node.columns, known, node.place)
-            case Output() if not has_model and (node.name not in known or node.label is not None):
+            case Output(model=str(name)) if models is not None and name not in models:
+                hint = nearest(name, models) or f" The models are {', '.join(models)}." if models else ""
+                message = f"there is no model called {name!r}: give models by name, {{{name!r}: model}}.{hint}"
+                raise SpecError(message, node.place, name=name)
+            case Output(model=None) if models:
+                message = f"several models answer: say whose {node.name} is meant, as in {models[0]}.{node.name}"
+                raise SpecError(message, node.place, name=node.name)
+            case Output(model=None) if not has_model and (node.name not in known or node.label is not None):
                 message = f"there is no `{node.name}`: pass a model, or a table that has a column {node.name!r}"
                 raise SpecError(message, node.place, name=node.name)
 

@@ -74,11 +74,12 @@ class RatesAudit:
         """Refuse columns that the population does not have and classes that the model never predicts."""
         from isonomia.audits.people import need_people
         from isonomia.audits.rates.question import refuse_classes, refuse_kinds
+        from isonomia.models.named import model_names
 
         need_people(check.population)
         if check.population.kind == "generator":  # says its columns only when it draws
             return
-        check_names(check.prop.formula, check.population.names, check.model is not None)
+        check_names(check.prop.formula, check.population.names, check.model is not None, model_names(check.model))
         refuse_kinds(check.prop, check.population)
         if check.model is not None:
             refuse_classes(check.prop, check.model)

@@ -85,6 +85,7 @@ def _taken(batch: Batch, rows: NDArray[np.intp]) -> Batch:
         None if batch.score is None else batch.score[rows],
         batch.classes,
         {version: _taken(other, rows) for version, other in batch.versions.items()},
+        {output: values[rows] for output, values in batch.outputs.items()},
     )
 
 

@@ -31,6 +31,7 @@ from isonomia.evidence.normal_form import Polynomial, compared
 from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
+from isonomia.models.named import named_models
 from isonomia.populations.protocol import Directable, Wanted, facts_of
 from isonomia.populations.table import column_from, distinct
 from isonomia.records.journal import MissingEntryError, once
@@ -275,7 +276,11 @@ def _some_predictions(check: Check[Property], samples: int) -> list[Value]:
         table = check.population.open(root(check.seed), Wanted()).batch(0, people, batch_rng(check.seed, 0, 0), 0)
         if check.model is None:
             return list(distinct([table.column("prediction")], "prediction"))
-        given = check.model(table, False, True).prediction
+        answer, several = check.model(table, False, True), named_models(check.model)
+        given = answer.prediction
+    if several is not None:
+        columns = [values for output, values in several.split(answer).items() if output.name == "prediction"]
+        return list(distinct(columns, "prediction"))
     return [] if given is None else list(distinct([column_from(host(given), "prediction")], "prediction"))
 
 

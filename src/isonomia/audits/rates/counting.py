@@ -21,6 +21,7 @@ from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum
 from isonomia.evidence.protocol import Channel, Grid, Tallies, stream_of
+from isonomia.models.named import named_models
 from isonomia.models.session import ModelSession
 from isonomia.populations.cells import CellBatch, cell_batch
 from isonomia.populations.finite import Census, Sample
@@ -73,7 +74,9 @@ def _batch(
     columns = {name: table.array(name) for name in asked.columns if name in table.names}
     if session is None or not asked.model:
         return Batch(table.rows, columns, versions=versions)
-    answer = session(table, asked.score, asked.prediction)
+    answer, several = session(table, asked.score, asked.prediction), named_models(session)
+    if several is not None:
+        return Batch(table.rows, columns, versions=versions, outputs=several.split(answer))
     return Batch(table.rows, columns, answer.prediction, answer.score, answer.classes, versions)
 
 
@@ -237,6 +240,11 @@ class BatchReader:
         index = first(outside)
         row = index if chosen is None else int(np.flatnonzero(host(chosen))[index])
         value = float(column[index])
+        if isinstance(leaf.term, Missing):
+            raise DataError(
+                f"expected {to_text(leaf.term.operand)} in every row, but it is missing for {self.where(row)}. Give an "
+                "answer that failed a value of its own, which counts as wrong; leave out other rows with a condition"
+            )
         term = to_text(leaf.term)
         if np.isnan(value):
             raise DataError(

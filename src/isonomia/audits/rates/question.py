@@ -13,6 +13,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
 from isonomia.errors import SpecError, UsageError, nearest
+from isonomia.models.named import asks_each, model_names, named_models
 from isonomia.models.protocol import Model
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
@@ -36,6 +37,7 @@ from isonomia.spec.tree import (
     Member,
     Missing,
     Other,
+    Output,
     Rate,
     Row,
     RowJunction,
@@ -43,6 +45,7 @@ from isonomia.spec.tree import (
     Variable,
     Version,
     check_names,
+    children,
     columns_of,
     leaves_of,
     nodes,
@@ -60,8 +63,13 @@ class OrderedCategories(Protocol):
 
 def refuse_classes(prop: Property, model: Model) -> None:
     """Refuse a prediction that the model never makes: it is more often misspelled than meant."""
+    several = named_models(model)
     for node in nodes(prop.formula):
-        refuse_class(node, model)
+        if several is None:
+            refuse_class(node, model)
+            continue
+        for name in {part.model for part in children(node) if isinstance(part, Output)}:
+            refuse_class(node, several.models[str(name)])
 
 
 def check_predicted_values(values: Sequence[Literal | Variable], seen: Sequence[Value], name: str) -> None:
@@ -249,9 +257,9 @@ def ask_about(
     journal: Journal = NullJournal(),  # noqa: B008  (it has no state)
 ) -> RatesQuestion:
     """Make a property concrete; what is read of the population is kept in the journal."""
-    check_names(prop.formula, population.names, model is not None)
+    check_names(prop.formula, population.names, model is not None, model_names(model))
     _refuse_unknown(declared, population.names)
-    if model is not None and model.classes:
+    if model is not None:
         refuse_classes(prop, model)
     people = population.people if isinstance(population, Abducted) else population
     refuse_kinds(prop, people)
@@ -304,6 +312,8 @@ def _asked(written: Formula, formula: Formula, version: Version | None, model: M
     columns = dict.fromkeys((*columns_of(written, version), *columns_of(formula, version)))
     if model is None:
         return VersionColumns(tuple(columns | dict.fromkeys(sorted(outputs))), prediction=False, score=False)
+    if any(output.model is not None for output in outputs_of(formula, version)):
+        return VersionColumns(tuple(columns), prediction=True, score=False)  # both, of each model: see NamedModels
     return VersionColumns(tuple(columns), "prediction" in outputs, "score" in outputs)
 
 
@@ -369,4 +379,6 @@ def countable(question: RatesQuestion, size: int) -> bool:
 
 def rows_each(check: Check[Property], question: RatesQuestion) -> int:
     """How many rows one sample sends to the model: one for each version of a person that it is asked about."""
-    return 0 if check.model is None else sum(asked.model for asked in question.asked.values())
+    if check.model is None:
+        return 0
+    return asks_each(check.model) * sum(asked.model for asked in question.asked.values())

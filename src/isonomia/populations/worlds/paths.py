@@ -399,9 +399,9 @@ def row_values(row: Row, way: ProgramPath, answer: Answer | None, cell: DrawCell
             yield _plain(written), cell
         case spec.Column(name, version):
             yield way.versions[version][name], cell
-        case spec.Output("prediction", None, version) if answer is not None:
+        case spec.Output("prediction", None, version, None) if answer is not None:
             yield from answer(way.versions[version], cell)
-        case spec.Output("prediction", None, version):
+        case spec.Output("prediction", None, version, None):
             yield way.versions[version]["prediction"], cell
         case spec.RowNegative(operand):
             for value, after in values(operand, cell):
