@@ -153,7 +153,7 @@ def test_one_look_at_paired_means_is_nearly_as_narrow_as_the_interval_of_one_mea
 
 
 def clusters_of_pairs(rng: np.random.Generator, clusters: int, size: int) -> list[ClusterBatch]:
-    """Clusters in each of which all rows speak for the same model, or for neither: dependent pairs, equal on average."""
+    """Clusters in each of which all rows speak for the same model, or for neither; no model is better on average."""
     kind = rng.choice([-1, 0, 1], size=clusters, p=[0.15, 0.7, 0.15])
     both = rng.binomial(size, 0.6, clusters)
     first = np.where(kind == 1, size, np.where(kind == -1, 0, both))
@@ -180,6 +180,6 @@ def test_pairs_in_clusters_are_decided_as_one_mean_of_each_row() -> None:
     for claim in ("P[a == 1] - P[b == 1] > 0", "E[a - b from -1 to 1] > 0"):
         for looks in ("any", "once"):
             verdict = iso.check(claim, population=iso.Sample(rows, cluster="task"), seed=1, looks=looks)
-            answers.append((verdict.answer, verdict.samples, pytest.approx(verdict.interval)))
-    assert answers[:2] == answers[2:]
-    assert {answer for answer, _, _ in answers} == {"holds"}
+            assert verdict.answer == "holds"
+            answers.append((verdict.samples, *verdict.interval))
+    np.testing.assert_allclose(answers[:2], answers[2:], rtol=0.05, atol=0.01)
