@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isonomia.audits.given_models import outcomes_of, refuse_unclear_outcome, several_models
 from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for
-from isonomia.audits.several import several_models
 from isonomia.audits.verdicts import INTERRUPTED, new_verdict, spent_in_words, why_stopped
 from isonomia.engine.loop import Schedule
 from isonomia.engine.parameters import Budget, NullObserver, Observer, derived_seed, root
@@ -23,15 +23,11 @@ from isonomia.errors import UsageError, nearest
 from isonomia.evidence.looks import planned_report
 from isonomia.executors import pool_for
 from isonomia.models.adapt import adapt
-from isonomia.models.executable import ExecutableModel
-from isonomia.models.http import HttpModel
 from isonomia.models.meter import BudgetSpentError, QueryMeter, metering
-from isonomia.models.named import named_models
-from isonomia.models.protocol import Model, model_facts, unwrap
+from isonomia.models.protocol import Model, model_facts
 from isonomia.models.session import ModelSession, open_session
 from isonomia.populations.domains.protocol import is_domain
 from isonomia.populations.finite import Census, Sample
-from isonomia.populations.profile import protected_attribute
 from isonomia.populations.protocol import Population, facts_of, fingerprint_if_any, is_population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.records.journal import MissingEntryError, once, recall_if_any
@@ -233,34 +229,6 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
     return checked
 
 
-def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
-    """The columns that a property uses as outcome, which the model is not given."""
-    return audit_for(prop).outcomes(prop)
-
-
-def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withheld: Sequence[str]) -> None:
-    """Refuse to send a service or a program a column that may be the outcome.
-
-    Raises
-    ------
-    UsageError
-        If rows would leave this process with such a column, and nobody said which columns to send.
-    """
-    inner = unwrap(model)
-    if not isinstance(inner, HttpModel | ExecutableModel) or inner.features is not None:
-        return
-    candidates = [name for prop in props for name in audit_for(prop).unclear_outcomes(prop)]
-    unclear = [name for name in candidates if name not in withheld and protected_attribute(name) is None]
-    if unclear:
-        name = unclear[0]
-        raise UsageError(
-            f"the property uses {name!r}, which may be the outcome, and {model.name} would be sent this column. "
-            f"Name the columns to send, with or without {name!r}: features=[...] of the model or in its file, or "
-            f"--features COLUMN,... at the command line. A property with outcome={name!r} does not send it",
-            name=name,
-        )
-
-
 def check(
     property: AuditProperty | str,  # noqa: A002  (the word of the glossary)
     model: Any = None,
@@ -456,10 +424,8 @@ def new_check(
     else:
         adapted = None if model is None else adapt(model, features)
     if adapted is not None:
-        several = named_models(adapted)
-        for each in [adapted] if several is None else several.models.values():
-            refuse_unclear_outcome(each, [prop], held)
-        held = held if several is None else ()  # which was held back from each of them
+        refuse_unclear_outcome(adapted, [prop], held)
+        held = () if isinstance(model, Mapping) else held  # which several models were not given, each by itself
         facts = model_facts(adapted)
         allowed.check_costs(adapted)
         people, at_random = repeated(people, facts.repeats), at_random or facts.at_random

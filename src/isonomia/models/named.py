@@ -69,6 +69,7 @@ class NamedModels(PassesOn):
         return ModelFacts(
             any(facts.at_random for facts in each),
             max(facts.repeats for facts in each),
+            tuple(dict.fromkeys(label for facts in each for label in facts.without_label)),
             costs=tuple(unit for unit in each[0].costs if all(unit in facts.costs for facts in each)),
             least_batch=max(facts.least_batch for facts in each),
         )

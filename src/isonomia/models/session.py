@@ -120,7 +120,8 @@ class ModelSession(AroundModel):
         answer = answers(table, want_score, want_prediction)
         without_label = model_facts(self.model).without_label
         if without_label and answer.prediction is not None:
-            given = answer.prediction.tolist()
+            rows = answer.prediction.tolist()
+            given = [label for row in rows for label in (row if isinstance(row, tuple) else (row,))]
             current_meter().note({"answers": len(given), **{label: given.count(label) for label in without_label}})
         return answer
 

@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 
 from isonomia.audits.audit_file.permissions import is_inside
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
-from isonomia.audits.check import new_check, outcomes_of, subjects
+from isonomia.audits.check import new_check, subjects
+from isonomia.audits.given_models import outcomes_of
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
 from isonomia.engine.parameters import derived_seed
