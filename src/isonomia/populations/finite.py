@@ -113,9 +113,10 @@ class Sample(_TablePopulation):
 
     Notes
     -----
-    In a random order, all rows are held in memory. With ``order="file"`` a folder, a pattern, a text file of more than
-    256 MiB, a Parquet file of more than 8 MiB, a polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is
-    read batch by batch, and only as far as the check goes.
+    In a random order, all rows are held in memory once the first is drawn. With ``order="file"`` a folder, a pattern, a
+    text file of more than 256 MiB, a Parquet file of more than 8 MiB, a polars ``LazyFrame``, a DuckDB relation or a
+    pyarrow ``Dataset`` is read batch by batch, and only as far as the check goes. One look at yes and no without a
+    model is counted by the table's engine, and no row is held.
 
     Examples
     --------
@@ -148,8 +149,7 @@ class Sample(_TablePopulation):
             raise UsageError(f"expected order to be {' or '.join(map(repr, ROW_ORDERS))}, but got order={order!r}")
         rows = rows_from(data)
         object.__setattr__(self, "declared", _declared(values, rows))
-        held = order == "random" or cluster is not None
-        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and held else rows)
+        object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and cluster is not None else rows)
         object.__setattr__(self, "_signs", [])
         object.__setattr__(self, "clustering", _clustering(self.rows, cluster, weigh, max_cluster))
         object.__setattr__(self, "row_order", order)
@@ -172,8 +172,6 @@ class Sample(_TablePopulation):
 
     def _repeats(self) -> tuple[str, ...]:
         """Signs that rows are not independent; looked for once."""
-        if not isinstance(self.rows, Table):
-            return ()
         if not self._signs:
             self._signs.append(signs_of_repeats(self.rows))
         return self._signs[0]
@@ -449,7 +447,7 @@ def _values(rows: Rows, column: str, declared: Mapping[str, tuple[Value, ...]]) 
 
 def _opened(rows: Rows, order: NDArray[np.intp] | None, wanted: Wanted | None) -> RowSource | LongSource:
     """The rows opened for one run, in an order, or in their own."""
-    if isinstance(rows, LongTable):
+    if isinstance(rows, LongTable) and order is None:
         return LongSource(rows, None if wanted is None else wanted.columns)
     return RowSource(rows, order)
 
@@ -479,11 +477,11 @@ def random_order(rows: int, seed: np.random.SeedSequence, after: int = 0) -> NDA
     return np.random.default_rng(child).permutation(rows).astype(np.intp)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class RowSource:
-    """A table in memory, opened for one run."""
+    """A table opened for one run; a long one is read into memory when its first rows are requested."""
 
-    table: Table
+    rows: Rows
     order: NDArray[np.intp] | None  # which row comes when; None for the table's own order
 
     finite = True  # whether each row counts once
@@ -491,9 +489,11 @@ class RowSource:
     def batch(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Table:  # noqa: ARG002
         """Give the rows numbered from ``start`` up to ``start + n``, or what is left of them."""
         check_request(start, n, stream, streams=1)
+        if isinstance(self.rows, LongTable):
+            self.rows = self.rows.table()
         if self.order is None:
-            return self.table.slice(start, start + n)
-        return self.table.take(self.order[start : start + n])
+            return self.rows.slice(start, start + n)
+        return self.rows.take(self.order[start : start + n])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

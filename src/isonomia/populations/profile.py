@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import Table, plain_value
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -333,16 +334,23 @@ MORE_THAN_CHANCE = 5.0
 """How many times as many equal pairs there must be as if columns were independent."""
 
 
-def signs_of_repeats(table: Table) -> tuple[str, ...]:
+def signs_of_repeats(rows: Rows) -> tuple[str, ...]:
     """Remarks on rows that do not look independent: an identifier that repeats, or whole rows that do.
+
+    Of a table in memory, rows drawn at random are looked at; of one that is not, the first ones.
 
     Whole rows repeat where a tenth of them have an equal although a column has fractions, far more than if columns were
     independent, or where all of them occur a multiple of two, three, ... times.
     """
     remarks = []
-    part = table
-    if table.rows > LOOKED_AT:
-        part = table.take(np.sort(np.random.default_rng(0).choice(table.rows, LOOKED_AT, replace=False)))
+    if isinstance(rows, LongTable):
+        part, chosen = next(rows.batches(size=min(rows.rows, LOOKED_AT), plain=True)), "the first ones"
+    elif rows.rows > LOOKED_AT:
+        drawn = np.random.default_rng(0).choice(rows.rows, LOOKED_AT, replace=False)
+        part, chosen = rows.take(np.sort(drawn)), "drawn at random"
+    else:
+        part, chosen = rows, ""
+    whole = part.rows == rows.rows
     columns = {name: part.column(name) for name in part.names}
     codes = {name: _codes(values) for name, values in columns.items()}
     varieties = {name: int(column.max(initial=-1)) + 1 for name, column in codes.items()}
@@ -353,9 +361,9 @@ def signs_of_repeats(table: Table) -> tuple[str, ...]:
     }
     for name, different in varieties.items():
         if names_a_unit(name) and name not in fractional and FEWEST <= different <= part.rows // 2:
-            rows = f"{part.rows:,} rows" if part is table else f"{part.rows:,} of {table.rows:,} rows, drawn at random"
+            looked = f"{part.rows:,} rows" if whole else f"{part.rows:,} of {rows.rows:,} rows, {chosen}"
             remarks.append(
-                f"rows may belong together: {name!r} has {different:,} different values in {rows}. If rows "
+                f"rows may belong together: {name!r} has {different:,} different values in {looked}. If rows "
                 f"with the same value depend on each other, the stated risk is wrong: say so, cluster={name!r}"
             )
     together = np.zeros(part.rows, dtype=np.int64)
@@ -365,7 +373,7 @@ def signs_of_repeats(table: Table) -> tuple[str, ...]:
             return tuple(remarks)
     times = np.bincount(together) if part.rows else np.zeros(0, dtype=np.int64)
     fractions = bool(fractional) or max(varieties.values()) > NEARLY_UNIQUE * part.rows
-    copies = part is table and len(times) >= FEWEST and int(np.gcd.reduce(times)) > 1
+    copies = whole and len(times) >= FEWEST and int(np.gcd.reduce(times)) > 1
     distinct = np.unique(together, return_index=True)[1]  # copies must not make copies likely
     by_chance = float(np.prod([_coincidence(each[distinct]) for each in codes.values()]))
     pairs = float(times @ (times - 1.0)) / 2.0

@@ -28,7 +28,7 @@ from isonomia.populations.finite import Census, Sample, rows_from
 from isonomia.populations.profile import signs_of_repeats
 from isonomia.populations.protocol import facts_of, is_population
 from isonomia.populations.streaming import Rows
-from isonomia.populations.table import Table, check_known
+from isonomia.populations.table import check_known
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, ScoreBin, word_of
 from isonomia.version import __version__
 from isonomia.wording import first_few, listed, plural
@@ -343,7 +343,7 @@ def assumptions(work: OnePass, limits: IntervalMethod) -> tuple[str, ...]:
 def remarks(work: OnePass, rows: Sequence[GroupRow], limits: IntervalMethod) -> Iterator[str]:
     """What else a reader should know."""
     yield from work.rows.remarks
-    if work.kept is None and not limits.exact and isinstance(work.rows, Table):
+    if work.kept is None and not limits.exact:
         yield from signs_of_repeats(work.rows)
     if work.kept is not None and work.median is not None:
         yield "scoring rates and score bins have no intervals where rows belong together"

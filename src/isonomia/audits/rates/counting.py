@@ -26,7 +26,7 @@ from isonomia.models.session import ModelSession
 from isonomia.populations.cells import CellBatch, cell_batch
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, facts_of
-from isonomia.populations.streaming import Rows
+from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import Table
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.columns import count, first, host, is_tensor, kind_of, namespace, some, together
@@ -368,15 +368,19 @@ def group_sizes(check: Check[Property], question: RatesQuestion) -> dict[Leaf, f
 
 
 def refuse_known_outside(question: RatesQuestion, population: Population, has_model: bool) -> None:
-    """Make sure that a table in memory has no number outside the range that is declared for it.
+    """Make sure that a table has no number outside the range that is declared for it, unless its rows come in order.
 
     Draws alone might meet such a number late or never, and then what they say of the mean is wrong. A model's outputs
     are checked in the draws.
     """
-    table = facts_of(population).rows
-    if not isinstance(table, Table):
+    known = facts_of(population).rows
+    if isinstance(known, LongTable):
+        ordered = not isinstance(population, Sample) or population.row_order == "file"
+        if ordered or not any(isinstance(leaf, Mean) for leaf in (*question.within, *question.leaves)):
+            return
+        known = known.table()
+    if known is None:
         return
-    known = table
     for leaf in (*question.within, *question.leaves):
         if not isinstance(leaf, Mean) or versions_of(leaf) or (has_model and outputs_of(leaf)):
             continue

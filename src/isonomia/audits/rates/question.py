@@ -269,8 +269,8 @@ def ask_about(
     claims = () if isinstance(prop.formula, Comparison) else groups_of(prop.formula, values)
     formula = conjunction(claims) if claims else expand(prop.formula, values)
     leaves = leaves_of(formula)
-    # A model may be costly, so that a misspelt value is looked for first, even in a long table.
-    read = model is not None and isinstance(people, Census)
+    # A model may be costly, so that a misspelt value is looked for first, even in a long table that is read as it goes.
+    read = people.row_order == "random" if isinstance(people, Sample) else model is not None
     refuse_absent_values(dict.fromkeys(leaf.given for leaf in leaves), population, read=read)
     score = model.score_range if model is not None else declared.get("score")
     ranges = {leaf: found for leaf in leaves if (found := _range(leaf, declared, score)) is not None}
