@@ -130,7 +130,7 @@ def test_free_memory_is_a_sensible_number():
 
 def test_other_audits_read_the_whole_table(folder):
     assert isinstance(iso.Census(folder).table, Table)
-    assert isinstance(iso.Sample(folder).rows, Table)
+    assert isinstance(iso.Sample(folder).table, Table)
     assert isinstance(iso.Census(folder, exact=False).rows, Table)
 
 

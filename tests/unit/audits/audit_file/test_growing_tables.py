@@ -34,7 +34,7 @@ check = "P[hired == 1] >= 0.5"
 [[property]]
 check = "P[hired == 1 | sex == 'F'] - P[hired == 1 | sex == 'M'] >= -0.02"
 [[property]]
-check = "P[hired == 1] >= P[other.hired == 1] - 0.02"
+check = "P[hired == 1 | sex == 'F'] >= P[hired == 1] - 0.02"
 """
 
 
