@@ -93,13 +93,20 @@ def several_models(
     if len(set(stored.values())) < len(stored):
         raise UsageError(f"expected a column of its own for each model, but got {stored}", name="model")
     check_names(prop.formula, [*known, *population.names], True, tuple(models))
-    prop = _with_columns(prop, stored)
-    outputs = tuple(dict.fromkeys(node for node in nodes(prop.formula) if isinstance(node, Output)))
+    prop = with_columns(prop, stored)
+    outputs = tuple(sorted(set(named_outputs(prop)), key=repr))
     held = (*withheld, *stored.values())
     opened: dict[str, Model] = {}
     for name in dict.fromkeys(str(output.model) for output in outputs):
         opened[name] = open_session(adapt(models[name], features), withheld=held, watched=False, at_random=at_random)
     return prop, cast(Model, NamedModels(opened, outputs)) if opened else None
+
+
+def named_outputs(prop: AuditProperty) -> list[Output]:
+    """What a property names of several models."""
+    if not isinstance(prop, Property):
+        return []
+    return [node for node in nodes(prop.formula) if isinstance(node, Output) and node.model is not None]
 
 
 def _check_keys(models: Mapping[str, Any]) -> None:
@@ -111,7 +118,7 @@ def _check_keys(models: Mapping[str, Any]) -> None:
             raise UsageError(f"expected a name of letters and digits for a model, but got {name!r}", name="model")
 
 
-def _with_columns(prop: Property, stored: Mapping[str, str]) -> Property:
+def with_columns(prop: Property, stored: Mapping[str, str]) -> Property:
     """The property with columns for the answers of these models, none of which may be missing.
 
     A missing answer would count as wrong, unnoticed, and might say that the other model is better.

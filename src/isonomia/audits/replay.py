@@ -28,12 +28,14 @@ from isonomia.audits.audit_file.planner import (
     PlannedCheck,
     StatedProperty,
     default_seed,
+    model_key,
     plan_audit,
     planned_for,
     stated_in,
 )
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable, recorded_audit_file
 from isonomia.audits.check import new_check, run_check
+from isonomia.audits.given_models import named_outputs
 from isonomia.audits.protocol import Check, Permissions
 from isonomia.audits.registry import audit_for
 from isonomia.audits.verdicts import CACHE, recorded_model, recorded_population
@@ -251,7 +253,8 @@ def said_otherwise(
         entry = populations.get(people) if people is not None else None
         if entry is not None and "population" in check.entries:
             yield from _other_kind(each.name, entry, check)
-        for what, name in (("population", people), ("model", each.entry.get("model") or DEFAULT)):
+        asked = ", ".join([model_key(each.entry), *sorted({str(output.model) for output in named_outputs(each.prop)})])
+        for what, name in (("population", people), ("model", asked)):
             fingerprint = check.entries.get(what, {}).get("fingerprint")
             if name is None or fingerprint is None:
                 continue

@@ -28,7 +28,7 @@ SUFFIX = ".nom"
 def check(
     arguments: list[str],
     data: Path | None = None,
-    model: str | None = None,
+    model: list[str] | None = None,
     census: bool = False,
     cluster: str | None = None,
     weigh: str = "rows",
@@ -104,7 +104,8 @@ def check(
         "ranges": parse_ranges(ranges),
         "control": control,
     }
-    loaded = reading.open(model, quiet=quiet)
+    columns = population.names if population is not None else ()
+    loaded = reading.open_all(model or [], columns, quiet=quiet)
     known = None if keep is None else KnownCounterexamples(keep.parent, keep.name)
     verdicts: list[Verdict] = []
     for prop in properties:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
 from isonomia.cli.outputs import new_console
-from isonomia.errors import UsageError
+from isonomia.errors import UsageError, nearest
 from isonomia.records.store import FOLDER, STORE
 from isonomia.wording import visible
 
@@ -136,7 +136,9 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         "data": OptionDisplay("The table: CSV, Parquet, Arrow or JSON lines.", "FILE"),
         "model": OptionDisplay(f"{_MODEL}.", "MODEL"),
         "measure: model": OptionDisplay(f"{_MODEL}; none where the table has its decisions.", "MODEL"),
-        "check: model": OptionDisplay(f"{_MODEL}; none where the table has its predictions.", "MODEL"),
+        "check: model": OptionDisplay(
+            f"{_MODEL}; none where the table has its predictions. Repeatable, as NAME=MODEL or NAME=COLUMN.", "MODEL"
+        ),
         "principal: model": OptionDisplay(f"{_MODEL}, in place of such a column.", "MODEL"),
         "repair: model": OptionDisplay(
             "The model to train: a file, or module:object with a classifier or its factory.", "MODEL"
@@ -375,10 +377,28 @@ class ModelReading:
             new_console(stderr=True, wrap=False).print(f"model: {describe(opened)}")
         return self._cached(opened)
 
+    def open_all(
+        self, models: Sequence[str], columns: Sequence[str], *, quiet: bool = False
+    ) -> Model | dict[str, Model | str] | None:
+        """Open what ``--model`` names, once, or as ``NAME=MODEL`` several times; a column has stored answers."""
+        pairs = [text.partition("=") for text in models]
+        named = [pair[0].isidentifier() and bool(pair[2]) and not Path("".join(pair)).exists() for pair in pairs]
+        if len(models) <= 1 and not any(named):
+            return self.open(models[0] if models else None, quiet=quiet)
+        if not all(named) or len({name for name, _, _ in pairs}) < len(pairs):
+            raise UsageError(
+                f"expected one --model, or each as NAME=MODEL with a name of its own, but got {', '.join(models)}",
+                name="model",
+            )
+        return {
+            name: text if text in columns or nearest(text, columns) else cast("Model", self.open(text, quiet=quiet))
+            for name, _, text in pairs
+        }
+
     def check(
         self,
         prop: AuditProperty,
-        model: Model | None,
+        model: Model | Mapping[str, Model | str] | None,
         population: Population | None,
         *,
         quiet: bool,

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from isonomia.audits.audit_file.permissions import is_inside
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
 from isonomia.audits.check import new_check, subjects
-from isonomia.audits.given_models import outcomes_of
+from isonomia.audits.given_models import named_outputs, outcomes_of, with_columns
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
 from isonomia.engine.parameters import derived_seed
@@ -46,6 +46,7 @@ from isonomia.populations import Census, Generator, Sample
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import EvidenceFile
 from isonomia.records.strict_json import canonical, read_strictly
+from isonomia.spec.property import Property
 from isonomia.toml import toml_value
 
 
@@ -126,8 +127,8 @@ def plan_audit(
     outcomes = _outcomes(stated)
     for each in stated:
         entry = each.entry
-        model, population = _chosen(entry, "model", models), _people(entry, each.prop, populations)
-        planned.append(planned_for(each, model, population, tuple(outcomes[entry.get("model")]), where))
+        model, population = _asked(entry, models), _people(entry, each.prop, populations)
+        planned.append(planned_for(each, model, population, tuple(outcomes[model_key(entry)]), where))
         _check_names(entry, planned[-1].check)
     if seed is None:
         seed = default_seed(planned)
@@ -163,12 +164,25 @@ def _stating(table: FileTable) -> tuple[str, ...]:
     return tuple(key for key in file_keys() if key in table.content)
 
 
-def _outcomes(stated: Sequence[StatedProperty]) -> dict[str | None, dict[str, None]]:
+def _outcomes(stated: Sequence[StatedProperty]) -> dict[str, dict[str, None]]:
     """What all properties of a model use as outcome: they may share its answers, so it is always given the same."""
-    outcomes: dict[str | None, dict[str, None]] = {}
+    outcomes: dict[str, dict[str, None]] = {}
     for each in stated:
-        outcomes.setdefault(each.entry.get("model"), {}).update(dict.fromkeys(outcomes_of(each.prop)))
+        outcomes.setdefault(model_key(each.entry), {}).update(dict.fromkeys(outcomes_of(each.prop)))
     return outcomes
+
+
+def model_key(entry: Mapping[str, Any] | FileTable) -> str:
+    """Tells the model of a property, or several of them by name, from others in its file."""
+    return json.dumps(entry.get("models") or entry.get("model") or DEFAULT, sort_keys=True)
+
+
+def _asked(entry: FileTable, models: Mapping[str, Any]) -> Any:
+    """The model of a property, or its models by name but for those that are columns with stored answers."""
+    given = entry.get("models")
+    if given is None:
+        return _chosen(entry, "model", models)
+    return {name: models[source] for name, source in given.items() if source in models} or None
 
 
 def planned_for(
@@ -193,9 +207,28 @@ def stated_in(file: AuditFile, seed: int, permissions: Permissions, seed_chosen:
     names, share = _names(entries), _share(file, entries)
     stated = []
     for entry, name in zip(entries, names, strict=True):
-        prop = property_of(entry, interventions, permissions)
+        prop = _with_stored_answers(file, entry, property_of(entry, interventions, permissions))
         stated.append(StatedProperty(name, entry, prop, _options(file, entry, share, seed, seed_chosen)))
     return stated
+
+
+def _with_stored_answers(file: AuditFile, entry: FileTable, prop: AuditProperty) -> AuditProperty:
+    """The property with columns in place of those of its models that are not models of the file."""
+    given = entry.get("models")
+    if given is None:
+        return prop
+    if "model" in entry.content:
+        raise entry.error("expected model, or several models, but the property has both", "model")
+    if not isinstance(prop, Property):
+        raise entry.error("several models are for properties about rates and means: name one model", "models")
+    known = file.entries("model", "models")
+    for name, source in given.items():
+        if not isinstance(source, str):
+            raise entry.error(f"expected a model or a column for {name!r}, but got {source!r}", "models", name)
+    unknown = sorted({str(output.model) for output in named_outputs(prop)} - set(given))
+    if unknown:
+        raise entry.error(f"there is no model {unknown[0]!r} among them.{nearest(unknown[0], given)}", "models")
+    return with_columns(prop, {name: source for name, source in given.items() if source not in known})
 
 
 def _options(file: AuditFile, entry: FileTable, share: float, seed: int, seed_chosen: bool) -> dict[str, Any]:
@@ -205,7 +238,7 @@ def _options(file: AuditFile, entry: FileTable, share: float, seed: int, seed_ch
         "seed": seed,
         "seed_chosen": seed_chosen,
         "workers": file.content.get("workers", 1),
-        "random_model": bool(_model_entry(file, entry).get("random", False)),
+        "random_model": any(each.get("random", False) for each in _model_entries(file, entry)),
         "looks": entry.get("looks", file.content.get("looks", "any")),
         "stop": entry.get("stop", file.content.get("stop", "decided")),
         "width": entry.get("width", file.content.get("width")),
@@ -250,9 +283,10 @@ def _people(entry: FileTable, prop: AuditProperty, populations: Mapping[str, Any
     return named[0] if named else _chosen(entry, "population", populations)
 
 
-def _model_entry(file: AuditFile, entry: FileTable) -> Mapping[str, Any]:
-    chosen = file.entries("model", "models").get(entry.get("model") or DEFAULT)
-    return {} if chosen is None else chosen.content
+def _model_entries(file: AuditFile, entry: FileTable) -> list[FileTable]:
+    known = file.entries("model", "models")
+    names = entry.get("models", {"": entry.get("model") or DEFAULT}).values()
+    return [known[name] for name in names if name in known]
 
 
 def shared_out(planned: Sequence[PlannedCheck]) -> list[PlannedCheck]:
@@ -260,7 +294,9 @@ def shared_out(planned: Sequence[PlannedCheck]) -> list[PlannedCheck]:
     groups: dict[Hashable, list[int]] = {}
     for index, each in enumerate(planned):
         kind = audit_for(each.check.prop).kind
-        groups.setdefault((kind, each.definition.get("model"), each.definition.get("population")), []).append(index)
+        outputs = frozenset(named_outputs(each.check.prop))
+        which = model_key(each.definition), each.definition.get("population")
+        groups.setdefault((kind, *which, outputs), []).append(index)
     result = list(planned)
     for members in groups.values():
         audit = audit_for(planned[members[0]].check.prop)

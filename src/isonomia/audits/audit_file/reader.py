@@ -334,6 +334,9 @@ POPULATION: Mapping[str, TomlKey] = {
 _PROPERTY: Mapping[str, TomlKey] = {
     "with": TomlKey("options", "what the property takes"),
     "model": TomlKey("text", "which of the models"),
+    "models": TomlKey(
+        "table", "several models for the same rows, {new = 'candidate', old = 'answer'}: models, or stored columns"
+    ),
     "population": TomlKey("text", "which of the populations"),
     "delta": TomlKey("number", "its own risk; it does not count towards that of the whole audit"),
     "budget": TomlKey("budget", "its own budget"),

@@ -38,6 +38,9 @@ from isonomia.audits.registry import audit_for, remember, with_known
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.executors import close_pools
+from isonomia.models.named import named_models
+from isonomia.models.protocol import unwrap
+from isonomia.models.session import ModelSession
 from isonomia.populations import Census, Sample
 from isonomia.populations.protocol import Directable, fingerprint_if_any, is_population
 from isonomia.populations.table import Table
@@ -176,7 +179,10 @@ def _shares(each: PlannedCheck) -> list[Hashable]:
     check = each.check
     shared: list[Hashable] = [*audit_for(check.prop).locks(check)]
     if check.model is not None and check.random_model:
-        shared.append(("model", id(check.model.gate or check.model.model)))
+        several = named_models(check.model)
+        for model in [check.model] if several is None else several.models.values():
+            gate = model.gate if isinstance(model, ModelSession) else None
+            shared.append(("model", id(gate or unwrap(model))))
     if check.population is not None and not _is_held(check.population):
         shared.append(("population", id(check.population)))
     return shared

@@ -33,9 +33,17 @@ def _fairness(table: PropertyTable, *_: Any) -> Property:
     return made
 
 
+def _evals(table: PropertyTable, *_: Any) -> Property:
+    from isonomia.spec import evals
+
+    made: Property = named_property(table, "evals", evals, evals.__all__)
+    return made
+
+
 _FILE_KEYS: Mapping[str, FileKey] = {
     "check": FileKey("text", "a formula over rates and means", _formula),
     "fairness": FileKey("text", "a named fairness property", _fairness),
+    "evals": FileKey("text", "a named property of two models: not_worse or better", _evals),
 }
 
 

@@ -80,7 +80,9 @@ def test_a_mistake_is_pointed_at(file: Path, before: str, after: str, line: int 
 
 def test_a_file_without_properties_is_told_how_one_looks(file: Path) -> None:
     file.write_text('title = "nothing"\n')
-    with raises(SpecError, "[[property]]", ("check", "fairness", "nomos", "safety", "responsiveness", "principal")):
+    with raises(
+        SpecError, "[[property]]", ("check", "fairness", "evals", "nomos", "safety", "responsiveness", "principal")
+    ):
         read_audit_file(file)
 
 
