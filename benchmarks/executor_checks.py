@@ -142,16 +142,26 @@ def jitter(row: Any, seed: int) -> int:
     return int(np.random.default_rng(seed).integers(-1, 1)) * int(row["age"] > 30)
 
 
-FUNCTIONS = {"age": Function(age, 1, "number", single=True), "jitter": Function(jitter, 1, "number", True, True)}
+def decade(row: Any) -> int:
+    """A function of one case that does not always rise."""
+    return int(row["age"]) // 10 % 6
+
+
+FUNCTIONS = {
+    "age": Function(age, 1, "number", single=True),
+    "jitter": Function(jitter, 1, "number", True, True),
+    "decade": Function(decade, 1, "number", single=True),
+}
 JITTERED = "var step := randInt(0, 5) + jitter(x1);\nrequires step >= 0;"
 CODE = "    answers = []\n    for x in (x1, x2):\n        answers.append(predict(x))\n    d1, d2 = answers"
 
 
-def spec(before: str = "", more: str = "", code: bool = False, **options: Any) -> Any:
-    """A property with functions of one case."""
+def spec(before: str = "", more: str = "", code: bool = False, asks: bool = True, **options: Any) -> Any:
+    """A property with functions of one case; without a model, one of them is what is tested."""
     text = SPEC.format(before=before, more=more)
     text = text.replace("    d1 = predict(x1)\n    d2 = predict(x2)", CODE) if code else text
-    return iso.safety.property(text, functions=FUNCTIONS, allow_code=code, **options)
+    text = text if asks else text.replace("predict(", "decade(")
+    return iso.safety.property(text, functions=FUNCTIONS | options.pop("functions", {}), allow_code=code, **options)
 
 
 def _safety() -> dict[str, Callable[[], Arguments]]:
@@ -167,6 +177,15 @@ def _safety() -> dict[str, Callable[[], Arguments]]:
         ),
         "functions, a rate": lambda: (spec(JITTERED, " in 68% of cases"), steps, iso.Census(PEOPLE), {"budget": 1000}),
         "a block that is code": lambda: (spec(code=True, enumerate=False), rises, people, {"budget": 150}),
+        "functions alone, listed": lambda: (spec(asks=False), None, people, {}),
+        "functions alone, drawn": lambda: (spec(asks=False, enumerate=False), None, people, {"budget": 400}),
+        "functions alone, a rate": lambda: (
+            spec(JITTERED, " in 68% of cases", asks=False),
+            None,
+            iso.Census(PEOPLE),
+            {"budget": 1000},
+        ),
+        "code alone": lambda: (spec(code=True, asks=False, enumerate=False), None, people, {"budget": 150}),
     }
     for number, model in enumerate((steps, rises)):
         census = {"seed": 3, "budget": 600}
@@ -263,7 +282,7 @@ FEW = (
     "rates: mean score above 0.4",
     "rates: a census, drawn",
     "k-safety: monotone, steps, drawn",
-    "k-safety: functions, drawn",
+    "k-safety: functions alone, drawn",
     "responsiveness: drawn, at least 0.2",
     "responsiveness: coupled, listed",
     "principal: definition 1, drawn",

@@ -189,11 +189,6 @@ class QueryMeter:
         self.promised = max(self.promised - rows, 0)
 
     @property
-    def in_step(self) -> bool:
-        """Whether the rows of the step that is running are limited."""
-        return self._step < inf
-
-    @property
     def sent(self) -> tuple[int, int]:
         """The rows sent so far, and how many of them were second questions."""
         return self.rows, self._again

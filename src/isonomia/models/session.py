@@ -135,11 +135,6 @@ class ModelSession(AroundModel):
         """The session that keeps its answers in a journal, in the order of the questions, and has them from there."""
         return replace(self, front=RecordedAnswers(journal, everybody), vectors=vectors)
 
-    @property
-    def journal(self) -> Journal:
-        """Where answers are kept."""
-        return self.front.journal if isinstance(self.front, RecordedAnswers) else NullJournal()
-
     def stop_recording(self) -> None:
         """Keep and recall no more answers."""
         if isinstance(self.front, RecordedAnswers):

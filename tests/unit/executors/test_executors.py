@@ -24,17 +24,14 @@ import pytest
 from benchmarks.executor_checks import (
     CHECKS,
     FEW,
-    FUNCTIONS,
     SMALL,
-    SPEC,
     Arguments,
     age,
     lends,
     plain,
-    rises,
     run,
     scores,
-    steps,
+    spec,
 )
 
 import isonomia as iso
@@ -42,10 +39,6 @@ from isonomia.audits.audit_file.permissions import check_allowed
 from isonomia.audits.audit_file.planner import plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.check import new_check, run_check
-from isonomia.audits.ksafety.cases import draw_choices, prepare
-from isonomia.audits.ksafety.compiler import compile_spec
-from isonomia.audits.ksafety.evaluate import RandomChoices
-from isonomia.audits.ksafety.functions import RANDOM
 from isonomia.audits.measure.one_pass import OnePass
 from isonomia.audits.protocol import Permissions
 from isonomia.audits.responsiveness import points as workers
@@ -55,10 +48,7 @@ from isonomia.executors import ExecutorKind, ExecutorWarning, Pool, TaskContext,
 from isonomia.interventions import Predicate
 from isonomia.models.parallel import borders
 from isonomia.models.protocol import Answer
-from isonomia.populations.domains.tables import table_domain
 from isonomia.populations.streaming import LongTable
-from isonomia.populations.table import Table
-from isonomia.spec.nomos import parse_nomos
 from raising import raises
 
 RATIO = "P[prediction == 1 | sex == 'F'] / P[prediction == 1 | sex == 'M'] >= 0.8"
@@ -371,17 +361,16 @@ class _Elsewhere:
 
 
 def _with(function: Any, ensures: str = "d1 <= d2", **options: Any) -> Any:
-    text = SPEC.format(before="var extra := own(x1);", more=f" && {ensures}")
-    functions = {**FUNCTIONS, "own": function}
-    return iso.safety.property(text, functions=functions, **options)
+    before, more = "var extra := own(x1);", f" && {ensures}"
+    return spec(before, more, asks=False, functions={"own": function, "decade": age}, **options)
 
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_functions_of_a_specification_are_computed_by_workers(listed: bool) -> None:
     prop = _with(_Elsewhere(), "extra == true", enumerate=listed)
-    there = iso.check(prop, rises, iso.Census(SMALL), seed=1, executor="processes:2")
+    there = iso.check(prop, None, iso.Census(SMALL), seed=1, executor="processes:2")
     assert there.answer == "holds"
-    assert iso.check(prop, rises, iso.Census(SMALL), seed=1).answer == "violated"
+    assert iso.check(prop, None, iso.Census(SMALL), seed=1).answer == "violated"
 
 
 @dataclass(frozen=True)
@@ -401,14 +390,14 @@ class _DeadlyFunction:
 
 def test_cases_that_a_lost_worker_had_are_judged_again(tmp_path: Path) -> None:
     prop = _with(_DeadlyFunction(tmp_path / "mark"), "extra <= 1", enumerate=False)
-    found = iso.check(prop, steps, iso.Census(SMALL), seed=1, budget=400, executor="processes:2")
+    found = iso.check(prop, None, iso.Census(SMALL), seed=1, budget=400, executor="processes:2")
     assert (tmp_path / "mark").exists()
-    assert plain(found) == plain(iso.check(prop, steps, iso.Census(SMALL), seed=1, budget=400))
+    assert plain(found) == plain(iso.check(prop, None, iso.Census(SMALL), seed=1, budget=400))
 
 
 def test_a_function_that_ends_every_process_is_an_error_and_not_tried_here() -> None:
     with raises(LostWorkerError):
-        iso.check(_with(_DeadlyFunction(None)), steps, iso.Census(SMALL), seed=1, executor="processes:2")
+        iso.check(_with(_DeadlyFunction(None)), None, iso.Census(SMALL), seed=1, executor="processes:2")
 
 
 def test_a_function_that_cannot_be_sent_is_computed_here_and_that_is_said() -> None:
@@ -420,8 +409,8 @@ def test_a_function_that_cannot_be_sent_is_computed_here_and_that_is_said() -> N
 
     prop = _with(locked, "extra >= 18")
     with pytest.warns(ExecutorWarning, match=r"cases are computed by this process.*cannot be sent"):
-        there = iso.check(prop, steps, iso.Census(SMALL), seed=1, executor="processes:1")
-    assert plain(there) == plain(iso.check(prop, steps, iso.Census(SMALL), seed=1))
+        there = iso.check(prop, None, iso.Census(SMALL), seed=1, executor="processes:1")
+    assert plain(there) == plain(iso.check(prop, None, iso.Census(SMALL), seed=1))
 
 
 def _sometimes(row: Any) -> Any:
@@ -440,7 +429,7 @@ def _large(row: Any) -> int:
 @pytest.mark.parametrize("listed", [True, False])
 def test_what_depends_on_a_whole_batch_is_as_in_one_process(function: Any, listed: bool) -> None:
     prop = _with(function, "extra + 1 != 2305843009213693953 ", enumerate=listed)
-    arguments: Any = (prop, rises if function is _fails_at_times else steps, iso.Census(SMALL))
+    arguments: Any = (prop, None, iso.Census(SMALL))
     assert plain(iso.check(*arguments, seed=1, budget=900, executor=_Inline())) == plain(
         iso.check(*arguments, seed=1, budget=900)
     )
@@ -448,46 +437,11 @@ def test_what_depends_on_a_whole_batch_is_as_in_one_process(function: Any, liste
 
 def test_a_model_that_changes_its_answers_is_found_by_workers() -> None:
     with raises(ChangingModelError, "_guesses"):
-        iso.check(_with(age), _guesses, iso.Census(SMALL), seed=1, executor="processes:2")
+        iso.check(spec(), _guesses, iso.Census(SMALL), seed=1, executor="processes:2")
 
 
 def _guesses(table: Any) -> Any:
     return np.random.default_rng().integers(0, 2, len(table["age"]))
-
-
-def test_choices_are_drawn_as_they_are_where_everything_is_computed() -> None:
-    text = SPEC.format(
-        before="var a := randInt(0, 9) + jitter(x1);\nvar b := randReal(a, age(x1));\nvar f := randFeat(x1, 'sex');\n"
-        "requires randInt(0, randInt(1, 3)) < b || jitter(x1) < 1;",
-        more="",
-    )
-    domain = table_domain(Table.of(SMALL), groups={}, orders={}, label=None, functions=FUNCTIONS)
-    program = compile_spec(parse_nomos(text), RANDOM | {"jitter"})
-    rows = (np.arange(40, dtype=np.intp),)
-    whole, only = (RandomChoices(np.random.default_rng(3)) for _ in range(2))
-    prepare(program, domain, rows, whole)
-    draw_choices(program, domain, rows, only)
-    assert len(whole.choices) == 8
-    for column, other in zip((*whole.choices, *whole.empty), (*only.choices, *only.empty), strict=True):
-        assert np.array_equal(column, other)
-    assert whole.rng.bit_generator.state == only.rng.bit_generator.state
-
-
-def test_cases_are_drawn_ahead_and_what_is_not_used_is_counted() -> None:
-    seen: list[Progress] = []
-
-    class Noting:
-        def begin(self, text: str) -> None: ...
-
-        def advance(self, progress: Progress) -> None:
-            seen.append(progress)
-
-        def end(self) -> None: ...
-
-    prop, model, population, own = CHECKS["k-safety: functions, a rate"]()
-    ahead = iso.check(prop, model, population, seed=11, executor=_Inline(), observer=Noting(), **own)
-    assert plain(ahead) == alone("k-safety: functions, a rate")
-    assert 0 < max(progress.unused for progress in seen) <= ahead.samples
 
 
 # --------------------------------------------------------------------------------------------- people and their points

@@ -24,14 +24,13 @@ from isonomia.audits.ksafety.evaluate import (
     Choices,
     GivenChoices,
     OpenChoiceError,
-    RandomChoices,
     evaluate,
     is_column,
     joined_truths,
     tested,
 )
 from isonomia.audits.ksafety.evidence import PAIRS, CaseTally, Cells, weight_of
-from isonomia.audits.ksafety.functions import call_function, draw_only
+from isonomia.audits.ksafety.functions import call_function
 from isonomia.errors import ModelError, UnreliableModelError
 from isonomia.models.meter import current_meter
 from isonomia.models.session import ModelSession
@@ -39,7 +38,7 @@ from isonomia.populations.domains import Domain
 from isonomia.populations.domains.protocol import DomainFacts
 from isonomia.populations.table import Table
 from isonomia.records.journal import Journal
-from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var, calls_in, names_in
+from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var
 
 CHUNK = 2**17
 """The most cases held in memory together while they are listed."""
@@ -124,32 +123,6 @@ def prepare_known(
     return batch
 
 
-def draw_choices(
-    program: CompiledSpec, domain: Domain, inputs: Sequence[NDArray[np.intp]], choices: RandomChoices
-) -> None:
-    """Make the choices that :func:`prepare` would make, in its order; only what their ranges need is computed."""
-    values = {name: CaseValues(domain.inputs(rows)) for name, rows in zip(program.spec.inputs, inputs, strict=True)}
-    batch = CaseEvaluation(len(inputs[0]), domain, values, choices, call_function)
-    needed = _needed_for_ranges(program, domain)
-    for step in program.preparation:
-        if isinstance(step, Var) and step.name in needed:
-            batch.values[step.name] = evaluate(step.value, batch)
-        else:
-            draw_only(batch, step.value if isinstance(step, Var) else step.condition)
-
-
-def _needed_for_ranges(program: CompiledSpec, domain: Domain) -> set[str]:
-    """The variables that the ends of ranges depend on, directly or not."""
-    steps = [step.value if isinstance(step, Var) else step.condition for step in program.preparation]
-    ranges = {"randInt", "randReal"} - set(domain.functions)
-    calls = [call for node in steps for call in calls_in(node) if call.function in ranges]
-    needed = {name.name for call in calls for argument in call.arguments for name in names_in(argument)}
-    for step in reversed(program.preparation):
-        if isinstance(step, Var) and step.name in needed:
-            needed |= {name.name for name in names_in(step.value)}
-    return needed
-
-
 def _take(step: Var | Requires, batch: CaseEvaluation) -> None:
     if isinstance(step, Var):
         batch.values[step.name] = evaluate(step.value, batch)
@@ -223,20 +196,11 @@ class CaseResults:
         return tally
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedCases:
-    """The result of cases, and how many a precondition rejected or had nothing to choose from."""
-
-    judgement: CaseResults
-    rejected: int
-    without_choice: int
-
-
 class JudgesCases(Protocol):
     """Judges cases in place of this process."""
 
-    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> CaseResults:
-        """Judge cases whose choices are made; what they cannot do is done here, by the runner."""
+    def judge(self, runner: CaseRunner, domain: Domain, cases: Cases) -> CaseResults | None:
+        """Judge accepted cases; ``None`` where they have to be judged by this process."""
         ...
 
 
@@ -275,13 +239,14 @@ class CaseRunner:
 
     def run(self, domain: Domain, cases: Cases) -> CaseResults:
         """Judge cases whose choices are made; all are accepted unless a choice is out of range."""
-        if self.workers is not None:
-            return self.workers.judge(self, domain, cases)
         batch = prepare(self.program, domain, cases.inputs, GivenChoices(cases.choices))
         return self.judge(batch, cases.take(np.flatnonzero(batch.accepted)))
 
     def judge(self, batch: CaseEvaluation, cases: Cases) -> CaseResults:
         """Query the model about every accepted case of a batch, which are ``cases``, and judge its answers."""
+        judged = None if self.workers is None else self.workers.judge(self, batch.domain, cases)
+        if judged is not None:
+            return judged
         program, domain, batch = self.program, batch.domain, batch.accepted_only()
         if not batch.n:
             none = np.zeros(0, dtype=bool)

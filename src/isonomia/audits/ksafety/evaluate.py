@@ -67,7 +67,6 @@ class RandomChoices:
     rng: np.random.Generator
     at_ends: bool = False
     choices: list[NDArray[Any]] = field(default_factory=list)
-    empty: list[Booleans] = field(default_factory=list)
     bounded: bool = False
     """Whether there was a choice that has ends."""
 
@@ -83,7 +82,6 @@ class RandomChoices:
                 zero = np.clip(np.zeros_like(values), first, last)
                 values = np.select([which == 0, which == 1, which == 2], [first, last, zero], values)
         self.choices.append(values)
-        self.empty.append(empty)
         return values, empty
 
     def _drawn(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
@@ -107,7 +105,6 @@ class GivenChoices:
     """
 
     choices: Sequence[NDArray[Any]]
-    empty: Sequence[Booleans] = ()
     used: int = 0
 
     def choose(self, kind: ChoiceKind, low: Floats, high: Floats) -> tuple[NDArray[Any], Booleans]:
@@ -116,8 +113,6 @@ class GivenChoices:
             raise OpenChoiceError(kind, low, high)
         values = self.choices[self.used]
         self.used += 1
-        if self.empty:
-            return values, self.empty[self.used - 1]
         if kind == "seed":
             return values, np.zeros(len(values), dtype=bool)
         outside = ~((values >= low) & (values <= high))

@@ -26,8 +26,7 @@ from isonomia.audits.ksafety.evaluate import (
 from isonomia.errors import DataError, IsonomiaError
 from isonomia.populations.domains.protocol import DomainFacts, Function, one_record
 from isonomia.populations.table import Table, column_from
-from isonomia.spec.nomos.tree import Expression, FunctionCall, ScalarLiteral
-from isonomia.spec.tree import children
+from isonomia.spec.nomos.tree import FunctionCall, ScalarLiteral
 
 BUILT_IN: Mapping[str, int] = {
     "getFeat": 2,
@@ -77,24 +76,6 @@ def call_function(batch: CaseEvaluation, call: FunctionCall) -> CaseValues:
             return CaseValues(np.abs(number.data), number.bad)
         case _:
             return _of_two(batch, call, first, evaluate(call.arguments[1], batch))
-
-
-def draw_only(batch: CaseEvaluation, node: Expression) -> None:
-    """Make the random choices of an expression, in its order, and compute nothing else of it.
-
-    The ends of ranges are computed; what they depend on must be among the values of the batch.
-    """
-    function = node.function if isinstance(node, FunctionCall) else ""
-    custom = batch.domain.functions.get(function)
-    if custom is None and function in {"randInt", "randReal"}:
-        evaluate(node, batch)
-        return
-    for part in children(node):
-        draw_only(batch, part)
-    if isinstance(node, FunctionCall) and custom is None and function == "randFeat":
-        _any_value(batch, node, CaseValues(np.zeros(batch.n)))
-    elif custom is not None and custom.random:
-        batch.choices.choose("seed", np.zeros(batch.n), np.zeros(batch.n))
 
 
 def _feature_of(call: FunctionCall) -> str | int:

@@ -13,12 +13,11 @@ from math import inf
 from time import monotonic
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
-from isonomia.audits.ksafety.cases import CaseResults, Cases, JudgedCases, draw_choices, prepare
+from isonomia.audits.ksafety.cases import CaseResults, Cases, prepare
 from isonomia.audits.ksafety.edge_cases import CODED_BATCH, EdgeCases, budget_left, try_edge_cases, with_edge_cases
-from isonomia.audits.ksafety.evaluate import SEEDS, CaseEvaluation, GivenChoices, RandomChoices
+from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import (
     PAIRS,
     CaseEvidenceState,
@@ -31,15 +30,12 @@ from isonomia.audits.ksafety.evidence import (
 from isonomia.audits.ksafety.setup import INTERRUPTED, SafetySetup
 from isonomia.audits.ksafety.shrinking import shrink_all
 from isonomia.audits.ksafety.violations import Violation, ViolationSummary
-from isonomia.audits.ksafety.workers import BegunCases
 from isonomia.audits.people import UNLIMITED
 from isonomia.audits.verdicts import why_stopped
-from isonomia.engine.lookahead import BatchGroup
 from isonomia.engine.loop import Outcome, Plan, Schedule, run
 from isonomia.engine.parameters import Budget, batch_rng
-from isonomia.errors import IsonomiaError, UsageError
+from isonomia.errors import UsageError
 from isonomia.models.meter import current_meter
-from isonomia.populations.domains import Domain
 from isonomia.records.journal import Entry
 from isonomia.records.verdict import Expression
 
@@ -199,103 +195,43 @@ class SampledCases:
 
         Where a batch is measured again, ``draws`` is how many draws it took: it ends there, whatever the time.
         """
-        return self._judged(plan, self._begin(plan), draws)
-
-    def _begin(self, plan: Plan) -> _Piece:
-        """Draw the first piece of a batch, and let workers start on it, if there are any."""
-        rng = batch_rng(self.setup.check.seed, plan.index, 0)
-        return self._drawn_piece(f"batch {plan.index} piece 0", plan.start, plan.n, rng)
-
-    def _judged(self, plan: Plan, piece: _Piece, draws: int | None = None) -> tuple[SampledBatch, list[CaseResults]]:
-        """Go on from the first piece of a batch to its end."""
-        batch = SampledBatch(plan.index, plan.start)
+        batch, rng = SampledBatch(plan.index, plan.start), batch_rng(self.setup.check.seed, plan.index, 0)
         judgements: list[CaseResults] = []
-        start, number = plan.start, 0
+        size = plan.n
         while True:
             before = batch.draws
-            judgements += self._judge_piece(batch, piece, plan.n - batch.tested)
-            drawn = batch.draws - before
-            if self.setup.subject.sample or drawn == 0 or self._is_enough(batch, draws):
+            judgements += self._judge_piece(batch, size, plan.n - batch.tested, rng)
+            if self.setup.subject.sample or batch.draws == before or self._is_enough(batch, draws):
                 break
             self._refuse_unmet(batch)
             if batch.tested >= plan.n:
                 break
             size = _next_size(plan.n - batch.tested, batch.tested, batch.draws)
-            start, number = start + drawn, number + 1
-            piece = self._drawn_piece(f"batch {plan.index} piece {number}", start, size, piece.rng)
         return batch, judgements
-
-    def together(self, plans: Sequence[Plan]) -> BatchGroup[SampledBatch]:
-        """Draw several batches, and let workers start on all of them."""
-        pieces = [self._begin(plan) for plan in plans]
-
-        def reading(number: int) -> SampledBatch:
-            batch, judgements = self._judged(plans[number], pieces[number])
-            self._note(judgements)
-            return batch
-
-        def drop() -> None:
-            for piece in pieces:
-                if piece.begun is not None:
-                    piece.begun.tasks.drop()
-
-        return BatchGroup(reading, drop)
 
     def _is_enough(self, batch: SampledBatch, draws: int | None) -> bool:
         return monotonic() >= self.until if draws is None else batch.draws >= draws
 
-    def _drawn_piece(self, key: str, start: int, size: int, rng: np.random.Generator) -> _Piece:
-        """Draw once. Workers get the cases as soon as their choices are made."""
-        setup, runner, workers = self.setup, self.setup.runner, self.setup.workers
-        domain, rows = setup.inputs.draw(start, size, len(runner.program.spec.inputs), rng)
+    def _judge_piece(self, batch: SampledBatch, size: int, wanted: int, rng: np.random.Generator) -> list[CaseResults]:
+        """Draw once, and judge the accepted cases, but no more than are wanted; at most one judgement."""
+        setup, runner = self.setup, self.setup.runner
+        domain, rows = setup.inputs.draw(batch.start + batch.draws, size, len(runner.program.spec.inputs), rng)
         if not len(rows[0]):
-            return _Piece(key, domain, Cases(rows), rng)
-        drawn, prepared, before = RandomChoices(rng), None, rng.bit_generator.state
-        if workers is not None and workers.active:
-            try:
-                draw_choices(runner.program, domain, rows, drawn)
-            except IsonomiaError:
-                workers = None  # an earlier step may raise another error, which must be the one reported
-                rng.bit_generator.state = before
-        if workers is None or not workers.active:
-            drawn = RandomChoices(rng)
-            prepared = prepare(runner.program, domain, rows, drawn)
+            return []
+        drawn = RandomChoices(rng)
+        prepared = prepare(runner.program, domain, rows, drawn)
         seeds = rng.integers(0, SEEDS, size=len(rows[0]))
         cases = Cases(rows, (*drawn.choices, seeds) if runner.draws else tuple(drawn.choices))
-        piece = _Piece(key, domain, cases, rng, tuple(drawn.empty), prepared)
-        if workers is not None and prepared is None:
-            piece.begun = workers.begin(domain, cases, piece.empty, key)
-        return piece
-
-    def _judge_piece(self, batch: SampledBatch, piece: _Piece, wanted: int) -> list[CaseResults]:
-        """Judge the accepted cases, but no more than are wanted; at most one judgement."""
-        if not len(piece.cases):
-            return []
-        workers, judged = self.setup.workers, None
-        if workers is not None and piece.begun is not None:
-            judged = workers.finish(piece.begun, wanted)
-        judged = judged or self._here(piece, wanted)
-        batch.draws += len(piece.cases)
-        batch.rejected += judged.rejected
-        batch.without_choice += judged.without_choice
-        judgement = judged.judgement
-        if not len(judgement.cases):
-            return []
-        cells = self.setup.evidence.cells(judgement.violates, judgement.failed)
-        batch.pieces.append(judgement.tally(cells))
-        return [judgement]
-
-    def _here(self, piece: _Piece, wanted: int) -> JudgedCases:
-        runner, cases, prepared = self.setup.runner, piece.cases, piece.prepared
-        if self.setup.workers is not None:
-            runner = self.setup.workers.judge_here(runner, piece.key)
-        if prepared is None:
-            choices = GivenChoices(cases.choices, piece.empty)
-            prepared = prepare(runner.program, piece.domain, cases.inputs, choices)
-        rejected, without_choice = prepared.rejected, prepared.without_choice
+        batch.draws += len(cases)
+        batch.rejected += prepared.rejected
+        batch.without_choice += prepared.without_choice
         prepared.accepted[np.flatnonzero(prepared.accepted)[wanted:]] = False
         judgement = runner.judge(prepared, cases.take(np.flatnonzero(prepared.accepted)))
-        return JudgedCases(judgement, rejected, without_choice)
+        if not len(judgement.cases):
+            return []
+        cells = setup.evidence.cells(judgement.violates, judgement.failed)
+        batch.pieces.append(judgement.tally(cells))
+        return [judgement]
 
     def _refuse_unmet(self, batch: SampledBatch) -> None:
         if batch.tested == 0 and batch.draws >= SEARCH:
@@ -363,35 +299,6 @@ class SampledCases:
             share = beyond_noise(evidence, state, rough=True)
         eps = None if state.tally.by_ensures[0] else self.setup.check.prop.eps
         return compared_share(self.setup.program.spec.ensures[0], share, eps)
-
-
-@dataclass(slots=True, eq=False)
-class _Piece:
-    """Cases that were drawn together.
-
-    Attributes
-    ----------
-    key
-        The journal key of their answers.
-    domain, cases
-        Their inputs and choices, including those that a precondition will reject.
-    rng
-        The randomness of the batch, from here on.
-    empty
-        For each choice, where there was nothing to choose from.
-    prepared
-        Everything that needs no model, where it was computed here.
-    begun
-        The cases that workers have started on.
-    """
-
-    key: str
-    domain: Domain
-    cases: Cases
-    rng: np.random.Generator
-    empty: tuple[NDArray[np.bool_], ...] = ()
-    prepared: CaseEvaluation | None = None
-    begun: BegunCases | None = None
 
 
 def _next_size(wanted: int, tested: int, drawn: int) -> int:
@@ -472,7 +379,6 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Case
     inputs = len(setup.program.spec.inputs)
     available = setup.subject.cases(inputs) if setup.subject.sample else inf
     schedule = schedule.along([rows // inputs for rows in setup.subject.population.get("looks", ())])
-    workers = None if setup.finished else setup.workers
     return run(
         work,
         schedule,
@@ -481,7 +387,6 @@ def _run(work: SampledCases, schedule: Schedule, budget: Budget) -> Outcome[Case
         available=available,
         counted="cases",
         journal=setup.journal,
-        ahead=None if workers is None else work,
         rows=setup.program.k or 1,
         reserve=RESERVE,
         first=setup.program.code is None,

@@ -8,7 +8,7 @@ that numbers alone do not show. The model's answers are kept as well, so it is n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from threading import Event
 from time import monotonic
@@ -149,12 +149,6 @@ class SafetySetup:
         """Judges cases."""
         return self.new_runner()
 
-    @property
-    def workers(self) -> CaseWorkers | None:
-        """The workers of the runner."""
-        workers = self.runner.workers
-        return workers if isinstance(workers, CaseWorkers) else None
-
     def new_runner(self, purpose: str | None = None) -> CaseRunner:
         """Set up the program with the model; with a ``purpose``, its answers are kept apart from all others."""
         check, program = self.check, self.program
@@ -168,10 +162,7 @@ class SafetySetup:
             )
         journal: Journal = check.journal if purpose is None else NamespacedJournal(check.journal, purpose)
         session = None if check.model is None else recorded_session(check.model, self.domain, journal)
-        runner = CaseRunner(program, session, check.prop.seconds, self._draws, None, check.random_model)
-        if self._shared is None or check.pool is None:
-            return runner
-        return replace(runner, workers=CaseWorkers(check.pool, self._shared, session, self._workers_off))
+        return CaseRunner(program, session, check.prop.seconds, self._draws, self._workers, check.random_model)
 
     @property
     def _draws(self) -> bool:
@@ -180,23 +171,18 @@ class SafetySetup:
         return code is not None and bool(code.reads & (self.subject.random | _RANDOM_WORDS))
 
     @cached_property
-    def _shared(self) -> TaskContext | None:
-        """What is sent to workers that judge cases; ``None`` without workers, or if they share this process.
+    def _workers(self) -> CaseWorkers | None:
+        """Workers that judge whole cases; ``None`` without workers, or if they share this process.
 
-        A user's function may not be thread-safe, and threads would gain nothing. A model with a cache stays here, since
-        one process must keep the cache for all. Cases of an unlimited population stay here too: their inputs are drawn
-        here, and the workers answer for the model alone.
+        A user's function may not be thread-safe, and threads would gain nothing. Cases of a specification that queries
+        the model stay here, and the workers answer for the model alone; so do cases of an unlimited population, whose
+        inputs are drawn here.
         """
-        check = self.check
-        if current_meter().limited:  # the rows that a worker will send are known only afterwards
+        pool = self.check.pool
+        if pool is None or pool.executing.here or self.make is not None or self.program.asks:
             return None
-        if check.pool is None or check.pool.executing.here or self.make is not None:
-            return None
-        if check.model is not None and check.model.direct_workers is None:
-            return None
-        runner = CaseRunner(self.program, None, check.prop.seconds, self._draws, None, check.random_model)
-        context = CaseContext(runner, None if check.model is None else check.model.apart(), self.domain)
-        return TaskContext(context, "the specification or the model")
+        runner = CaseRunner(self.program, None, self.check.prop.seconds, self._draws)
+        return CaseWorkers(pool, TaskContext(CaseContext(runner, self.domain), "the specification"))
 
     def compile(self) -> None:
         """Build what every check needs, so that a specification that cannot be computed is refused at once."""
