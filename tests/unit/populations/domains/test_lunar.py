@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 import isonomia as iso
 from isonomia.errors import UsageError
 from isonomia.populations.domains import Environment, Games, LunarLander
-from isonomia.populations.domains.lunar import HEIGHTS, PUSHES, TOP, initial_state
+from isonomia.populations.domains.games import Ending
+from isonomia.populations.domains.lunar import FLIGHT, HEIGHTS, HIGH, PUSHES, TOP, initial_state
 from raising import raises
 
 
@@ -211,6 +212,76 @@ def _runs(process: int) -> bool:
         return False
     state = Path(f"/proc/{process}/stat")  # one that has ended but was not waited for has left, too
     return not (state.exists() and state.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+FLYING = LunarLander(flight=True)
+
+
+def rows_of(columns: Any) -> list[dict[str, float]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)]
+
+
+def in_flight(environment: Any, heights: list[float]) -> dict[str, float]:
+    """What Box2D holds, read body by body."""
+    state = dict(zip(FLIGHT[-12:], heights, strict=True))
+    for body, side in zip([environment.lander, *environment.legs], ("", "left_", "right_"), strict=True):
+        state |= {f"{side}x": body.position.x, f"{side}y": body.position.y, f"{side}angle": body.angle}
+        state |= {f"{side}vx": body.linearVelocity.x, f"{side}vy": body.linearVelocity.y}
+        state[f"{side}angular_velocity"] = body.angularVelocity
+        if side:
+            state[f"{side}contact"] = float(body.ground_contact)
+    return state
+
+
+def test_a_lander_in_flight_flies_on_as_it_did(gymnasium: Any) -> None:
+    state = rows_of(FLYING.states([7]))[0]
+    assert set(state) == set(FLIGHT)
+    ours, again = FLYING.make(), FLYING.make()
+    first = FLYING.begin(ours, state, np.random.default_rng(7))
+    assert np.array_equal(first, gymnasium.make("LunarLander-v3").reset(seed=7)[0])
+    for _ in range(60):
+        observation = FLYING.step(ours, int(steady(first[None])[0]))[0]
+        first = observation
+    middle = in_flight(ours, [state[name] for name in FLIGHT[-12:]])
+    assert np.allclose(FLYING.begin(again, middle, np.random.default_rng(1)), first, atol=1e-6)
+    ours.np_random, again.np_random = np.random.default_rng(2), np.random.default_rng(2)
+    for _ in range(40):
+        action = int(steady(first[None])[0])
+        (first, reward, *_), (other, same, *_) = FLYING.step(ours, action), FLYING.step(again, action)
+        assert np.allclose(first, other, atol=1e-3)
+        assert reward == pytest.approx(same, abs=0.1)
+
+
+def test_a_lander_in_flight_gets_another_helipad_and_surface(gymnasium: Any) -> None:
+    del gymnasium
+    environment, rng = FLYING.make(), np.random.default_rng(4)
+    for state in rows_of(FLYING.states(range(8))):
+        for change, low, high in (("relax", HIGH / 12, HIGH / 4), ("unrelax", HIGH / 4, state["y"] - HIGH / 6)):
+            moved = FLYING.changes[change].call(state, rng)
+            assert moved is not None
+            pad = moved["height_5"]
+            assert list(moved) == list(FLIGHT[-12:])
+            assert low <= pad <= high
+            assert all(0 <= height <= 2 * pad for height in moved.values())
+            observation = FLYING.begin(environment, {**state, **moved}, rng)
+            assert environment.helipad_y == pad
+            assert surface(environment)[4:7] == pytest.approx(0.99 * pad)  # the game weighs neighbors by 0.33
+            assert observation[1] == pytest.approx((state["y"] - pad - 0.6) / TOP)
+    deep = {**state, "y": HIGH / 4 + HIGH / 6 - 0.01}
+    assert FLYING.changes["unrelax"].call(deep, rng) is None
+
+
+def test_in_flight_only_a_crash_or_leaving_the_view_is_a_loss(gymnasium: Any) -> None:
+    del gymnasium
+    hovering, crashed, landed = (
+        Ending(total=-300.0, last=last, steps=9, terminated=over, truncated=not over)
+        for last, over in ((-3.0, False), (-100.0, True), (100.0, True))
+    )
+    assert [FLYING.won(None, ending) for ending in (hovering, crashed, landed)] == [True, False, True]
+    environment = FLYING.make()
+    state = rows_of(FLYING.states([1]))[0]
+    FLYING.begin(environment, {**state, "x": 20.5}, np.random.default_rng(1))
+    assert FLYING.step(environment, 0)[1:3] == (-100.0, True)
 
 
 def test_a_missing_gymnasium_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
