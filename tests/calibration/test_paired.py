@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binom
-from simulation import most_errors
+from simulation import REPETITIONS, assert_calibrated, batches, cells, most_errors, peaks
 
 import isonomia as iso
+from isonomia.evidence.bets import EProcess
 from isonomia.evidence.cluster_claims import ClusterEvidence
 from isonomia.evidence.clusters import ClusterBatch
 from isonomia.evidence.paired import difference_limit, proves_difference
+from isonomia.evidence.protocol import grid_for
 from isonomia.spec.property import parse
 from isonomia.spec.tree import leaves_of
 
@@ -115,15 +117,33 @@ def test_the_answer_at_one_look_is_the_side_on_which_the_interval_lies(name: str
     assert len(answers) > 1
 
 
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+@pytest.mark.parametrize("name", BOUNDARIES)
+def test_bets_on_pairs_on_the_boundary_keep_the_risk_after_every_batch(name: str, direction: float) -> None:
+    n, (p, q), _ = BOUNDARIES[name]
+    grid = grid_for([None, None])
+    assert grid is not None
+    chance = {(1, 0): p, (0, 1): q, (1, 1): 0.7 * (1 - p - q), (0, 0): 0.3 * (1 - p - q)}
+    truth = np.asarray([chance[tuple(int(x) for x in cell)] for cell in grid.values()])
+    pays = direction * (grid.values() @ np.asarray([1.0, -1.0]))
+    process = EProcess.of([[pays]], [float(truth @ pays)], [grid.prior()])
+    draws = batches(2 * n, single=10, growth=0.2)
+    assert_calibrated(peaks([process], cells([truth]), draws, np.random.default_rng(8), REPETITIONS)[0], (0.1, 0.05))
+
+
+WHOLE = 250
+"""Whole checks, of whose bets the test above simulates many more."""
+
+
 @pytest.mark.parametrize("name", ["many disagree", "margin"])
 def test_any_look_at_pairs_on_the_boundary_errs_with_probability_at_most_delta(name: str) -> None:
     n, rates, threshold = BOUNDARIES[name]
     rng, wrong, delta = np.random.default_rng(8), 0, 0.1
-    for run in range(RUNS):
+    for run in range(WHOLE):
         rows = iso.Sample(pairs(rng, n, rates))
         verdict = iso.check(f"P[a] - P[b] > {threshold}", population=rows, delta=delta, seed=run, growth=2.0)
         wrong += verdict.answer == "holds"
-    assert wrong <= most_errors(RUNS, delta)
+    assert wrong <= most_errors(WHOLE, delta)
 
 
 def test_looking_any_time_saves_rows_where_one_model_is_better() -> None:
@@ -167,10 +187,10 @@ def test_pairs_in_clusters_on_the_boundary_err_with_probability_at_most_delta(de
     claim = parse("P[a] - P[b] > 0").formula
     leaves = leaves_of(claim)
     evidence = ClusterEvidence(claim, leaves, dict.fromkeys(leaves, (0.0, 1.0)), 0.1, 5.0, deadline)
-    rng, wrong = np.random.default_rng(12), 0
-    for _ in range(RUNS):
+    rng, wrong, runs = np.random.default_rng(12), 0, 500  # test_clusters has the same bets a thousand times each
+    for _ in range(runs):
         wrong += evidence.run(clusters_of_pairs(rng, 40, 5)) is True
-    assert wrong <= most_errors(RUNS, 0.1)
+    assert wrong <= most_errors(runs, 0.1)
 
 
 def test_pairs_in_clusters_are_decided_as_one_mean_of_each_row() -> None:

@@ -44,6 +44,18 @@ def service():
         yield running
 
 
+@pytest.fixture
+def logged():
+    """Everything that any library logs."""
+    stream, root = io.StringIO(), logging.getLogger()
+    handler, level = logging.StreamHandler(stream), root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield stream
+    root.setLevel(level)
+    root.removeHandler(handler)
+
+
 def predicted(model, table=TABLE):
     found = ask(model, table, False, True).prediction.tolist()
     model.close()
@@ -224,9 +236,8 @@ def test_the_token_is_sent_and_in_the_header_that_is_named(service, monkeypatch)
 @pytest.mark.parametrize(
     "fault", ["401", "500", "503", "429", "close", "hang", "html", "truncated", "307 Location:/elsewhere", None]
 )
-def test_the_token_shows_up_nowhere(service, monkeypatch, caplog, capfd, fault):
+def test_the_token_shows_up_nowhere(service, monkeypatch, logged, capfd, fault):
     monkeypatch.setenv("SCORING_TOKEN", TOKEN)
-    caplog.set_level(logging.DEBUG)
     service.fault = lambda _: fault
     # A service that repeats the token in its answer.
     service.score = lambda request: {"predictions": request["instances"], "you are": f"Bearer {TOKEN}"}
@@ -240,7 +251,7 @@ def test_the_token_shows_up_nowhere(service, monkeypatch, caplog, capfd, fault):
     while error is not None:
         chain += [error, *error.args]
         error = error.__cause__ or error.__context__
-    everything = [out.export_text(), caplog.text, *capfd.readouterr(), repr(chain), repr(model), str(model.name)]
+    everything = [out.export_text(), logged.getvalue(), *capfd.readouterr(), repr(chain), repr(model), str(model.name)]
     everything += [model.fingerprint(), repr(pickle.dumps(model)), *map(_locals_of, chain)]
     model.close()
     assert service.requests[0][0]["Authorization"] == f"Bearer {TOKEN}"
@@ -277,15 +288,14 @@ def test_a_token_that_comes_back_as_a_prediction_is_no_prediction(service, monke
 @pytest.mark.parametrize(
     "fault", ["200 X-Echo:TOKEN;Set-Cookie:a=TOKEN", "302 Location:http://elsewhere.example/TOKEN"]
 )
-def test_a_token_that_comes_back_in_a_header_is_not_logged(service, monkeypatch, caplog, fault):
+def test_a_token_that_comes_back_in_a_header_is_not_logged(service, monkeypatch, logged, fault):
     monkeypatch.setenv("SCORING_TOKEN", TOKEN)
-    caplog.set_level(logging.DEBUG)
     service.fault = lambda _: fault.replace("TOKEN", TOKEN)
     with pytest.raises(ModelError):
         predicted(HttpModel(service.url, token_env="SCORING_TOKEN", retries=0, **PATIENT))
-    assert "receive_response_headers" in caplog.text
-    assert "[token]" in caplog.text
-    assert TOKEN not in caplog.text
+    assert "receive_response_headers" in logged.getvalue()
+    assert "[token]" in logged.getvalue()
+    assert TOKEN not in logged.getvalue()
 
 
 def test_an_endless_answer_is_given_up_before_it_fills_the_memory(service, monkeypatch):
