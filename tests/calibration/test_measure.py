@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from simulation import REPETITIONS, most_errors
 
-from isonomia.audits.measure.counts import NODES, PARTS, MeanCounts
-from isonomia.audits.measure.limits import IntervalMethod
+from isonomia.audits.measure.counts import UNIT, NumberCounts
+from isonomia.audits.measure.limits import PARTS, IntervalMethod
+from isonomia.audits.measure.ordered import HeldScores
+from isonomia.evidence.confidence_sequences import mean_ends
 
 DELTA = 0.1
 
@@ -84,7 +86,8 @@ def test_shares_above_the_median_miss_no_more_often_than_the_risk_says(mix: str)
     for _ in range(repetitions):
         group, scores = (rng.random(300) > 0.2).astype(int), rng.random(300)
         scores[group == 0] = low_end + width * scores[group == 0]
-        below, above = made.around_median(scores)
+        held, rank = HeldScores([], [scores]), made.rank_below_median(300)
+        below, above = held.at([rank, 301 - rank])
         cuts = (above, float(np.median(scores)), below)
         counts = [np.bincount(group[scores > cut], minlength=2).astype(float) for cut in cuts]
         n = np.bincount(group, minlength=2).astype(float)
@@ -96,16 +99,51 @@ def test_shares_above_the_median_miss_no_more_often_than_the_risk_says(mix: str)
     assert ratio_missed <= most_errors(repetitions, DELTA)
 
 
+MEANS = {
+    "skewed": (lambda rng, shape: rng.beta(0.3, 1.2, shape), 0.2),
+    "rare": (lambda rng, shape: (rng.random(shape) < 0.05) * 1.0, 0.05),
+    "in one bin": (lambda rng, shape: 0.4 + rng.random(shape) / 1000.0, 0.4005),
+    "at an edge": (lambda rng, shape: np.where(rng.random(shape) < 0.5, 0.5, np.nextafter(0.5, 0.0)), 0.5),
+}
+
+
 @pytest.mark.parametrize("looks", ["once", "any"])
-def test_intervals_of_means_miss_no_more_often_than_the_risk_says_however_rows_are_sorted(looks: str) -> None:
+@pytest.mark.parametrize("number", MEANS)
+def test_intervals_of_means_miss_no_more_often_than_the_risk_says_however_rows_are_sorted(
+    looks: str, number: str
+) -> None:
+    """Only counts by bin are used, so that the order of rows cannot matter; also where all numbers are in one bin."""
     rng, repetitions, n = np.random.default_rng(4), 600, 120
-    for draw, truth in ((lambda: rng.beta(0.3, 1.2, n), 0.2), (lambda: (rng.random(n) < 0.05) * 1.0, 0.05)):
-        counts = MeanCounts("x", (0.0, 1.0))
-        numbers = np.concatenate([np.sort(draw()) for _ in range(repetitions)])
-        groups = np.repeat(np.arange(repetitions), n)
-        parts = (np.sqrt(rng.random(len(numbers))) * PARTS).astype(np.intp)
-        counts.add(groups, repetitions, numbers, parts)
-        assert counts.tallies.shape == (repetitions, PARTS, NODES)
-        made, chosen = limits(looks), range(0, repetitions, 2 if looks == "once" else 10)
-        missed = sum(not low <= truth <= high for low, high in (made.mean(counts, group) for group in chosen))
-        assert missed <= most_errors(len(chosen), DELTA)
+    draw, truth = MEANS[number]
+    counts = NumberCounts("x", UNIT, UNIT)
+    numbers = draw(rng, (repetitions, n)).ravel()
+    counts.add(3 * np.repeat(np.arange(repetitions), n), repetitions, numbers)
+    made, chosen = limits(looks), range(0, repetitions, 2 if looks == "once" else 20)
+    found = [made.mean(counts.numbers(group), UNIT) for group in chosen]
+    missed = sum(not low <= truth <= high for low, high in found)
+    assert missed <= most_errors(len(chosen), DELTA)
+
+
+def test_intervals_of_means_are_as_narrow_as_those_of_bets_on_rows() -> None:
+    """Bets on single rows in random parts, whose values are known exactly, are the narrowest that bins could give."""
+    rng, n = np.random.default_rng(6), 5_000
+    numbers = rng.beta(2.0, 3.0, n)
+    counts = NumberCounts("x", UNIT, UNIT)
+    counts.add(np.zeros(n, dtype=np.intp), 1, numbers)
+    low, high = limits().mean(counts.numbers(0), UNIT)
+    nodes = np.unique(np.concatenate([UNIT, numbers]))
+    parts = np.digitize(rng.random(n), np.cumsum(PARTS)[:-1])
+    batches = np.stack([np.isin(nodes, numbers[parts == part]) for part in range(len(PARTS))]).astype(float)
+    least, greatest = mean_ends(nodes, batches, DELTA / 2)
+    assert high - low < 1.05 * (greatest - least)
+
+
+def test_calibration_is_counted_from_the_bins_of_scores() -> None:
+    rng, n = np.random.default_rng(7), 400
+    scores, outcomes = rng.random(n).round(2), rng.integers(0, 2, n)
+    both, gaps = NumberCounts("x", UNIT, UNIT), NumberCounts("gap", (-1.0, 1.0), (-1.0, 1.0))
+    both.add(outcomes.astype(np.intp), 1, scores)
+    gaps.add(np.zeros(n, dtype=np.intp), 1, outcomes - scores)
+    found, plain = both.gaps(0), gaps.numbers(0)
+    assert (found.n, float(found.total)) == (plain.n, pytest.approx(float(plain.total)))
+    assert limits().mean(found, (-1.0, 1.0)) == pytest.approx(limits().mean(plain, (-1.0, 1.0)), abs=0.01)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,15 +104,15 @@ def _zero(quantity: tree.Quantity) -> DataError:
 
 
 TOGETHER = 2**16
-"""How many numbers are summed at a time: they stay in a core's cache. Sums of fewer than 2**26 are
+"""How many numbers are summed at a time: they stay in a core's cache. Sums of fewer than 2**23 are
 exact, so it changes cost only."""
 
 
 def exact_sum(column: NDArray[Any]) -> Fraction:
     """The sum of whole numbers, or of finite floats, without rounding, whatever cancels and however large it becomes.
 
-    Every float is a whole number of 53 bits times a power of 2. For each power, the upper 26 bits and the lower 27 are
-    summed separately, as floats: exactly, for fewer than 2**26 numbers at a time.
+    Every float is cut into whole multiples of powers of 2, which are summed separately, as floats: exactly, for fewer
+    than 2**23 numbers at a time.
     """
     parts = (column[start : start + TOGETHER] for start in range(0, len(column), TOGETHER))
     return sum(map(_sum_together, parts), Fraction(0))
@@ -123,15 +123,42 @@ def _sum_together(column: NDArray[Any]) -> Fraction:
         numbers = column if column.dtype.itemsize == 8 else column.astype(np.int64)
         wide = 2**32  # upper and lower halves are summed separately, so that the sums fit into 64 bits
         return Fraction(int((numbers // wide).sum()) * wide + int((numbers % wide).sum()))
-    parts, powers = np.frexp(column.astype(np.float64, copy=False))
-    whole = np.ldexp(parts, 53).astype(np.int64)
-    powers = powers.astype(np.int64)
-    lowest = int(powers.min())
-    upper = np.bincount(powers - lowest, weights=whole >> 27)
-    lower = np.bincount(powers - lowest, weights=whole & (2**27 - 1))
-    used = np.flatnonzero((upper != 0) | (lower != 0)).tolist()
-    total = sum((int(upper[k]) * 2**27 + int(lower[k])) << k for k in used)
-    return Fraction(total) * Fraction(2) ** (lowest - 53)
+    return fraction_of(limb_sums(column, np.zeros(len(column), dtype=np.intp), 1), 0)
+
+
+LIMB = 30
+"""Numbers are added in limbs of so many bits: the sum of 2**33 of them fits into 64 bits."""
+
+Limbs: TypeAlias = dict[int, NDArray[np.int64]]
+"""Sums without rounding: those of level ``k`` count multiples of ``2**(LIMB * k)``."""
+
+
+def limb_sums(numbers: NDArray[Any], cells: NDArray[np.intp], size: int) -> Limbs:
+    """The exact sums of fewer than 2**23 finite floats, those of each of so many cells together."""
+    rest = np.abs(numbers.astype(np.float64, copy=False))
+    sums: Limbs = {}
+    level = int(np.frexp(rest.max(initial=0.0))[1]) // LIMB
+    while rest.any():
+        limb = np.floor(np.ldexp(rest, -LIMB * level))
+        sums[level] = np.bincount(cells, np.copysign(limb, numbers), size).astype(np.int64)
+        rest -= np.ldexp(limb, LIMB * level)
+        level -= 1
+    return sums
+
+
+def fraction_of(sums: Limbs, cell: int) -> Fraction:
+    """One sum as a fraction."""
+    lowest = min(sums, default=0)
+    whole = sum(int(limb[cell]) << (LIMB * (level - lowest)) for level, limb in sums.items())
+    return whole * Fraction(2) ** (LIMB * lowest)
+
+
+def floats_of(sums: Limbs, size: int) -> NDArray[np.float64]:
+    """All sums, rounded to floats, the same ones however they were added up."""
+    result = np.zeros(size)
+    for level in sorted(sums):
+        result += np.ldexp(sums[level].ravel().astype(np.float64), LIMB * level)
+    return result
 
 
 Floats = NDArray[np.float64]

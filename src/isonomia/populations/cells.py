@@ -13,16 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import reduce
 from math import frexp, isfinite
 from operator import or_
+from sys import float_info
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError
+from isonomia.evidence.exact import LIMB, Limbs
 from isonomia.populations.expressions import Expression, Translation, UncountableError
 from isonomia.populations.frames import collected
 from isonomia.populations.streaming import LongTable, Rows, database, lazy_frame
@@ -53,14 +54,14 @@ class Totals:
     ----------
     n
         How many rows have a number.
-    sums
+    limbs
         Their exact sums.
     low, high
         The least and the greatest number; NaN where there is none.
     """
 
     n: NDArray[np.int64]
-    sums: list[Fraction]
+    limbs: Limbs
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
@@ -112,11 +113,11 @@ def cell_batch(
     ``None`` where its rows should be read instead: a small table, an expression or a column that engines treat
     differently, or a number that must be refused, with its row.
     """
-    if not isinstance(rows, LongTable) and (rows.rows < MANY_ROWS or rows.kind in {RECORDS, TENSORS}):
+    table = engine_table(rows, _names_in((*conditions, *terms, *map(tree.Column, by)), rows.names))
+    if table is None:
         return None
     try:
-        frame = frame_of(rows, _names_in((*conditions, *terms, *map(tree.Column, by)), rows.names))
-        translation = Translation(dict(collected(frame.collect_schema)))
+        translation = Translation(table.schema)
         translation.keys |= {name: translation.key(name) for name in by}
         translation.add_conditions(conditions)
         for term in terms:
@@ -125,13 +126,60 @@ def cell_batch(
         keys = translation.keys | {label: translation.tests[test] for label, test in tests.items()}
         sums = {f"\0term {number}": term for number, term in enumerate(translation.terms)}
         numbers = {label: translation.terms[term] for label, term in sums.items()}
-        cells = group_cells(frame, rows.rows, keys, numbers, translation.checked.values())
+        cells = group_cells(table.frame, table.size, keys, numbers, translation.checked.values())
     except (UncountableError, DataError):
         return None  # where the engine fails, reading its rows says why
     columns = {name: cells.table.column(name) for name in translation.keys}
     met = {test: cells.table.column(label) for label, test in tests.items()}
     batch = Batch(len(cells.n), columns, known=met)
     return CellBatch(batch, cells.table, cells.n, {term: cells.totals[label] for label, term in sums.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTable:
+    """A table that is counted by the engine that holds it.
+
+    Attributes
+    ----------
+    frame, schema
+        Its rows, and the types of its columns.
+    size
+        How many rows it had when they were counted.
+    """
+
+    frame: Frame
+    schema: Mapping[str, Any]
+    size: int
+
+    def has_many_numbers(self, name: str) -> bool:
+        """Whether a column has at least three numbers other than 0 and 1.
+
+        Raises
+        ------
+        UncountableError
+            Where it has one or two.
+        """
+        import narwhals as nw
+
+        if not self.schema[name].is_numeric():
+            return False
+        key, value = Translation(self.schema).key(name), nw.col("value")
+        others = self.frame.select(key.alias("value")).filter((value != 0) & (value != 1)).head(MOST_CELLS)
+        different = len(set(collected(lambda: others.collect().to_arrow())["value"].to_pylist()) - {None})
+        if different in (1, 2):
+            raise UncountableError("it has few numbers")
+        return different > 2
+
+
+def engine_table(rows: Rows, names: Sequence[str]) -> EngineTable | None:
+    """A table in its engine, of one in memory these columns only; ``None`` where its rows should be read instead."""
+    if not isinstance(rows, LongTable) and (rows.rows < MANY_ROWS or rows.kind in {RECORDS, TENSORS}):
+        return None
+    try:
+        frame = frame_of(rows, names)
+        return EngineTable(frame, dict(collected(frame.collect_schema)), rows.rows)
+    except (UncountableError, DataError):
+        return None
 
 
 def _names_in(parts: Iterable[tree.Row | None], known: Sequence[str]) -> list[str]:
@@ -182,7 +230,7 @@ def group_cells(
         *(term.alias(limbs[name].name) for name, term in (terms or {}).items()),
         failed.alias("failed"),
     )
-    sums: Mapping[str, list[Fraction] | None] = {}
+    sums: Mapping[str, Limbs | None] = {}
     for more in (8, 40, 0):
         found = _grouped(frame, labels, limbs.values())
         sums = {name: each.sums(found) for name, each in limbs.items()}
@@ -196,7 +244,8 @@ def group_cells(
     if int(n.sum()) != size:
         raise UncountableError("the table or the result of its query changed")
     table = Table.of(found.select(labels).rename_columns([*keys] or labels))
-    return Cells(table, n, {name: limbs[name].totals(found, values) for name, values in sums.items() if values})
+    totals = {name: limbs[name].totals(found, values) for name, values in sums.items() if values is not None}
+    return Cells(table, n, totals)
 
 
 def _grouped(frame: Frame, keys: Sequence[str], terms: Iterable[_Limbs]) -> Any:
@@ -213,11 +262,7 @@ def _grouped(frame: Frame, keys: Sequence[str], terms: Iterable[_Limbs]) -> Any:
         raise UncountableError("there are too many cells")
     if any(found["failed"].to_pylist()):
         raise UncountableError("a row fails a check")
-    return found
-
-
-LIMB = 30
-"""Numbers are added in limbs of so many bits: the sum of 2**33 of them fits into 64 bits."""
+    return found.sort_by([(key, "ascending") for key in keys])
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +274,8 @@ class _Limbs:
     name
         The column of numbers.
     shift
-        The first limb counts multiples of ``2**shift``; no number is beyond ``2**(LIMB + shift)``.
+        The first limb counts multiples of ``2**shift``; no number is beyond ``2**(LIMB + shift)``. It is a multiple of
+        ``LIMB``, as in :mod:`isonomia.evidence.exact`.
     count
         How many limbs there are. Each further one counts multiples of a unit that is ``2**LIMB`` times smaller.
     """
@@ -244,7 +290,7 @@ class _Limbs:
 
         number, rest = nw.col(self.name), nw.col(f"{self.name} rest")
         size = number.abs()  # the fraction of a negative number above the whole one below it may need one more bit
-        inside = nw.when(size <= 2.0 ** (LIMB + self.shift)).then(size * 2.0**-self.shift)
+        inside = nw.when(size <= self._limit).then(size * 2.0**-self.shift)
         frame = frame.with_columns(inside.alias(f"{self.name} rest"))
         for limb in self._limbs:
             frame = frame.with_columns(rest.floor().alias(limb))
@@ -269,6 +315,11 @@ class _Limbs:
         ]
 
     @property
+    def _limit(self) -> float:
+        """The largest magnitude that the limbs hold."""
+        return float_info.max if LIMB + self.shift > 1023 else 2.0 ** (LIMB + self.shift)
+
+    @property
     def _limbs(self) -> list[str]:
         return [f"{self.name} limb {limb}" for limb in range(self.count)]
 
@@ -277,30 +328,25 @@ class _Limbs:
         low, high = (_floats(found[f"{self.name} {end}"]) for end in ("low", "high"))
         return low, high, float(np.nanmax(np.abs([low, high]), initial=0.0))
 
-    def sums(self, found: Any) -> list[Fraction] | None:
-        """The exact sum of each cell; ``None`` where the limbs do not hold all bits of all numbers."""
+    def sums(self, found: Any) -> Limbs | None:
+        """The exact sums of all cells; ``None`` where the limbs do not hold all bits of all numbers."""
         left = _floats(found[f"{self.name} rest"])
-        if self._ends(found)[2] > 2.0 ** (LIMB + self.shift) or np.nanmax(left, initial=0.0) > 0.0:
+        if self._ends(found)[2] > self._limit or np.nanmax(left, initial=0.0) > 0.0:
             return None
-        unit = Fraction(2) ** (self.shift - LIMB * (self.count - 1))
-        columns = [found[limb].to_pylist() for limb in self._limbs]
-        return [unit * _joined(limbs) for limbs in zip(*columns, strict=True)]
+        first, columns = self.shift // LIMB, [found[limb].fill_null(0) for limb in self._limbs]
+        return {first - limb: column.to_numpy().astype(np.int64) for limb, column in enumerate(columns)}
 
     def for_numbers(self, found: Any, count: int) -> _Limbs:
         """Limbs for numbers as large as those that were found."""
         largest = self._ends(found)[2]
         if not isfinite(largest):
             raise UncountableError("a number is infinite")
-        return _Limbs(self.name, max(frexp(largest)[1] - LIMB, 0), count)
+        return _Limbs(self.name, max(frexp(largest)[1] // LIMB, 0) * LIMB, count)
 
-    def totals(self, found: Any, sums: list[Fraction]) -> Totals:
+    def totals(self, found: Any, sums: Limbs) -> Totals:
         """What is known of the numbers of each cell."""
         low, high, _ = self._ends(found)
         return Totals(np.asarray(found[f"{self.name} n"].to_numpy(), dtype=np.int64), sums, low, high)
-
-
-def _joined(limbs: Iterable[Any]) -> int:
-    return reduce(lambda total, limb: (total << LIMB) + int(limb or 0), limbs, 0)
 
 
 def _floats(column: Any) -> NDArray[np.float64]:

@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 import pytest
 
 import isonomia as iso
+from isonomia.audits.measure import ordered
+from isonomia.audits.measure.one_pass import OnePass
 from isonomia.audits.rates import subgroups
 from isonomia.audits.rates.counting import BatchReader
-from isonomia.errors import DataError, SpecError
+from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.populations import cells
 from isonomia.populations.streaming import LongTable
 from isonomia.populations.table import Table
@@ -190,3 +192,55 @@ def test_a_census_of_principal_fairness_is_the_same_however_it_is_counted(both_w
     census = iso.Census(table if form == "columns" else FORMS[form](table))
     by_rows, by_engine = both_ways(lambda: outcome(iso.check(prop, population=census)))
     assert by_engine == by_rows
+
+
+MEASURED = {
+    "decisions": {"by": ["sex", "race", ("sex", "race")], "decision": "hired", "outcome": "paid"},
+    "scores": {"by": ["sex", ("sex", "race")], "decision": "hired", "outcome": "paid", "score": "score"},
+    "declared scores": {"by": "sex", "score": "score", "ranges": {"score": (0, 2)}},
+    "numbers": {"by": "sex", "decision": "age", "outcome": "score", "ranges": {"age": (0, 99), "score": (0, 1)}},
+    "scores that are no probabilities": {"by": "sex", "score": "age"},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("what", MEASURED)
+def test_a_table_by_group_is_the_same_however_it_is_counted(form, what, people, monkeypatch):
+    """Means, medians and reliability included, to the last bit."""
+    table, options = FORMS[form](people), {"looks": "any"} if what == "scores" else {}
+    monkeypatch.setattr(cells, "MANY_ROWS", 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(OnePass, "_by_engine", lambda *_: False)
+        by_rows = iso.measure(table, **MEASURED[what], **options)
+    monkeypatch.setattr(LongTable, "batches", first_rows_only)
+    monkeypatch.setattr(OnePass, "_add", None)
+    by_engine = iso.measure(table, **MEASURED[what], **options)
+    assert (by_engine.rows, by_engine.median) == (by_rows.rows, by_rows.median)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"decision": "sex", "favourable": "f"},
+        {"decision": "hired", "score": "sex"},
+        {"decision": "age", "ranges": {"age": (20, 60)}},
+        {"score": "score", "ranges": {"score": (0, 0.5)}},
+    ],
+)
+def test_what_rows_refuse_is_refused_in_a_table_by_group_too(options, people, monkeypatch):
+    def refusal(least: int) -> tuple[type, str]:
+        monkeypatch.setattr(cells, "MANY_ROWS", least)
+        with pytest.raises((DataError, UsageError)) as caught:
+            iso.measure(people, by="race", **options)
+        return caught.type, str(caught.value)
+
+    assert refusal(0) == refusal(10**9)
+
+
+@pytest.mark.parametrize("few", [1, 10**9])
+def test_medians_are_found_by_counting_ever_finer(few, people, monkeypatch):
+    monkeypatch.setattr(cells, "MANY_ROWS", 0)
+    monkeypatch.setattr(ordered, "FEW", few)
+    for name in ("score", "age"):
+        table = iso.measure(people, by="sex", score=name)
+        assert table.median == np.median(people[name].to_numpy())

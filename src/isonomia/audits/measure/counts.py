@@ -6,8 +6,9 @@ person out of the rates that need it, and out of nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import isfinite
 from typing import Any
 
@@ -15,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError, nearest
+from isonomia.evidence.exact import Limbs, floats_of, fraction_of, limb_sums
+from isonomia.populations.cells import Totals
 from isonomia.populations.table import Table, plain_value
 from isonomia.spec.columns import kind_of, missing, plain
 from isonomia.wording import first_few, listed
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Ends = tuple[float, float]
 
 MAX_GROUPS = 1_000
 """The most groups of one attribute or combination: more cannot be read, and the column is probably a number."""
@@ -31,13 +35,19 @@ YES, NO, MISSING = 1, 0, 2
 BINS = 10
 """The bins of a reliability chart, equally wide from 0 to 1."""
 
-NODES = 129
-"""How many values the numbers of a mean are binned into. A number between two of them is split, which keeps its mean
-and adds at most 1/65536 of the squared range to its variance: intervals get wider, never wrong."""
+FINE = 256
+"""How many bins the range of numbers is cut into for intervals of their means; more make these a little narrower."""
 
-PARTS = 16
-"""How many parts a group is divided into at random, the first ones small: the stakes of a mean's interval come from
-earlier parts. More parts cost memory and gain little."""
+CODES = FINE + BINS + 1
+"""The bins that are counted: those of either kind cut each other, and the end of the range has one of its own."""
+
+_STEPS = np.arange(FINE * BINS // 2 + 1) * 2  # each bin of either kind begins at one of these
+FINE_CODE, FINE_CODE_OF_SCORES, CHART_BIN = (np.minimum(np.arange(CODES), most) for most in (FINE, FINE, BINS - 1))
+FINE_CODE_OF_SCORES[_STEPS // BINS + _STEPS // FINE] = _STEPS // BINS
+CHART_BIN[_STEPS // BINS + _STEPS // FINE] = np.minimum(_STEPS // FINE, BINS - 1)
+"""The fine bin of a code, and for scores from 0 to 1 also its bin of a reliability chart."""
+
+UNIT = (0.0, 1.0)
 
 
 # ---------------------------------------------------------------------------------------------------------- attributes
@@ -253,58 +263,131 @@ def numbers_in(values: NDArray[Any], name: str, role: str) -> Floats:
 # -------------------------------------------------------------------------------------------------------------- counts
 
 
-def _grown(array: NDArray[Any], groups: int) -> NDArray[Any]:
-    """The same counts with room for more groups."""
-    if len(array) >= groups:
-        return array
-    return np.concatenate([array, np.zeros((groups - len(array), *array.shape[1:]), dtype=array.dtype)])
+@dataclass(frozen=True, slots=True)
+class BinnedNumbers:
+    """Some numbers: how many, their exact sum, and the same by bin.
+
+    Attributes
+    ----------
+    n, total
+        How many there are, and their sum.
+    edges
+        Where each bin begins, and where the last one ends; empty where there are no bins.
+    bins, sums
+        How many numbers each bin has, and their sum.
+    """
+
+    n: int
+    total: Fraction
+    edges: Floats
+    bins: NDArray[np.int64]
+    sums: Floats
 
 
 @dataclass(slots=True)
-class MeanCounts:
-    """The numbers of a mean, by group: how many, their sum and, where their range is known, counts for an interval.
+class NumberCounts:
+    """Numbers by group, outcome and bin: how many, and their exact sums.
 
     Attributes
     ----------
     name
         What the numbers are, for messages.
+    span
+        The range that is cut into bins; ``None`` for no bins.
     ends
-        The values between which they lie; ``None`` where that is not known, and then there is no interval.
+        The values between which numbers must lie; ``None`` where that is not known, and then there is no interval.
+    n, sums
+        The counts, of shape ``(groups, 3, bins)``.
     """
 
     name: str
-    ends: tuple[float, float] | None
-    n: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    sums: Floats = field(default_factory=lambda: np.zeros(0))
-    tallies: Floats = field(default_factory=lambda: np.zeros((0, PARTS, NODES)))
+    span: Ends | None
+    ends: Ends | None
+    n: NDArray[np.int64] = field(init=False)
+    sums: Limbs = field(default_factory=dict)
 
-    @property
-    def nodes(self) -> Floats:
-        """The values that numbers are binned into."""
-        assert self.ends is not None, "without ends there are no nodes"
-        return np.linspace(*self.ends, NODES)
+    def __post_init__(self) -> None:
+        self.n = np.zeros((0, 3, 1 if self.span is None else CODES), dtype=np.int64)
 
-    def add(self, groups: Codes, size: int, numbers: Floats, parts: Codes) -> None:
-        """Count numbers, NaN left out; ``parts`` says into which part of its group each row falls."""
+    def code(self, number: Any, floor: Callable[[Any], Any] = np.floor) -> Any:
+        """The bin of each number, of an array or as an engine's expression; for scores, bins of both kinds."""
+        if self.span is None:
+            return number * 0.0
+        low, high = self.span
+        fine = floor((number - low) * (FINE / (high - low)))
+        return fine + floor(number * float(BINS)) if self.span == UNIT else fine
+
+    def add(self, cells: Codes, groups: int, numbers: Floats) -> None:
+        """Count the numbers of rows, NaN left out; ``cells`` are three times the group, plus the outcome."""
         there = ~np.isnan(numbers)
-        groups, numbers, parts = groups[there], numbers[there], parts[there]
-        self.n, self.sums = _grown(self.n, size), _grown(self.sums, size)
-        self.n += np.bincount(groups, minlength=size)
-        self.sums += np.bincount(groups, numbers, minlength=size)
-        if self.ends is None:
-            return
-        low, high = self.ends
+        numbers, size = numbers[there], 3 * groups * self.n.shape[2]
+        low, high = (-np.inf, np.inf) if self.ends is None else self.ends
         if len(numbers) and (numbers.min() < low or numbers.max() > high):
             wrong = numbers[np.argmax((numbers < low) | (numbers > high))]
             raise DataError(f"{self.name} should lie between {low:g} and {high:g}, but got {wrong:g}: widen its range")
-        self.tallies = _grown(self.tallies, size)
-        position = (numbers - low) * ((NODES - 1) / (high - low))
-        node = np.minimum(position.astype(np.intp), NODES - 2)
-        above = np.clip(position - node, 0.0, 1.0)
-        first = (groups * PARTS + parts) * NODES + node
-        flat = np.bincount(first, 1.0 - above, minlength=size * PARTS * NODES)
-        flat[1:] += np.bincount(first, above, minlength=size * PARTS * NODES)[:-1]
-        self.tallies += flat.reshape(size, PARTS, NODES)
+        index = cells[there] * self.n.shape[2] + self.code(numbers).astype(np.intp)
+        self._put(groups, np.bincount(index, minlength=size), limb_sums(numbers, index, size))
+
+    def add_totals(self, cells: Codes, groups: int, codes: Floats, totals: Totals) -> None:
+        """Count what a table's engine counted."""
+        there, size = totals.n > 0, 3 * groups * self.n.shape[2]
+        index = cells[there] * self.n.shape[2] + codes[there].astype(np.intp)
+        n, limbs = np.zeros(size, dtype=np.int64), {level: np.zeros(size, dtype=np.int64) for level in totals.limbs}
+        np.add.at(n, index, totals.n[there])
+        for level, limb in totals.limbs.items():
+            np.add.at(limbs[level], index, limb[there])
+        self._put(groups, n, limbs)
+
+    def _put(self, groups: int, n: NDArray[np.int64], sums: Limbs) -> None:
+        shape = (groups, *self.n.shape[1:])
+        self.n = grown(self.n, groups) + n.reshape(shape)
+        for level in {*self.sums, *sums}:
+            before = grown(self.sums.get(level, self.n[:0]), groups)
+            self.sums[level] = before + sums[level].reshape(shape) if level in sums else before
+
+    def drop_bins(self) -> None:
+        """Keep counts and sums only: the range turned out to be unknown."""
+        self.span, self.ends, self.n = None, None, self.n.sum(axis=2, keepdims=True)
+        self.sums = {level: limb.sum(axis=2, keepdims=True) for level, limb in self.sums.items()}
+
+    def numbers(self, group: int) -> BinnedNumbers:
+        """The numbers of one group."""
+        n, limbs = self.n[group].sum(axis=0), {level: limb[group].sum(axis=0) for level, limb in self.sums.items()}
+        whole = fraction_of({level: limb.sum(keepdims=True) for level, limb in limbs.items()}, 0)
+        if self.span is None:
+            return BinnedNumbers(int(n.sum()), whole, np.zeros(0), n, np.zeros(1))
+        bins = np.minimum(FINE_CODE_OF_SCORES if self.span == UNIT else FINE_CODE, FINE - 1)
+        sums = np.bincount(bins, floats_of(limbs, len(n)), FINE).astype(np.float64)
+        fine = np.bincount(bins, n, FINE).astype(np.int64)
+        return BinnedNumbers(int(n.sum()), whole, np.linspace(*self.span, FINE + 1), fine, sums)
+
+    def gaps(self, group: int) -> BinnedNumbers:
+        """The outcomes of one group, 1 or 0, less their scores."""
+        no, yes = (self.only(outcome).numbers(group) for outcome in (NO, YES))
+        bins = np.concatenate([no.bins[::-1], yes.bins[::-1]])
+        sums = np.concatenate([-no.sums[::-1], (yes.bins.astype(float) - yes.sums)[::-1]])
+        edges = np.linspace(-1.0, 1.0, 2 * FINE + 1)
+        return BinnedNumbers(no.n + yes.n, yes.n - yes.total - no.total, edges, bins, sums)
+
+    def only(self, outcome: int) -> NumberCounts:
+        """The numbers of those with one outcome."""
+        chosen = NumberCounts(self.name, self.span, self.ends)
+        chosen.n = self.n[:, [outcome]]
+        chosen.sums = {level: limb[:, [outcome]] for level, limb in self.sums.items()}
+        return chosen
+
+    def chart(self, group: int) -> Floats:
+        """By bin of a reliability chart: people with an outcome, those with a positive one, and the sum of scores."""
+        both = self.n[group, [NO, YES]]
+        totals = floats_of({level: limb[group, [NO, YES]].sum(axis=0) for level, limb in self.sums.items()}, CODES)
+        return np.stack([np.bincount(CHART_BIN, each, BINS) for each in (both.sum(axis=0), both[1], totals)], axis=-1)
+
+
+def grown(array: NDArray[Any], groups: int) -> NDArray[Any]:
+    """The same counts with room for more groups."""
+    if len(array) >= groups:
+        return array
+    return np.concatenate([array, np.zeros((groups - len(array), *array.shape[1:]), dtype=array.dtype)])
 
 
 @dataclass(slots=True)
@@ -315,27 +398,21 @@ class GroupCounts:
     ----------
     by
         The columns.
-    means
-        The means that are counted, by name.
+    numbers
+        The numbers that are counted, by name.
     groups
         The number of each group by its values' numbers; group 0 is the unknown one, which may be empty.
     cells
         How many have which decision (first) and which outcome: ``NO``, ``YES`` or ``MISSING``.
-    scored
-        How many have a score.
-    binned
-        By bin of the score: people, those with a positive outcome, and the sum of their scores.
-    held
-        The group of each row with a score, batch by batch, for the share above the median.
+    above
+        How many have a score above the median's upper limit, the median, and its lower limit.
     """
 
     by: tuple[str, ...]
-    means: dict[str, MeanCounts] = field(default_factory=dict)
+    numbers: dict[str, NumberCounts] = field(default_factory=dict)
     groups: dict[tuple[int, ...], int] = field(default_factory=dict)
     cells: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3, 3), dtype=np.int64))
-    scored: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    binned: Floats = field(default_factory=lambda: np.zeros((0, BINS, 3)))
-    held: list[NDArray[np.uint16]] = field(default_factory=list)
+    above: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
 
     def __post_init__(self) -> None:
         self.groups[(0,) * len(self.by)] = 0
@@ -379,26 +456,17 @@ class GroupCounts:
         """How many groups there are, including the unknown one."""
         return len(self.groups)
 
-    def count(self, groups: Codes, decision: NDArray[np.int8], outcome: NDArray[np.int8]) -> None:
-        """Count decisions and outcomes."""
-        self.cells = _grown(self.cells, self.size)
+    def count(
+        self,
+        groups: Codes,
+        decision: NDArray[np.int8],
+        outcome: NDArray[np.int8],
+        times: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Count decisions and outcomes, each once or so many times."""
         cell = groups * 9 + decision.astype(np.intp) * 3 + outcome
-        self.cells += np.bincount(cell, minlength=self.size * 9).reshape(self.size, 3, 3)
-
-    def score(self, groups: Codes, score: Floats, outcome: NDArray[np.int8], *, probable: bool) -> None:
-        """Count scores, and where they are probabilities also by bin, with outcomes."""
-        there = ~np.isnan(score)
-        self.scored = _grown(self.scored, self.size)
-        self.scored += np.bincount(groups[there], minlength=self.size)
-        self.held.append(groups[there].astype(np.uint16))
-        self.binned = _grown(self.binned, self.size)
-        if not probable:
-            return
-        both = there & (outcome != MISSING)
-        values, yes = score[both], outcome[both]
-        cell = groups[both] * BINS + np.minimum((values * BINS).astype(np.intp), BINS - 1)
-        parts = [np.bincount(cell, weights, minlength=self.size * BINS) for weights in (None, yes, values)]
-        self.binned += np.stack(parts, axis=-1).reshape(self.size, BINS, 3)
+        counted = np.bincount(cell, times, self.size * 9).astype(np.int64)
+        self.cells = grown(self.cells, self.size) + counted.reshape(self.size, 3, 3)
 
 
 def checked_share(name: str, value: float) -> float:

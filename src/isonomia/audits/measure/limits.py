@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isnan, nan
+from math import inf, isnan, log, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from isonomia.audits.measure.counts import GroupCounts, MeanCounts
+from isonomia.audits.measure.counts import BinnedNumbers, GroupCounts
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.cluster_claims import rate_limits, ratio_limits
 from isonomia.evidence.clusters import ClusterBatch
@@ -45,6 +45,13 @@ RatioEnds = tuple[float | None, float | None, float | None]
 NUISANCE = 1.0 / 50.0
 """``gamma / delta``, as in :mod:`isonomia.evidence.one_look`: the share of the risk for telling which group may be the
 highest, or where the median may lie. Any share is valid."""
+
+PARTS = np.diff(np.linspace(0.0, 1.0, 17) ** 2)
+"""The sizes of the parts that a group is divided into at random, the first ones small: the stakes of a mean's interval
+come from earlier parts. More parts cost time and gain little."""
+
+TINY = 1e-300
+"""Stands for the width of a bin without one, so that nothing is divided by 0."""
 
 MANY = 40
 """With more groups than this, ratios are bounded by the ends of two intervals: exact limits would take minutes. The
@@ -101,20 +108,26 @@ class IntervalMethod:
             return anytime_interval(yes, n, self.risk)
         return lower_limit(yes, n, self.risk / 2.0), upper_limit(yes, n, self.risk / 2.0)
 
-    def mean(self, counts: MeanCounts, group: int) -> Ends | None:
-        """The interval of a mean; ``None`` where the range of the numbers is not known."""
-        n = float(counts.n[group])
+    def mean(self, numbers: BinnedNumbers, ends: Ends | None) -> Ends | None:
+        """The interval of a mean of numbers between these ends; ``None`` where they are not known."""
+        value = float(numbers.total / numbers.n)
         if self.exact:
-            value = float(counts.sums[group]) / n
             return value, value
-        if counts.ends is None:
+        if ends is None:
             return None
-        tallies = counts.tallies[group]
+        edges, bins, n = np.clip(numbers.edges, *ends), numbers.bins, numbers.n
+        nodes, widths = np.concatenate([[ends[0]], edges, [ends[1]]]), np.diff(edges)
         if self.looks == "any":
-            return mean_interval(counts.nodes, tallies.sum(axis=0), self.risk)
-        low, high = mean_ends(counts.nodes, tallies, self.risk / 2.0)
+            above = np.clip((numbers.sums - bins * edges[:-1]) / np.maximum(widths, TINY), 0.0, bins)
+            return mean_interval(nodes, np.pad(bins - above, (1, 2)) + np.pad(above, (2, 1)), self.risk)
+        # Counts are put in a random order (docs/theory/one-look.md); what a bin leaves open has an interval of its own.
+        parts = np.random.default_rng(0).multinomial(bins, PARTS).T.astype(float)
+        risk, open_risk = self.risk / 2.0 * (1.0 - NUISANCE), self.risk / 2.0 * NUISANCE
+        slack = float(widths.max()) * sqrt(log(1.0 / open_risk) / (2.0 * n))
+        inside, over = value - float(bins @ edges[:-1]) / n, float(bins @ edges[1:]) / n - value
+        low = mean_ends(nodes, np.pad(parts, ((0, 0), (1, 2))), risk)[0] + max(inside - slack, 0.0)
+        high = mean_ends(nodes, np.pad(parts, ((0, 0), (2, 1))), risk)[1] - max(over - slack, 0.0)
         # The limits come from parts in turn, and may exclude the mean of all by chance: so it is included.
-        value = float(counts.sums[group]) / n
         return min(low, value), max(high, value)
 
     # ---------------------------------------------------------------------------------------------- ratios
@@ -208,19 +221,18 @@ class IntervalMethod:
 
     # ------------------------------------------------------------------------------------- shares above the median
 
-    def around_median(self, scores: Floats) -> Ends:
-        """Two values between which the median of the population lies, at a risk of gamma."""
-        n = len(scores)
+    def rank_below_median(self, n: int) -> int:
+        """The scores of this rank from either end enclose the median of the population, at a risk of gamma; 0 for none.
+
+        Ranks count from 1.
+        """
         gamma, low, high = self.risk * NUISANCE, 0, n // 2 + 1
         # The least rank whose share may be a half: all scores of a lower rank lie below the median.
         while low < high:
             middle = (low + high) // 2
             enough = float(self._upper(np.asarray(float(middle)), np.asarray(float(n)), gamma / 2.0)) >= 0.5
             low, high = (low, middle) if enough else (middle + 1, high)
-        if low == 0:
-            return -inf, inf
-        below, above = np.partition(scores, [low - 1, n - low])[[low - 1, n - low]]
-        return float(below), float(above)
+        return low
 
     def scoring(self, least: Floats, greatest: Floats, n: Floats, risk: float | None = None) -> tuple[Floats, Floats]:
         """The intervals of shares above the median, from the counts above its upper and its lower limit."""
@@ -312,6 +324,7 @@ def cluster_intervals(
     limits: IntervalMethod,
     estimates: list[dict[str, Estimate]],
     shares: Shares,
+    spans_known: Mapping[str, Ends | None],
     who: tuple[Sequence[int], Sequence[int], int | None],
 ) -> None:
     """Put intervals that are valid for clusters in place of those for independent rows.
@@ -327,6 +340,8 @@ def cluster_intervals(
         What was estimated of each group; changed in place.
     shares
         Numerators and denominators of every rate from cells of decisions and outcomes, in the order of the cells.
+    spans_known
+        Between which values the numbers of each mean lie, where that is known.
     who
         The groups that are compared, those that may be the highest, and the reference group, if one was named.
     """
@@ -344,7 +359,7 @@ def cluster_intervals(
         rates[index] = shares(own)
         histories |= {(index, name): kept.history([n], [yes]) for name, (yes, n) in rates[index].items() if n.any()}
         for name, parts in kept.numbers.items():
-            span, values = counts.means[name].ends, np.concatenate(parts)
+            span, values = spans_known[name], np.concatenate(parts)
             there = mask & ~np.isnan(values)
             if span is None or not there.any():
                 continue

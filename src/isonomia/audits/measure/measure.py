@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.check import checked_delta, checked_looks, checked_ranges, checked_workers
-from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, GroupCounts, MeanCounts, checked_share
+from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, BinnedNumbers, GroupCounts, checked_share
 from isonomia.audits.measure.limits import IntervalMethod, KeptRows, RatioEnds, cluster_intervals
 from isonomia.audits.measure.one_pass import OnePass, columns_for
 from isonomia.engine.parameters import Budget
@@ -124,7 +124,13 @@ def _grouping(
     references_of = _add_ratios(work, counts, replaced, estimates, (able, large, reference))
     if work.kept is not None:
         cluster_intervals(
-            work.kept, counts, limits, estimates, lambda cells: _shares(work, cells), (able, large, reference)
+            work.kept,
+            counts,
+            limits,
+            estimates,
+            lambda cells: _shares(work, cells),
+            {name: work.ends(name) for name in (*counts.numbers, "calibration")},
+            (able, large, reference),
         )
     return [
         GroupRow(
@@ -177,16 +183,15 @@ def _missing(work: OnePass, counts: GroupCounts, index: int, people: int) -> dic
     """How many have no decision, outcome or score."""
     result: dict[str, int] = {}
     cells = counts.cells[index]
-    if work.decision is not None:
-        numbers = counts.means.get("mean_decision")
-        there = people - cells[MISSING].sum() if numbers is None else numbers.n[index]
-        result["decision"] = people - int(there)
-    if work.outcome is not None:
-        numbers = counts.means.get("mean_outcome")
-        there = people - cells[:, MISSING].sum() if numbers is None else numbers.n[index]
-        result["outcome"] = people - int(there)
+    for role, event, there in (
+        ("decision", work.decision, cells[MISSING]),
+        ("outcome", work.outcome, cells[:, MISSING]),
+    ):
+        if event is not None:
+            numbers = counts.numbers.get(f"mean_{role}")
+            result[role] = int(there.sum()) if numbers is None else people - int(numbers.n[index].sum())
     if work.columns.score is not None:
-        result["score"] = people - int(counts.scored[index])
+        result["score"] = people - int(counts.numbers["mean_score"].n[index].sum())
     return result
 
 
@@ -200,11 +205,14 @@ def _estimates(work: OnePass, counts: GroupCounts, limits: IntervalMethod) -> li
         low, high = limits.rates(yes, n)
         for index in range(counts.size):
             result[index][name] = _rate(yes[index], n[index], low[index], high[index])
-    for name, means in counts.means.items():
+    for name, numbers in counts.numbers.items():
         for index in range(counts.size):
-            result[index][name] = _mean(means, limits, index)
+            result[index][name] = _mean(numbers.numbers(index), numbers.ends, limits)
+    if work.calibrated:
+        for index in range(counts.size):
+            result[index]["calibration"] = _mean(counts.numbers["mean_score"].gaps(index), (-1.0, 1.0), limits)
     if work.median is not None:
-        least, above, greatest, n = _above(work, counts, limits)
+        least, above, greatest, n = _above(counts)
         share = above / np.maximum(n, 1.0)
         low, high = (share, share) if limits.exact else limits.scoring(least, greatest, n)
         for index in range(counts.size):
@@ -212,12 +220,11 @@ def _estimates(work: OnePass, counts: GroupCounts, limits: IntervalMethod) -> li
     return result
 
 
-def _mean(means: MeanCounts, limits: IntervalMethod, index: int) -> Estimate:
-    n = int(means.n[index]) if index < len(means.n) else 0
-    if n == 0:
+def _mean(numbers: BinnedNumbers, ends: tuple[float, float] | None, limits: IntervalMethod) -> Estimate:
+    if numbers.n == 0:
         return Estimate(None, None, None, 0)
-    low, high = limits.mean(means, index) or (None, None)
-    return Estimate(float(means.sums[index]) / n, low, high, n)
+    low, high = limits.mean(numbers, ends) or (None, None)
+    return Estimate(float(numbers.total / numbers.n), low, high, numbers.n)
 
 
 def _rate(yes: float, n: float, low: float, high: float) -> Estimate:
@@ -247,15 +254,10 @@ def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, 
     return {name: (yes.astype(float), n.astype(float)) for name, (yes, n) in result.items()}
 
 
-def _above(work: OnePass, counts: GroupCounts, limits: IntervalMethod) -> tuple[Floats, Floats, Floats, Floats]:
+def _above(counts: GroupCounts) -> tuple[Floats, Floats, Floats, Floats]:
     """By group: how many scores lie above the median's upper limit, the median, and its lower limit; and the total."""
-    (scores,), (groups,) = work.scores, counts.held
-    assert work.median is not None, "there are scores"
-    below, above = (work.median, work.median) if limits.exact else work.around_median(limits)
-    result = [
-        np.bincount(groups[scores > cut], minlength=counts.size).astype(float) for cut in (above, work.median, below)
-    ]
-    return result[0], result[1], result[2], counts.scored.astype(float)
+    least, above, greatest = counts.above.T.astype(float)
+    return least, above, greatest, counts.numbers["mean_score"].n.sum(axis=(1, 2)).astype(float)
 
 
 def _add_ratios(
@@ -275,7 +277,7 @@ def _add_ratios(
         _put(estimates, "impact_ratio", limits.ratios(yes, measured, large, reference), able, n)
         chosen["impact_ratio"] = _highest(estimates, "selection_rate", large) if reference is None else reference
     if work.median is not None:
-        least, above, greatest, n = _above(work, counts, limits)
+        least, above, greatest, n = _above(counts)
         ratios = limits.scoring_ratios((least, above, greatest), n, large, reference)
         _put(estimates, "scoring_ratio", ratios, able, n)
         chosen["scoring_ratio"] = _highest(estimates, "scoring_rate", large) if reference is None else reference
@@ -296,9 +298,11 @@ def _highest(estimates: Sequence[Mapping[str, Estimate]], name: str, among: Sequ
 
 
 def _reliability(work: OnePass, counts: GroupCounts, limits: IntervalMethod, index: int) -> tuple[ScoreBin, ...]:
-    if not work.probable or work.outcome is None or work.columns.score is None or not counts.binned[index].any():
+    if not work.calibrated:
         return ()
-    n, yes, total = counts.binned[index].T
+    n, yes, total = counts.numbers["mean_score"].chart(index).T
+    if not n.any():
+        return ()
     low, high = limits.rates(yes, n)
     return tuple(
         ScoreBin(
@@ -331,12 +335,10 @@ def assumptions(work: OnePass, limits: IntervalMethod) -> tuple[str, ...]:
             stated.append(f"there are {plural(number, 'look')} at them, as planned")
         case report:
             stated.append(f"this is look {report} rows" if " after " in report else f"this is look {report}")
-    ends = {name: means.ends for name, means in work.groups[0].means.items() if means.ends is not None}
-    stated += [
-        f"{name.replace('_', ' ').removeprefix('mean ')} lies between {low:g} and {high:g}"
-        for name, (low, high) in ends.items()
-        if name in {"mean_decision", "mean_outcome"}
-    ]
+    for name in ("decision", "outcome"):
+        numbers = work.groups[0].numbers.get(f"mean_{name}")
+        if numbers is not None and numbers.ends is not None:
+            stated.append(f"{name} lies between {numbers.ends[0]:g} and {numbers.ends[1]:g}")
     return tuple(stated)
 
 
@@ -371,7 +373,7 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: IntervalMethod) -> 
         if small:
             named = "; ".join(small[:8]) + (f" and {len(small) - 8} more" if len(small) > 8 else "")
             yield f"groups by {' and '.join(by)} that are too small to be the reference: {named}"
-    open_means = [name for name, means in work.groups[0].means.items() if means.ends is None and not limits.exact]
+    open_means = [name for name, counts in work.groups[0].numbers.items() if counts.ends is None and not limits.exact]
     if open_means:
         yield (
             f"{first_few([name.replace('_', ' ') for name in open_means])} without intervals: say between which values "
@@ -500,7 +502,7 @@ def measure(
         kept=_kept(data),
     )
     with Budget.of(budget).for_all(session, rows.rows, "measure") as meter:
-        work.count()
+        work.count(limits)
     table_rows = rows_of(work, limits, reference, small)
     return GroupTable(
         rows=tuple(table_rows),

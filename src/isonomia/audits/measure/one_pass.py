@@ -1,33 +1,43 @@
-"""One pass over the rows: which column has which role, what the model answers, and everything counted by group."""
+"""Every row counted by group: which column has which role, what the model answers, and what is counted of it.
+
+Where decisions are stored, the engine that holds the table counts; with a model, rows are read batch by batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.measure.counts import (
+    FINE,
+    FINE_CODE_OF_SCORES,
     MISSING,
-    PARTS,
+    UNIT,
     YES,
     GroupAttributes,
     GroupCounts,
-    MeanCounts,
+    NumberCounts,
     PositiveValue,
     numbers_in,
 )
 from isonomia.audits.measure.limits import IntervalMethod, KeptRows
-from isonomia.errors import UsageError, nearest
+from isonomia.audits.measure.ordered import EngineScores, HeldScores, OrderedScores
+from isonomia.errors import DataError, UsageError, nearest
 from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
 from isonomia.models.protocol import Answer, Model
 from isonomia.models.session import ModelSession
+from isonomia.populations.cells import EngineTable, engine_table, group_cells
+from isonomia.populations.expressions import Translation, UncountableError
 from isonomia.populations.streaming import AT_ONCE, LongTable, Rows
 from isonomia.populations.table import Table, check_known
+from isonomia.spec import tree
 
 PREDICTION, SCORE = "prediction", "score"
 """The names of a model's answers, as in a property."""
@@ -148,41 +158,50 @@ class OnePass:
     ranges: Mapping[str, tuple[float, float]]
     kept: KeptRows | None = None
     attributes: GroupAttributes = field(init=False)
-    decision: PositiveValue | None = field(init=False, default=None)
-    outcome: PositiveValue | None = field(init=False, default=None)
+    decision: PositiveValue | None = field(init=False)
+    outcome: PositiveValue | None = field(init=False)
     groups: list[GroupCounts] = field(init=False)
-    probable: bool = field(init=False, default=True)
-    median: float | None = field(init=False, default=None)
-    scores: list[NDArray[np.float64]] = field(init=False, default_factory=list)
-    _rng: np.random.Generator = field(init=False)
-    _median_ends: tuple[float, float] | None = field(init=False, default=None)
+    probable: bool = field(init=False)
+    median: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.attributes = GroupAttributes(tuple(dict.fromkeys(name for by in self.by for name in by)), self.unknown)
-        columns = self.columns
-        if columns.decision is not None:
-            self.decision = PositiveValue(
-                "decision", "favourable", columns.decision, self.favourable, may_be_number=True
-            )
-        if columns.outcome is not None:
-            self.outcome = PositiveValue("outcome", "positive", columns.outcome, self.positive)
-        self.groups = [GroupCounts(()), *(GroupCounts(by) for by in self.by)]
-        # Decides at random which part of its group a row is in, for the intervals of means: a sorted file does no harm.
-        self._rng = np.random.default_rng(0)
+        self._begin()
 
-    def count(self) -> None:
-        """Go through every row."""
-        for table, answer in self._by_workers() or ((table, self._answer(table)) for table in self._batches()):
-            self._add(table, answer)
+    def _begin(self) -> None:
+        """Nothing is counted yet."""
+        self.attributes = GroupAttributes(tuple(dict.fromkeys(name for by in self.by for name in by)), self.unknown)
+        decision, outcome, self.median = self.columns.decision, self.columns.outcome, None
+        self.decision = self.outcome = None
+        if decision is not None:
+            self.decision = PositiveValue("decision", "favourable", decision, self.favourable, may_be_number=True)
+        if outcome is not None:
+            self.outcome = PositiveValue("outcome", "positive", outcome, self.positive)
+        self.groups = [GroupCounts(()), *(GroupCounts(by) for by in self.by)]
+        low, high = self.ranges.get(str(self.columns.score), UNIT)
+        self.probable = low >= 0.0 and high <= 1.0
+
+    def count(self, limits: IntervalMethod) -> None:
+        """Count every row."""
+        if not self._by_engine(limits):
+            scores = HeldScores(self.groups)
+            for table, answer in self._by_workers() or ((table, self._answer(table)) for table in self._batches()):
+                self._add(table, answer, scores)
+            self._order(scores, limits)
         for event in (self.decision, self.outcome):
             if event is not None:
                 event.close()
-        if self.scores:
-            self.scores = [np.concatenate(self.scores)]
-            for each in self.groups:
-                each.held = [np.concatenate(each.held)]
-            if len(self.scores[0]):
-                self.median = float(np.median(self.scores[0]))
+
+    def _order(self, scores: OrderedScores, limits: IntervalMethod) -> None:
+        """Find the median of the scores, the scores between which that of the population lies, and who is above."""
+        n = scores.n
+        if n == 0:
+            return
+        rank = 0 if limits.exact else limits.rank_below_median(n)
+        *middle, low, high = scores.at([(n + 1) // 2, n // 2 + 1, max(rank, 1), n + 1 - max(rank, 1)])
+        self.median = float(np.mean(middle))
+        ends = (low, high) if rank else (self.median, self.median) if limits.exact else (-np.inf, np.inf)
+        for each, above in zip(self.groups, scores.above([ends[1], self.median, ends[0]]), strict=True):
+            each.above = above
 
     def _batches(self) -> Iterator[Table]:
         if not isinstance(self.rows, LongTable):
@@ -242,47 +261,166 @@ class OnePass:
         """Whether there is a model that does not state what it reads."""
         return self.model is not None and self.model.reads is None
 
-    def around_median(self, limits: IntervalMethod) -> tuple[float, float]:
-        """The values between which the median of the population lies; computed once."""
-        if self._median_ends is None:
-            self._median_ends = limits.around_median(self.scores[0])
-        return self._median_ends
-
     def _answer(self, table: Table) -> Answer:
         if self.model is None:
             return Answer()
         given = table.select(self.sent) if self.sent_blindly else table
         return ask(self.model, given, SCORE in self.columns.from_model, PREDICTION in self.columns.from_model)
 
-    def _add(self, table: Table, answer: Answer) -> None:
+    def _add(self, table: Table, answer: Answer, scores: HeldScores) -> None:
         codes = self.attributes.read(table)
-        nothing = np.full(table.rows, MISSING, dtype=np.int8)
         decided = self._column(self.columns.decision, table, answer)
-        decision = nothing if self.decision is None or decided is None else self.decision.read(decided)
         turned = self._column(self.columns.outcome, table, answer)
+        decision, outcome = self._events(table.rows, decided, turned)
         numbers = self._numbers(decided, turned) if self.is_number else {}
-        outcome = nothing if self.outcome is None or turned is None or numbers else self.outcome.read(turned)
         scored = self._column(self.columns.score, table, answer)
-        score = None if scored is None else numbers_in(scored, str(self.columns.score), "score")
-        if score is not None:
-            numbers |= self._scored(score, outcome)
-        # Early parts are small, so that the first stakes are learnt from few people.
-        parts = (np.sqrt(self._rng.random(table.rows if numbers else 0)) * PARTS).astype(np.intp)
-        if self.kept is not None:
-            self.kept.decision.append(decision)
-            self.kept.outcome.append(outcome)
-            for name, values in numbers.items():
-                self.kept.numbers.setdefault(name, []).append(values)
-        for each in self.groups:
-            groups = each.place(codes, table.rows)
-            if self.kept is not None:
-                self.kept.groups.setdefault(each.by, []).append(groups)
+        if scored is not None:
+            numbers["mean_score"] = numbers_in(scored, str(self.columns.score), "score")
+            self._judge(numbers["mean_score"])
+        places = [each.place(codes, table.rows) for each in self.groups]
+        if "mean_score" in numbers:
+            scores.add(numbers["mean_score"], places)
+        for each, groups in zip(self.groups, places, strict=True):
             each.count(groups, decision, outcome)
-            if score is not None:
-                each.score(groups, score, outcome, probable=self.probable)
             for name, values in numbers.items():
-                counts = each.means.setdefault(name, MeanCounts(name.replace("_", " "), self._ends(name)))
-                counts.add(groups, each.size, values, parts)
+                self._counts(each, name).add(groups * 3 + outcome, each.size, values)
+        if self.kept is not None:
+            self._keep(decision, outcome, numbers, places)
+
+    def _events(
+        self, rows: int, decided: NDArray[Any] | None, turned: NDArray[Any] | None
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        """The decision and the outcome of each row; missing where they are numbers to be averaged."""
+        nothing = np.full(rows, MISSING, dtype=np.int8)
+        decision = nothing if self.decision is None or decided is None else self.decision.read(decided)
+        if self.outcome is None or turned is None or self.is_number:
+            return decision, nothing
+        return decision, self.outcome.read(turned)
+
+    def _keep(
+        self,
+        decision: NDArray[np.int8],
+        outcome: NDArray[np.int8],
+        numbers: dict[str, NDArray[np.float64]],
+        places: Sequence[NDArray[np.intp]],
+    ) -> None:
+        """Keep what was read of each row, where rows belong together."""
+        assert self.kept is not None, "rows belong together"
+        self.kept.decision.append(decision)
+        self.kept.outcome.append(outcome)
+        if "mean_score" in numbers and self.calibrated:
+            gaps = np.where(outcome == MISSING, np.nan, (outcome == YES) - numbers["mean_score"])
+            numbers |= {"calibration": gaps}
+        for name, values in numbers.items():
+            self.kept.numbers.setdefault(name, []).append(values)
+        for each, groups in zip(self.groups, places, strict=True):
+            self.kept.groups.setdefault(each.by, []).append(groups)
+
+    def _counts(self, groups: GroupCounts, name: str) -> NumberCounts:
+        """Where numbers are counted."""
+        if name not in groups.numbers:
+            ends = self.ends(name)
+            span = UNIT if name == "mean_score" and self.probable else ends
+            groups.numbers[name] = NumberCounts(name.replace("_", " "), span, ends)
+        return groups.numbers[name]
+
+    def _judge(self, scores: NDArray[np.float64]) -> None:
+        """Scores that are not between 0 and 1 are no probabilities; with a range, they are refused instead."""
+        there = scores[~np.isnan(scores)]
+        if str(self.columns.score) not in self.ranges and len(there) and (there.min() < 0.0 or there.max() > 1.0):
+            self.probable = False
+            for each in self.groups:
+                if "mean_score" in each.numbers:
+                    each.numbers["mean_score"].drop_bins()
+
+    # ---------------------------------------------------------------------------------------- in the table's engine
+
+    def _by_engine(self, limits: IntervalMethod) -> bool:
+        """Let the engine of the table count, where the answer is the same as from its rows; says whether it did."""
+        if self.model is not None or self.kept is not None:
+            return False
+        table = engine_table(self.rows, self._read())
+        if table is None:
+            return False
+        try:
+            self._count_cells(table, limits)
+        except (UncountableError, DataError):
+            self._begin()
+            return False
+        return True
+
+    def _count_cells(self, table: EngineTable, limits: IntervalMethod) -> None:
+        columns, translation = self.columns, Translation(table.schema)
+        keys = {name: translation.key(name) for name in self.attributes.names}
+        if self.decision is not None and self.decision.value is None and columns.decision is not None:
+            self.decision.numbers = table.has_many_numbers(columns.decision) or None
+        events = () if self.is_number else (columns.decision, columns.outcome)
+        chosen = keys | {name: translation.key(name) for name in events if name is not None}
+        terms = self._terms()
+        for term in terms.values():
+            translation.add_term(term)
+        for name in terms or ("",):
+            self._group(table, chosen, name, translation, terms)
+        if "mean_score" not in terms:
+            return
+        counted = self.groups[0].numbers["mean_score"]
+        bins = np.bincount(FINE_CODE_OF_SCORES, counted.n.sum(axis=(0, 1)), FINE + 1) if self.probable else None
+        score, n = translation.terms[terms["mean_score"]], int(counted.n.sum())
+        self._order(EngineScores(table, score, keys, self.attributes, self.groups, n, bins), limits)
+
+    def _terms(self) -> dict[str, tree.Row]:
+        """The numbers that are averaged."""
+        terms: dict[str, tree.Row] = {}
+        decided, turned = (tree.Column(str(name)) for name in (self.columns.decision, self.columns.outcome))
+        if self.is_number:
+            terms["mean_decision"] = decided
+        if self.is_number and self.columns.outcome is not None:
+            error = tree.RowArithmetic("-", decided, turned)
+            terms |= {"mean_outcome": turned, "mean_error": error, "mean_absolute_error": tree.Call("abs", (error,))}
+        if self.columns.score is not None:
+            terms["mean_score"] = tree.Column(self.columns.score)
+        return terms
+
+    def _group(
+        self,
+        table: EngineTable,
+        keys: Mapping[str, Any],
+        name: str,
+        translation: Translation,
+        terms: Mapping[str, tree.Row],
+    ) -> None:
+        """Count decisions and outcomes, and the numbers of a term with them."""
+        checks, code, totals = translation.checked.values(), "\0code", None
+        if not name:
+            cells = group_cells(table.frame, table.size, keys, checks=checks)
+        else:
+            number, wanted = translation.terms[terms[name]], self._counts(GroupCounts(()), name)
+            coded = dict(keys) if wanted.span is None else {**keys, code: _code(number, wanted)}
+            cells = group_cells(table.frame, table.size, coded, {name: number}, checks)
+            totals = cells.totals[name]
+            least, most = wanted.ends or (-np.inf, np.inf)
+            if totals.n.any() and (np.nanmin(totals.low) < least or np.nanmax(totals.high) > most):
+                if name != "mean_score" or str(self.columns.score) in self.ranges:
+                    raise UncountableError("a number is out of its range")
+                self.probable = False
+                self._group(table, keys, name, translation, terms)
+                return
+        codes = self.attributes.read(cells.table)
+        there = set(cells.table.names)
+        decided, turned = (
+            cells.table.column(column) if column in there else None
+            for column in (self.columns.decision, self.columns.outcome)
+        )
+        decision, outcome = self._events(len(cells.n), decided, turned)
+        for each in self.groups:
+            groups = each.place(codes, len(cells.n))
+            if name == (next(iter(terms), "")):
+                each.count(groups, decision, outcome, cells.n)
+            elif (np.bincount(groups, cells.n, each.size) != each.cells.sum(axis=(1, 2))).any():
+                raise UncountableError("the table changed")
+            if totals is not None:
+                bins = np.zeros(len(cells.n)) if code not in there else cells.table.column(code)
+                self._counts(each, name).add_totals(groups * 3 + outcome, each.size, bins, totals)
 
     def _column(self, name: str | None, table: Table, answer: Answer) -> NDArray[Any] | None:
         if name is None:
@@ -321,21 +459,12 @@ class OnePass:
             "mean_absolute_error": np.abs(error),
         }
 
-    def _scored(self, score: NDArray[np.float64], outcome: NDArray[np.int8]) -> dict[str, NDArray[np.float64]]:
-        there = score[~np.isnan(score)]
-        self.scores.append(there)
-        if self.probable and len(there) and (there.min() < 0.0 or there.max() > 1.0):
-            self.probable = False
-            for each in self.groups:
-                each.means.pop("calibration", None)
-                each.binned[:] = 0.0
-                if "mean_score" in each.means and str(self.columns.score) not in self.ranges:
-                    each.means["mean_score"].ends = None
-        if not self.probable or self.outcome is None or self.is_number:
-            return {"mean_score": score}
-        return {"mean_score": score, "calibration": np.where(outcome == MISSING, np.nan, (outcome == YES) - score)}
+    @property
+    def calibrated(self) -> bool:
+        """Whether scores are probabilities of the outcome."""
+        return self.probable and self.columns.score is not None and self.outcome is not None and not self.is_number
 
-    def _ends(self, name: str) -> tuple[float, float] | None:
+    def ends(self, name: str) -> tuple[float, float] | None:
         """The values between which the numbers of a mean lie, if that is known."""
         decision, outcome = (self.ranges.get(str(column)) for column in (self.columns.decision, self.columns.outcome))
         match name:
@@ -352,3 +481,11 @@ class OnePass:
             case _:
                 least, most = decision[0] - outcome[1], decision[1] - outcome[0]
                 return (least, most) if name == "mean_error" else (0.0, max(abs(least), abs(most)))
+
+
+def _code(number: Any, counts: NumberCounts) -> Any:
+    """The bins of numbers as an expression; null out of their range."""
+    import narwhals as nw
+
+    low, high = counts.span or (0.0, 0.0)
+    return nw.when((number >= low) & (number <= high)).then(counts.code(number, methodcaller("floor")))

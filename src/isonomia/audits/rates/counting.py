@@ -19,7 +19,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.question import RatesQuestion, VersionColumns
 from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
-from isonomia.evidence.exact import exact_sum
+from isonomia.evidence.exact import exact_sum, fraction_of
 from isonomia.evidence.protocol import Channel, Grid, Tallies, stream_of
 from isonomia.models.named import named_models
 from isonomia.models.session import ModelSession
@@ -294,7 +294,7 @@ def _cell_sum(leaf: Leaf, cells: CellBatch) -> tuple[int, Fraction]:
     low, high = np.nanmin(numbers.low[chosen], initial=np.inf), np.nanmax(numbers.high[chosen], initial=-np.inf)
     if numbers.n[chosen].sum() != n or low < _or(leaf.low, -np.inf) or high > _or(leaf.high, np.inf):
         raise DataError(f"a number of {to_text(leaf)} is missing or out of its range")
-    return n, sum((numbers.sums[cell] for cell in np.flatnonzero(chosen)), Fraction(0))
+    return n, sum((fraction_of(numbers.limbs, cell) for cell in np.flatnonzero(chosen).tolist()), Fraction(0))
 
 
 def _picked(values: Any, chosen: Any) -> Any:
