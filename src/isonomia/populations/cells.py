@@ -358,7 +358,7 @@ def frame_of(rows: Rows, names: Sequence[str]) -> Frame:
     import pyarrow as pa
 
     if isinstance(rows, LongTable):
-        return rows.frame()
+        return rows.frame(names)
     if rows.kind == "polars":
         return lazy_frame(rows.native)
     try:

@@ -92,7 +92,7 @@ class _DatasetReader:
         for table in of_size(_parts(self.dataset, columns, start), size):
             yield table if plain else as_kind(table, self.kind, self.form)
 
-    def frame(self) -> nw.LazyFrame[Any]:
+    def frame(self, columns: Sequence[str]) -> nw.LazyFrame[Any]:  # noqa: ARG002
         with _as_data_error():
             found = _in_duckdb(self.dataset, self.names, self.files)
         return lazy_frame(found.project(", ".join(map(quoted, self.names))))

@@ -146,7 +146,7 @@ def _check_exists(file: Path) -> None:
 
 def _read(file: Path, ending: str) -> tuple[Any, tuple[str, ...]]:
     """Read a whole file as a pyarrow table; also returns remarks about it."""
-    from isonomia.populations import datasets, text_files
+    from isonomia.populations import datasets, json_lines, text_files
 
     try:
         if file.suffix.lower() in _COMPRESSED:
@@ -154,9 +154,9 @@ def _read(file: Path, ending: str) -> tuple[Any, tuple[str, ...]]:
         if ending in _SEPARATORS:
             return text_files.read_separated(file, _SEPARATORS[ending])
         if ending in _JSON_LINES:
-            return text_files.read_json_lines(file), ()
+            return json_lines.read_json_lines(file), ()
         if ending == ".json":
-            return text_files.read_json(file), ()
+            return json_lines.read_json(file), ()
         return datasets.read_parquet(file) if ending == ".parquet" else datasets.read_arrow(file), ()
     except DataError:
         raise
@@ -171,7 +171,7 @@ about a tenth, those with few different rows to a hundredth; only identical rows
 
 def _check_unpacked(file: Path) -> None:
     """Refuse a compressed file that unpacks to far more than its size; it is unpacked up to the limit, in pieces."""
-    from isonomia.populations.text_files import open_bytes
+    from isonomia.populations.lines import open_bytes
 
     limit, unpacked = max(_HARMLESS, _RATIO * file.stat().st_size), 0
     with open_bytes(file) as stream:

@@ -66,8 +66,8 @@ class TableReader(Protocol):
         Each is a table of the library ``kind``; with ``plain`` it may be one of another library, if that is faster.
         """
 
-    def frame(self) -> nw.LazyFrame[Any]:
-        """The rows as a lazy frame in the engine that holds them."""
+    def frame(self, columns: Sequence[str]) -> nw.LazyFrame[Any]:
+        """These columns as a lazy frame in the engine that holds them; there may be others in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +109,9 @@ class LongTable:
         """The order declared for a column of categories; empty if it has no order."""
         return self.reader.order(name) if name in self.names else ()
 
-    def frame(self) -> nw.LazyFrame[Any]:
-        """The rows as a lazy frame in the engine that holds them: DuckDB for files."""
-        return self.reader.frame()
+    def frame(self, columns: Sequence[str] | None = None) -> nw.LazyFrame[Any]:
+        """These columns, or all, as a lazy frame in the engine that holds them: DuckDB for files."""
+        return self.reader.frame(self.names if columns is None else columns)
 
     def batches(
         self, columns: Sequence[str] | None = None, size: int = AT_ONCE, start: int = 0, *, plain: bool = False
@@ -170,7 +170,7 @@ class LongTable:
         check_known([column], self.names)
         if self.in_files or column == "*":  # reading takes less memory than a query; to narwhals, * is all columns
             return distinct((part.column(column) for part in self.batches([column], plain=True)), column)
-        found = collected(lambda: self.frame().select(nw.col(column)).unique().collect().to_arrow())
+        found = collected(lambda: self.frame([column]).select(nw.col(column)).unique().collect().to_arrow())
         return distinct([Table.of(found).column(column)], column)
 
     def empty(self, columns: Sequence[str] | None = None) -> Table:
@@ -302,7 +302,7 @@ class _Query:
     files = ()
     starts = None
 
-    def frame(self) -> nw.LazyFrame[Any]:
+    def frame(self, columns: Sequence[str]) -> nw.LazyFrame[Any]:  # noqa: ARG002
         return lazy_frame(self.query)
 
 
