@@ -9,6 +9,8 @@ everybody who is predicted to be arrested again the question is whether a hypoth
 change that:
 
 * clear: the whole record is cleared or nothing is, the paper's reachability constraint;
+* Table 5: prior arrests are cleared or not, and a class that goes takes every other entry with it, as the linkages of
+  the paper's Table 5 say; their effects are clipped at 0, or they would make no sense;
 * in part: prior arrests fall to any lower class, and each other entry is cleared or not.
 
 A prediction is *fixed* when a share of less than 0.1 of these reach "not arrested". The reachable points are few, so
@@ -32,7 +34,7 @@ from benchmarks.reach import DATA
 from isonomia.evidence.binomial import least_draws, least_sequential_draws
 from isonomia.evidence.confidence_sequences import log_wealth_below, tail_below
 from isonomia.evidence.multiple import e_bh, holm
-from isonomia.interventions import Feature, Interventions, Reachability, Thermometer
+from isonomia.interventions import Feature, Interventions, Linkage, Reachability, Thermometer
 from isonomia.populations import Table, read_table
 
 COMPAS = DATA / "compas" / "compas-scores-two-years.csv.gz"
@@ -75,7 +77,7 @@ def features_of(people: Columns) -> list[str]:
 
 
 def clearings(people: Columns) -> dict[str, Interventions]:
-    """The two ways of clearing a record."""
+    """The ways of clearing a record."""
     names = features_of(people)
     free = tuple(Feature(name, "binary", actionable=name in RECORD) for name in names)
     one_way = tuple(
@@ -88,9 +90,16 @@ def clearings(people: Columns) -> dict[str, Interventions]:
     records = [
         (*level, *juvenile, *jail) for level, juvenile, jail in product(levels, product((0.0, 1.0), repeat=3), jails)
     ]
+    no_priors = tuple(tuple(int(at == to or to == 0) for to in range(len(levels))) for at in range(len(levels)))
+    others = (*JUVENILE, *JAIL)
+    table_5 = [Linkage(name, others, clip=True) for name in PRIORS[1:]]
     clear = tuple(tuple(int(at == to or to == 0) for to in range(len(records))) for at in range(len(records)))
     return {
         "clear": Interventions(free, (Reachability(RECORD, tuple(records), clear),)),
+        "Table 5": Interventions(
+            tuple(Feature(name, "binary", actionable=name in PRIORS) for name in names),
+            (Reachability(PRIORS, tuple(levels), no_priors), *table_5),
+        ),
         "in part": Interventions(one_way, (Reachability(PRIORS, tuple(levels), fall), Thermometer(JAIL, "down"))),
     }
 

@@ -10,6 +10,7 @@ from benchmarks.reach import GERMAN
 from benchmarks.validation_truth import Listing, Truth, prepared
 
 from benchmarks import recidivism, validation
+from isonomia.interventions import Interventions
 from isonomia.populations import read_table
 
 
@@ -66,6 +67,7 @@ def test_the_young_are_predicted_to_be_arrested_whatever_their_record() -> None:
         for race in ("white", "not white"):
             assert part["18-20", race] > 0.5 > part["21-29", race] > part["30 and over", race]
         assert all(part[age, "not white"] >= part[age, "white"] for age in ("18-20", "21-29", "30 and over"))
+        assert _in_range(people, rules, names)
         if kind == "clear":  # a person stays as they are or has no record: at most two points, by hand
             found = verdict.details["people"]
             cleared = np.column_stack([people[name][found["row"]] for name in names])
@@ -75,6 +77,11 @@ def test_the_young_are_predicted_to_be_arrested_whatever_their_record() -> None:
             same = (own == cleared).all(axis=1)
             share = np.where(same, 0.0, (model.predict(cleared) == 0) / 2)
             assert found["share"] == pytest.approx(share)
+
+
+def _in_range(people: recidivism.Columns, rules: Interventions, names: list[str]) -> bool:
+    values = rules.reach({name: people[name][:500] for name in names}).points().values
+    return bool(values.min() == 0.0 and values.max() == 1.0)
 
 
 @pytest.mark.skipif(not recidivism.COMPAS.exists(), reason="the COMPAS data are not here; set ISONOMIA_DATA")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -37,8 +39,8 @@ from isonomia.interventions.blocks import (
     tightened,
 )
 from isonomia.interventions.constraints.base import Moves
+from isonomia.interventions.parts import solve
 from isonomia.interventions.polytopes import accepted_share, slices_of
-from isonomia.interventions.reach import solve
 
 SENSES = st.sampled_from(["==", ">=", "<="])
 WAYS = st.sampled_from(["both", "up", "down"])
@@ -101,9 +103,13 @@ def constraints(draw: st.DrawFn, known: tuple[Feature, ...], kinds: Sequence[str
         case "if-changed":
             return IfChanged(draw(conditions(source)), draw(conditions(targets[0])))
         case "linkage":
-            return Linkage(source, targets, weights[1:], keep_bounds=draw(st.booleans()))
+            way = draw(st.sampled_from(["keep_bounds", "clip", "neither"]))
+            return Linkage(source, targets, weights[1:], keep_bounds=way == "keep_bounds", clip=way == "clip")
         case "at least":
-            return Linkage(source, targets, weights[1:], draw(st.sampled_from([">=", "<="])))
+            sense, jointly = draw(st.sampled_from([">=", "<="])), draw(st.booleans())
+            return Linkage(
+                source, targets, weights[1:], sense, clip=not jointly and draw(st.booleans()), jointly=jointly
+            )
         case "additive-linkage":
             return AdditiveLinkage(source, targets, weights[1:], draw(SENSES), weights[0])
         case "linear":
@@ -146,9 +152,16 @@ def problems(draw: st.DrawFn) -> tuple[Interventions, list[int]]:
 
 
 def brute_force(interventions: Interventions, start: list[int]) -> set[tuple[float, ...]] | None:
-    """Every reachable point by trying every combination of actions; ``None`` where the start is refused.
+    """Every reachable point; ``None`` where the start is refused."""
+    law = brute_law(interventions, start)
+    return None if law is None else set(law)
 
-    In each block, doing nothing is allowed whatever the rules say.
+
+def brute_law(interventions: Interventions, start: list[int]) -> dict[tuple[float, ...], float] | None:
+    """The probability of every reachable point, by trying every combination of actions; ``None`` for a refused start.
+
+    In each block, doing nothing is allowed whatever the rules say. An action is as likely as any other; the effects of
+    at least or at most some size that go with it share its probability, unless they are drawn jointly with actions.
     """
     if not can_start(interventions, start):
         return None
@@ -159,13 +172,24 @@ def brute_force(interventions: Interventions, start: list[int]) -> set[tuple[flo
     ]
     bounds = [(min(span), max(span)) for span in spans]
     blocks = joined(interventions)
-    found: set[tuple[float, ...]] = set()
+    found: list[tuple[tuple[int, ...], tuple[float, ...]]] = []
+    later = {
+        name
+        for rule in interventions.constraints
+        if isinstance(rule, Linkage) and not rule.jointly
+        for name in rule.frees
+    }
     for actions in product(*spans):
         change = [float(a) for a in actions]
         for rule in interventions.constraints:
             if isinstance(rule, Linkage) and rule.sense == "==":
                 for name, scale in zip(rule.targets, rule.scales, strict=True):
                     change[place[name]] += scale * actions[place[rule.source]]
+        for rule in interventions.constraints:
+            for name in rule.pushes if isinstance(rule, Linkage) and rule.clip else ():
+                j = place[name]
+                low, high = int(interventions.features[j].low or 0), int(interventions.features[j].high or 0)
+                change[j] = min(max(change[j], min(low - start[j], 0)), max(high - start[j], 0))
         still = {name for names in blocks for name in names if not any(actions[place[n]] for n in names)}
         if all(
             rule.names[0] in still
@@ -178,8 +202,13 @@ def brute_force(interventions: Interventions, start: list[int]) -> set[tuple[flo
             )
             for rule in interventions.constraints
         ):
-            found.add(tuple(x + c for x, c in zip(start, change, strict=True)))
-    return found
+            own = tuple(0 if name in later else a for name, a in zip(interventions.names, actions, strict=True))
+            found.append((own, tuple(round(x + c, 9) + 0.0 for x, c in zip(start, change, strict=True))))
+    effects = Counter(own for own, _ in found)
+    law: dict[tuple[float, ...], float] = {}
+    for own, point in found:
+        law[point] = law.get(point, 0.0) + 1 / (len(effects) * effects[own])
+    return law
 
 
 def joined(interventions: Interventions) -> list[set[str]]:
@@ -271,7 +300,8 @@ def allowed(rule: Constraint, x: list[int], a: Any, c: list[float], own: list[tu
         case Linkage(sense="=="):
             return not rule.keep_bounds or all(lo <= v <= hi for v, (lo, hi) in zip(c[1:], own[1:], strict=True))
         case Linkage():
-            return all(sized(rule.sense, s * a[0], e) for s, e in zip(rule.scales, a[1:], strict=True))
+            sides = zip(rule.scales, a[1:], own[1:], strict=True)
+            return all(sized(rule, s * a[0], e, span) for s, e, span in sides)
         case AdditiveLinkage():
             total = sum(w * v for w, v in zip(rule.coefficients, c[1:], strict=True))
             return COMPARE[rule.sense](rule.weight * a[0], total)
@@ -283,11 +313,13 @@ def allowed(rule: Constraint, x: list[int], a: Any, c: list[float], own: list[tu
             raise AssertionError(rule)
 
 
-def sized(sense: str, push: float, effect: float) -> bool:
+def sized(rule: Linkage, push: float, effect: float, span: tuple[int, int]) -> bool:
     if push == 0:
         return effect == 0
+    if rule.clip:
+        push = min(max(push, span[0]), span[1])
     same_way = effect * push >= 0
-    return same_way and (abs(effect) >= abs(push) if sense == ">=" else abs(effect) <= abs(push))
+    return same_way and (abs(effect) >= abs(push) if rule.sense == ">=" else abs(effect) <= abs(push))
 
 
 def met(condition: Condition, value: float) -> bool:
@@ -315,9 +347,35 @@ def test_exactly_the_points_of_brute_force_are_reached(problem: tuple[Interventi
             interventions.reach(starting(interventions, start))
         return
     sets = interventions.reach(starting(interventions, start))
-    points = [tuple(map(float, np.round(point, 9) + 0.0)) for point in sets.points().values]
+    every = sets.points()
+    points = [tuple(map(float, np.round(point, 9) + 0.0)) for point in every.values]
     assert len(set(points)) == len(points) == sets.count(0)
-    assert set(points) == {tuple(float(np.round(value, 9)) + 0.0 for value in point) for point in expected}
+    weights = np.full(len(points), 1 / len(points)) if every.weights is None else every.weights
+    found = dict(zip(points, weights.tolist(), strict=True))
+    assert found == pytest.approx(brute_law(interventions, start))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(problems())
+def test_draws_have_the_law_of_brute_force(problem: tuple[Interventions, list[int]]) -> None:
+    interventions, start = problem
+    law = brute_law(interventions, start)
+    if law is None:
+        return
+    sets = interventions.reach(starting(interventions, start))
+    large = []
+    for block in sets.blocks:
+        try:
+            block.acting()
+        except UsageError:
+            return  # an effect that another rule speaks of: it can only be listed
+        large += solve(block, np.asarray(start, dtype=float)[None, list(block.columns)], most_moves=0)
+    for parts in (sets.parts, tuple(large)):
+        drawn = np.round(replace(sets, parts=parts).sample(2_000, np.random.default_rng(0)).values, 9) + 0.0
+        counts = Counter(map(tuple, drawn.tolist()))
+        assert set(counts) <= set(law)
+        # Each count is binomial: it strays by a dozen standard deviations, and ten, with probability below 1e-9.
+        assert all(abs(counts[at] - 2_000 * p) < 12 * (2_000 * p) ** 0.5 + 10 for at, p in law.items())
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -380,15 +438,17 @@ def test_pruning_and_linear_rows_lose_no_allowed_move_and_exact_rows_allow_no_ot
             holds &= constraint.holds(moves.only(places))
         for point, right in zip(grid[:12], holds[:12], strict=True):
             found = satisfiable(program, point)
+            if found is None:
+                continue
             assert found or not right
             assert right or not found or not program.exact
 
 
-def satisfiable(program: Any, point: np.ndarray[Any, Any]) -> bool:
-    """Whether the rows can be satisfied with these acted values, by trying every choice of the binaries."""
+def satisfiable(program: Any, point: np.ndarray[Any, Any]) -> bool | None:
+    """Whether the rows can be satisfied with these acted values, by every choice of the binaries; unless too many."""
     binaries = len(program.whole) - len(point)
     if binaries > 10:
-        return True
+        return None
     for choice in product((0.0, 1.0), repeat=binaries):
         values = program.matrix @ np.concatenate([point, choice]) if len(program.low) else np.zeros(0)
         if ((values >= program.low - 1e-9) & (values <= program.high + 1e-9)).all():
@@ -405,13 +465,17 @@ def test_a_block_that_is_too_large_to_list_is_drawn_from_where_its_moves_are(
     if brute_force(interventions, start) is None:
         return
     for block in blocks_of(interventions.features, interventions.coded()):
-        if block.alone or not block.one_to_one:
-            continue
         here = np.asarray(start, dtype=float)[None, list(block.columns)]
         moves = enumerate_moves(block, here).acted
+        try:
+            block.acting()
+        except UsageError:
+            continue  # an effect that another rule speaks of: it can only be listed
+        if block.alone:
+            continue
         for part in solve(block, here, most_moves=1):
             drawn = np.round(part.draw(200, np.random.default_rng(0))[0, :, : len(block.columns)], 9) + 0.0
-            ends = np.round(moves + (moves - here) @ block.push, 9) + 0.0
+            ends = np.round(block.ended(here, moves), 9) + 0.0
             assert {tuple(row) for row in drawn} <= {tuple(row) for row in ends}
 
 

@@ -28,7 +28,8 @@ from isonomia.interventions.constraints import (
 from isonomia.interventions.effects import EFFECTS, Causes, Effect, Noise, Sampler
 from isonomia.interventions.features import Feature
 from isonomia.interventions.interventions import Draft, Interventions, Refusal
-from isonomia.interventions.reach import Memory, Points, ReachableSets
+from isonomia.interventions.parts import Memory
+from isonomia.interventions.reach import Points, ReachableSets
 
 __all__ = [
     "CONSTRAINTS",

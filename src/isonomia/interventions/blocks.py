@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.errors import NumericalError
+from isonomia.errors import NumericalError, UsageError
 from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Box, Floats, Form, Moves
 from isonomia.interventions.effects import Effect
@@ -43,6 +43,10 @@ class FeatureBlock:
         With the indices of their features among ``columns``.
     push, onto
         The effects of one unit of action on each column (a row): on each column, and on each pushed feature.
+    floor, ceiling
+        Where linkages that clip stop each column; infinite for all others.
+    given
+        Linkages whose effects are drawn after the action, which are no constraints then: see :meth:`acting`.
     """
 
     columns: tuple[int, ...]
@@ -51,11 +55,15 @@ class FeatureBlock:
     constraints: tuple[tuple[Constraint, tuple[int, ...]], ...]
     push: Floats
     onto: Floats
+    floor: Floats
+    ceiling: Floats
+    given: tuple[tuple[Linkage, tuple[int, ...]], ...] = ()
 
     @property
     def free(self) -> tuple[int, ...]:
         """The indices among ``columns`` of the features that can be acted on."""
-        return tuple(j for j, feature in enumerate(self.features) if feature.actionable)
+        later = {j for _, indices in self.given for j in indices[1:]}
+        return tuple(j for j, feature in enumerate(self.features) if feature.actionable and j not in later)
 
     @property
     def discrete(self) -> bool:
@@ -68,9 +76,53 @@ class FeatureBlock:
         return len(self.columns) == 1 and not self.constraints and not self.onto.size
 
     @property
-    def one_to_one(self) -> bool:
-        """Whether different actions lead to different points."""
-        return not self.push.any() or np.linalg.matrix_rank(np.hstack([self.effect, self.onto])) == len(self.columns)
+    def clips(self) -> bool:
+        """Whether any linkage stops at a bound."""
+        return bool(np.isfinite(self.floor).any() or np.isfinite(self.ceiling).any())
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """The indices among ``columns`` of the features whose effect is drawn given the action."""
+        linkages = [(rule, at) for rule, at in self.constraints if isinstance(rule, Linkage) and rule.frees]
+        return tuple(j for rule, at in linkages if not rule.jointly for j in at[1:])
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the points may differ in probability: by their effects, or by how many actions lead to them."""
+        if self.followed or self.clips:
+            return True
+        rank = np.linalg.matrix_rank(np.hstack([self.effect, self.onto])) if self.push.any() else len(self.columns)
+        return bool(rank < len(self.columns))
+
+    def acting(self) -> FeatureBlock:
+        """The actions alone; effects of at least or at most some size are drawn after them.
+
+        An error says that a rule speaks of such an effect: then actions cannot be drawn without their effects.
+        """
+        followed = set(self.followed)
+        if not followed:
+            return self
+        given, others = list[tuple[Linkage, tuple[int, ...]]](), list[tuple[Constraint, tuple[int, ...]]]()
+        for rule, at in self.constraints:
+            if isinstance(rule, Linkage) and followed.issuperset(at[1:]) and rule.frees:
+                given.append((rule, at))
+                continue
+            others.append((rule, at))
+            if followed.intersection(at) and _read_by(rule):
+                raise self._coupled(rule.words())
+        chained = [
+            j for j in followed if self.push[j].any() or self.onto[j].any() or any(j == at[0] for _, at in given)
+        ]
+        if chained:
+            raise self._coupled(f"a linkage from {self.features[chained[0]].name}")
+        return replace(self, constraints=tuple(others), given=tuple(given))
+
+    def _coupled(self, rule: str) -> UsageError:
+        names = ", ".join(self.features[j].name for j in self.followed)
+        return UsageError(
+            f"the effects on {names} follow an action and are also subject to another rule ({rule}), and their values "
+            "are too many to list: give the linkage jointly=True, drop the rule, or use fewer values"
+        )
 
     @property
     def effect(self) -> Floats:
@@ -102,12 +154,36 @@ class FeatureBlock:
                 low, high = low.copy(), high.copy()
                 low[:, at[1:]] = np.where(whole, np.ceil(down - TOLERANCE), down)
                 high[:, at[1:]] = np.where(whole, np.floor(up + TOLERANCE), up)
+        for _, indices in self.given:
+            later = list(indices[1:])
+            low, high = low.copy(), high.copy()
+            low[:, later] = high[:, later] = start[:, later]
         return low, high
+
+    def effects(self, linkage: Linkage, at: tuple[int, ...], moves: Moves) -> tuple[Floats, Floats]:
+        """The least and greatest value of each target of a linkage after an action, whole ones as whole numbers."""
+        mine = moves.only(at)
+        low, high = linkage.given(mine.start, mine.acted, mine.least, mine.most)
+        whole = [self.features[j].whole for j in at[1:]]
+        return (
+            np.where(whole, np.ceil(low - TOLERANCE), low),
+            np.where(whole, np.floor(high + TOLERANCE), high),
+        )
+
+    def ended(self, start: Floats, acted: Floats) -> Floats:
+        """Where actions lead in the columns. A start beyond a bound stays where it is."""
+        if not self.push.any():
+            return acted
+        return self._clipped(start, acted + (acted - start) @ self.push)
+
+    def _clipped(self, start: Floats, ended: Floats) -> Floats:
+        if not self.clips:
+            return ended
+        return np.clip(ended, np.minimum(self.floor, start), np.maximum(self.ceiling, start))
 
     def moves(self, start: Floats, acted: Floats, least: Floats, most: Floats) -> Moves:
         """Actions, and where they lead."""
-        ended = acted + (acted - start) @ self.push if self.push.any() else acted
-        return Moves(start, acted, ended, least, most)
+        return Moves(start, acted, self.ended(start, acted), least, most)
 
     def box(self, start: Floats, low: Floats, high: Floats, least: Floats, most: Floats) -> Box:
         """Boxes of actions, and where they can lead."""
@@ -115,13 +191,18 @@ class FeatureBlock:
             return Box(start, low, high, low, high, least, most)
         up, down = np.maximum(self.effect, 0.0), np.minimum(self.effect, 0.0)
         below, above = low - start, high - start
-        return Box(start, low, high, start + below @ up + above @ down, start + above @ up + below @ down, least, most)
+        end_low = self._clipped(start, start + below @ up + above @ down)
+        end_high = self._clipped(start, start + above @ up + below @ down)
+        return Box(start, low, high, end_low, end_high, least, most)
 
     def holds(self, moves: Moves) -> Bools:
         """Whether every constraint allows each move; staying put is always allowed."""
         allowed = np.ones(len(moves.acted), dtype=bool)
         for constraint, indices in self.constraints:
             allowed &= constraint.holds(moves.only(indices))
+        for linkage, indices in self.given:
+            low, high = self.effects(linkage, indices, moves)
+            allowed &= (low <= high).all(-1)
         return np.asarray(allowed | (moves.acted == moves.start).all(-1))
 
 
@@ -179,19 +260,25 @@ def _block(
             for name, scale in constraint.pushes.items():
                 push[where[constraint.source], where[name]] += scale
     moved = len(columns) + np.flatnonzero(push[:, len(columns) :].any(0))  # what nothing moves needs no column
+    clipped = {name for c in constraints if isinstance(c, Linkage) and c.clip for name in c.pushes}
+    mine = [features[j] for j in columns]
+    floor = [feature.low if feature.name in clipped else None for feature in mine]
+    ceiling = [feature.high if feature.name in clipped else None for feature in mine]
     return FeatureBlock(
         tuple(columns),
         tuple(pushed[j - len(columns)] for j in moved),
-        tuple(features[j] for j in columns),
+        tuple(mine),
         tuple((c, tuple(where[name] for name in c.names)) for c in constraints if _read_by(c)),
         push[:, : len(columns)],
         push[:, moved],
+        np.asarray([-np.inf if end is None else end for end in floor]),
+        np.asarray([np.inf if end is None else end for end in ceiling]),
     )
 
 
 def _read_by(constraint: Constraint) -> tuple[str, ...]:
     """The features whose values a constraint reads; a plain linkage reads none, and only pushes."""
-    if isinstance(constraint, Linkage) and constraint.pushes and not constraint.keep_bounds:
+    if isinstance(constraint, Linkage) and constraint.pushes and not (constraint.keep_bounds or constraint.clip):
         return ()
     return constraint.names
 
@@ -260,8 +347,8 @@ class _Table:
 def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) -> Enumerated:
     """Every move that each person can make in a discrete block, staying put included.
 
-    Guarantee: exactly the moves that satisfy every constraint, and the one that changes nothing, each once; of moves
-    that lead to the same point, one. A person whose table would have more than ``most`` rows is left out.
+    Guarantee: exactly the moves that satisfy every constraint, and the one that changes nothing, each once. A person
+    whose table would have more than ``most`` rows is left out.
     """
     if not len(start):
         return Enumerated(np.zeros((0, len(block.columns))), np.zeros(0, dtype=np.intp))
@@ -270,7 +357,7 @@ def enumerate_moves(block: FeatureBlock, start: Floats, most: int = MOST_MOVES) 
         half = len(start) // 2
         parts = [enumerate_moves(block, part, most) for part in (start[:half], start[half:])]
         return Enumerated(np.concatenate([p.acted for p in parts]), np.concatenate([p.counts for p in parts]))
-    acted, owner = _completed(block, start, *grown)
+    acted, owner = _completed(start, *grown)
     return Enumerated(acted, np.bincount(owner, minlength=len(start)))
 
 
@@ -337,8 +424,8 @@ def _settled(block: FeatureBlock, undecided: set[int]) -> set[int]:
     return set(range(len(block.columns))) - undecided - pending
 
 
-def _completed(block: FeatureBlock, start: Floats, table: _Table, large: Bools) -> tuple[Floats, NDArray[np.intp]]:
-    """The moves in order, with the one that changes nothing, and with only one move to each point."""
+def _completed(start: Floats, table: _Table, large: Bools) -> tuple[Floats, NDArray[np.intp]]:
+    """The moves in order, with the one that changes nothing."""
     acted, owner = table.low, table.owner
     absent = ~large
     absent[owner[(acted == start[owner]).all(-1)]] = False
@@ -347,13 +434,7 @@ def _completed(block: FeatureBlock, start: Floats, table: _Table, large: Bools) 
         owner, acted = np.concatenate([added, owner]), np.concatenate([start[added], acted])
     # The order must not depend on who else is in the batch, so that a draw by number means the same point.
     order = np.lexsort((*acted.T[::-1], owner))
-    owner, acted = owner[order], acted[order]
-    if block.one_to_one:
-        return acted, owner
-    change = (acted - start[owner]) @ np.hstack([block.effect, block.onto])
-    _, first = np.unique(np.column_stack([owner, np.round(change, 9)]), axis=0, return_index=True)
-    first.sort()
-    return acted[first], owner[first]
+    return acted[order], owner[order]
 
 
 _SLACK = 1e-6
@@ -380,10 +461,9 @@ class MixedIntegerProgram:
 def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | None = None) -> MixedIntegerProgram:
     """The program of one person; where a box is given, only the part of it in the box."""
     least, most = (part[0] for part in block.ranges(start[None]))
-    scope = _scope(block, start, least, most)
-    low, high = (least, most) if box is None else box
-    forms = [(constraint.form(scope.only(indices)), indices) for constraint, indices in block.constraints]
-    linear = [(form, indices) for form, indices in forms if form is not None]
+    scope = scope_of(block, start, least, most)
+    low, high = box or (part[0] for part in block.within(start[None], least[None], most[None]))
+    linear = [(form, indices) for _, indices, form in linear_constraints(block, scope)]
     binaries = sum(form.binaries for form, _ in linear)
     shifts = [float(block.push[:, j] @ start) for j in range(len(start))]
     return MixedIntegerProgram(
@@ -391,8 +471,19 @@ def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | 
         np.concatenate([low, np.zeros(binaries)]),
         np.concatenate([high, np.ones(binaries)]),
         np.asarray([feature.whole for feature in block.features] + [True] * binaries),
-        len(linear) == len(forms) and all(form.exact for form, _ in linear),
+        len(linear) == len(block.constraints) and not block.given and all(form.exact for form, _ in linear),
     )
+
+
+def linear_constraints(block: FeatureBlock, scope: ActionScope) -> list[tuple[Constraint, tuple[int, ...], Form]]:
+    """The constraints with linear rows at one person; one that reads a column that stops at a bound has none."""
+    stops = np.isfinite(block.floor) | np.isfinite(block.ceiling)
+    forms = [(rule, at, rule.form(scope.only(at))) for rule, at in block.constraints]
+    return [
+        (rule, at, form)
+        for rule, at, form in forms
+        if form is not None and not any(stops[at[j]] for row in form.rows for j in row.ended)
+    ]
 
 
 def tightened(block: FeatureBlock, start: Floats) -> tuple[Floats, Floats] | None:
@@ -426,7 +517,8 @@ def _outward(value: float, whole: bool, sign: float) -> float:
     return value + sign * _SLACK * max(1.0, abs(value))
 
 
-def _scope(block: FeatureBlock, start: Floats, least: Floats, most: Floats) -> ActionScope:
+def scope_of(block: FeatureBlock, start: Floats, least: Floats, most: Floats) -> ActionScope:
+    """One person with the ranges of acted and ended values, as constraints need them for linear rows."""
     box = block.box(start[None], least[None], most[None], least[None], most[None])
     whole = np.asarray([feature.whole for feature in block.features])
     steps = (block.push == np.round(block.push)) & whole[:, None]

@@ -41,6 +41,10 @@ class Effect(Protocol):
     def reads(self) -> tuple[str, ...]:
         """The features that it reads."""
 
+    @property
+    def stays_in_bounds(self) -> bool:
+        """Whether an audit refuses a value that it takes out of its feature's bounds."""
+
     def words(self) -> str:
         """The effect as a sentence, without its full stop."""
 
@@ -72,11 +76,15 @@ class Causes:
     ----------
     model
         A causal model whose variables are all features, and whose equations can all be solved for the noise.
+    clip
+        Whether a value beyond its feature's bounds is moved to the bound; an audit refuses it otherwise.
     """
 
     kind: ClassVar[str] = "causes"
+    stays_in_bounds: ClassVar[bool] = True
 
     model: Causal
+    clip: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +102,7 @@ class Causes:
 
     def respond(
         self,
-        features: Sequence[Feature],  # noqa: ARG002
+        features: Sequence[Feature],
         before: Columns,
         after: Columns,
         rng: np.random.Generator,  # noqa: ARG002
@@ -112,7 +120,13 @@ class Causes:
                 for name in self.names:
                     if name not in chosen:
                         ended[name] = _assigned(ended[name], rows, followed.column(name))
-        return ended
+        return {**ended, **_clipped(features, ended)} if self.clip else ended
+
+
+def _clipped(features: Sequence[Feature], values: Columns) -> dict[str, NDArray[Any]]:
+    """Values moved to the bounds of features that are numbers."""
+    numbers = [feature for feature in features if feature.kind != "categorical"]
+    return {feature.name: np.clip(values[feature.name], feature.low, feature.high) for feature in numbers}
 
 
 def _assigned(column: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
@@ -171,6 +185,11 @@ class Noise:
     def reads(self) -> tuple[str, ...]:
         """The features themselves."""
         return self.names
+
+    @property
+    def stays_in_bounds(self) -> bool:
+        """Whether values are kept in bounds: where they are not, that was a choice."""
+        return self.keep_bounds
 
     def words(self) -> str:
         """The effect as a sentence."""
@@ -231,13 +250,17 @@ class Sampler:
         after the action.
     reads
         Further features that the function reads.
+    clip
+        Whether a value beyond its feature's bounds is moved to the bound; an audit refuses it otherwise.
     """
 
     kind: ClassVar[str] = "sampler"
+    stays_in_bounds: ClassVar[bool] = True
 
     names: tuple[str, ...]
     draw: Callable[[Columns, Columns, np.random.Generator], Mapping[str, Any]]
     reads: tuple[str, ...] = ()
+    clip: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", names_of(self.kind, self.names))
@@ -260,7 +283,8 @@ class Sampler:
             raise UsageError(
                 f"{self.words()}: expected a change for each of {', '.join(self.names)}, but it gave {given}"
             )
-        return {feature.name: self._added(feature, after[feature.name], drawn[feature.name]) for feature in features}
+        ended = {feature.name: self._added(feature, after[feature.name], drawn[feature.name]) for feature in features}
+        return _clipped(features, ended) if self.clip else ended
 
     def _added(self, feature: Feature, value: NDArray[Any], change: Any) -> NDArray[Any]:
         numbers = np.asarray(change, dtype=np.float64)

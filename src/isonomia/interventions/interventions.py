@@ -18,7 +18,8 @@ from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bool
 from isonomia.interventions.draft import TomlComments, guess, read_interventions, written
 from isonomia.interventions.effects import Effect
 from isonomia.interventions.features import FIELDS, Feature, PersonError, chosen, decoded, encoded
-from isonomia.interventions.reach import Memory, ReachableSets, reachable_sets
+from isonomia.interventions.parts import Memory
+from isonomia.interventions.reach import ReachableSets, reachable_sets
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 

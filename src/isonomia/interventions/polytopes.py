@@ -29,8 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
-from isonomia.interventions.blocks import Boxes, FeatureBlock, MixedIntegerProgram, components, program_of
-from isonomia.interventions.constraints import Predicate
+from isonomia.interventions.blocks import (
+    Boxes,
+    FeatureBlock,
+    MixedIntegerProgram,
+    components,
+    linear_constraints,
+    program_of,
+    scope_of,
+)
 from isonomia.interventions.constraints.base import Floats
 
 _EXACT_DIMENSIONS = 6
@@ -432,11 +439,11 @@ def _spurious(block: FeatureBlock, start: Floats, one: MoveSlice, low: Floats, w
     """
     acted = MoveSlices((one,), np.ones(1), low, width, True).draw(16, np.random.default_rng(0))
     here = np.repeat(start[None], len(acted), axis=0)
-    moves = block.moves(here, acted, *block.ranges(here))
+    least, most = block.ranges(here)
+    moves = block.moves(here, acted, least, most)
     allowed = np.ones(len(acted), dtype=bool)
-    for constraint, indices in block.constraints:
-        if not isinstance(constraint, Predicate):
-            allowed &= constraint.holds(moves.only(indices))
+    for constraint, indices, _ in linear_constraints(block, scope_of(block, start, least[0], most[0])):
+        allowed &= constraint.holds(moves.only(indices))
     return not np.median(allowed | (acted == start).all(1))
 
 

@@ -80,8 +80,9 @@ class MoveMemory(Protocol):
 class Responsiveness:
     """Everyone can reach a target prediction by a large enough share of their changes, or no one by a larger one.
 
-    The *share* of a person is the probability that a point drawn uniformly from what they can reach, their own point
-    included, has the target prediction. A person is *responsive* when it is large enough, *fixed* when not.
+    The *share* of a person is the probability of the target prediction when an action is drawn uniformly from those
+    open to them, doing nothing included, and its effects after it. A person is *responsive* when it is large enough,
+    *fixed* when not.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isonomia.interventions import Feature, Interventions, Linkage
-from isonomia.interventions.reach import ListedPoints, RejectionPart
+from isonomia.interventions.parts import ListedPoints, RejectionPart
 
 POSTS = Feature("posts", "integer", 0, 35_000, direction="up", rise=100)
 LINKS = Feature("links", "integer", 0, 13_013, actionable=False)
@@ -32,7 +32,8 @@ def test_real_effects_of_at_most_so_much_are_proposed_where_they_can_be() -> Non
     )  # and not cut into polytopes, as a block that is nearly empty would be
     drawn = sets.sample(2_000, np.random.default_rng(0)).values - [5.0, 3.0]
     assert ((drawn[:, 1] >= 0) & (drawn[:, 1] <= drawn[:, 0]) & (drawn[:, 0] <= 100)).all()
-    assert abs(drawn[:, 0].mean() - 200 / 3) < 5 * (100 / 18**0.5) / 2_000**0.5  # the longer side of a triangle
+    assert abs(drawn[:, 0].mean() - 50) < 5 * (100 / 12**0.5) / 2_000**0.5  # an action is uniform, whatever may follow
+    assert abs((drawn[:, 1] / drawn[:, 0]).mean() - 0.5) < 5 / 12**0.5 / 2_000**0.5
 
 
 @pytest.mark.parametrize("sense", ["<=", ">="])

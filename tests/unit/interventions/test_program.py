@@ -10,8 +10,8 @@ import pytest
 from isonomia.errors import NumericalError
 from isonomia.interventions import Constraint, Feature, Interventions, Linear, Linkage, OneHot
 from isonomia.interventions.blocks import FeatureBlock, blocks_of, tightened
+from isonomia.interventions.parts import RejectionPart, solve
 from isonomia.interventions.polytopes import slices_of
-from isonomia.interventions.reach import RejectionPart, solve
 
 REAL = tuple(Feature(name, "real", 0, 10) for name in "xy")
 

@@ -21,7 +21,7 @@ from isonomia.interventions import (
 from isonomia.interventions import blocks as enumeration
 from isonomia.interventions import polytopes as proposals
 from isonomia.interventions.blocks import blocks_of
-from isonomia.interventions.reach import ListedPoints, PolytopePoints, RangePart, RejectionPart
+from isonomia.interventions.parts import ListedPoints, PolytopePoints, RangePart, RejectionPart
 from raising import raises
 
 COUNT = Feature("count", "integer", 0, 4)
@@ -181,10 +181,13 @@ def test_real_features_that_nothing_couples_are_drawn_from_their_ranges() -> Non
     assert (drawn.values[drawn.owner == 1] == 0).all()
 
 
-def test_linkages_in_a_circle_cannot_be_drawn_from() -> None:
+def test_linkages_in_a_circle_are_drawn_from_by_their_actions() -> None:
     features = (Feature("x", "real", 0, 1), Feature("y", "real", 0, 1))
-    with pytest.raises(UsageError, match="go round in a circle"):
-        Interventions(features, (Linkage("x", ("y",)), Linkage("y", ("x",)))).reach({"x": [0.0], "y": [0.0]})
+    rules = Interventions(features, (Linkage("x", ("y",)), Linkage("y", ("x",))))
+    drawn = rules.reach({"x": [0.0], "y": [0.0]}).sample(20_000, np.random.default_rng(0)).values
+    assert np.allclose(drawn[:, 0], drawn[:, 1])
+    assert np.mean(drawn[:, 0] <= 1.0) == pytest.approx(0.5, abs=0.02)  # the sum of two uniform actions
+    assert np.mean(drawn[:, 0] <= 0.5) == pytest.approx(0.125, abs=0.02)
 
 
 def test_a_predicate_that_hardly_anything_satisfies_is_given_up_with_a_reason() -> None:

@@ -28,8 +28,8 @@ from isonomia.interventions import (
     Thermometer,
 )
 from isonomia.interventions.blocks import Boxes, blocks_of
+from isonomia.interventions.parts import ListedPoints, PolytopePoints, RejectionPart
 from isonomia.interventions.polytopes import LinearSystem, draw_by_proposals, polytope_sampler, slices_of
-from isonomia.interventions.reach import ListedPoints, PolytopePoints, RejectionPart
 
 ALARM = 1e-6
 
@@ -251,7 +251,7 @@ def test_beyond_six_dimensions_walks_come_near_the_uniform_law_and_the_volume_an
 
 
 def test_a_large_block_of_whole_numbers_is_uniform_too() -> None:
-    from isonomia.interventions.reach import solve
+    from isonomia.interventions.parts import solve
 
     features = tuple(Feature(name, "integer", 0, 4) for name in "abc")
     rules = Interventions(features, (Linear(tuple("abc"), (1, 1, 1), "<=", 5),))
@@ -265,7 +265,7 @@ def test_a_large_block_of_whole_numbers_is_uniform_too() -> None:
 
 
 def test_a_block_of_which_almost_nothing_is_allowed_is_listed_by_the_solver() -> None:
-    from isonomia.interventions.reach import solve
+    from isonomia.interventions.parts import solve
 
     features = tuple(Feature(f"d{j}", "binary") for j in range(14))
     rules = Interventions(features, (OneHot(tuple(f.name for f in features)),))

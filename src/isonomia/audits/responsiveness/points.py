@@ -338,7 +338,7 @@ def _allowed(sets: ReachableSets, block: FeatureBlock, owner: NDArray[np.intp], 
 
 
 def _pushes(block: FeatureBlock) -> bool:
-    return bool(block.push.any() or block.onto.any())
+    return bool(block.push.any() or block.onto.any() or block.followed)
 
 
 FEW_MOVES = 10_000.0
@@ -388,6 +388,8 @@ class PointCounts:
     ----------
     n, successes
         For each of them, how many points were looked at, and how many have the target prediction.
+    share
+        The probability of the target, where all points were looked at and may differ in probability; else ``None``.
     distinct
         How many rows the model was queried about.
     alike
@@ -398,6 +400,7 @@ class PointCounts:
     successes: Floats
     distinct: int
     alike: bool
+    share: Floats | None = None
 
 
 def count_draws(target: TargetTest, points: Points, people: int) -> PointCounts:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.points import DrawnPortion, PointCounts, TargetTest, begin_draws, count_draws
-from isonomia.audits.responsiveness.setup import ResponsivenessSetup, packed, unpacked
+from isonomia.audits.responsiveness.setup import ResponsivenessSetup, errors_by_row_of_table, packed, unpacked
 from isonomia.engine.loop import AGAIN, REPEATED, Outcome, Steps, changed_since, run_steps
 from isonomia.engine.parameters import Observer, batch_rng
 from isonomia.errors import DataError, IsonomiaError, UnreliableModelError
@@ -150,7 +150,7 @@ class ResponsivenessWork:
         match reading.step:
             case PointListing():
                 for who, points in reading.portions:
-                    counts = counts.listed(who, points.n, points.successes, self.rule)
+                    counts = counts.listed(who, points, self.rule)
                 return counts
             case DrawRound(_, _, size):
                 for who, points in reading.portions:
@@ -243,13 +243,24 @@ class PointBudget:
 def _entry_of(counts: PointCounts) -> Entry:
     """Counts as plain values."""
     entry = {"n": packed(counts.n), "successes": packed(counts.successes)}
-    return {**entry, "distinct": counts.distinct, "alike": counts.alike}
+    weighed = {} if counts.share is None else {"share": packed(counts.share)}
+    return {**entry, **weighed, "distinct": counts.distinct, "alike": counts.alike}
 
 
 def _counts_of(entry: Entry, people: int) -> PointCounts:
     """Counts from plain values."""
     n, successes = (unpacked(entry[key], people).astype(np.float64) for key in ("n", "successes"))
-    return PointCounts(n, successes, entry["distinct"], entry["alike"])
+    share = unpacked(entry["share"], people).astype(np.float64) if "share" in entry else None
+    return PointCounts(n, successes, entry["distinct"], entry["alike"], share)
+
+
+def _may_be_shares(counts: PointCounts) -> bool:
+    """Whether the probabilities of the target, if there are any, fit the counts of points."""
+    if counts.share is None:
+        return True
+    none, every = counts.successes == 0, counts.successes == counts.n
+    inside = (counts.share > 0) & (counts.share <= 1.0)
+    return bool(np.where(none, counts.share == 0, inside & (~every | (counts.share > 1.0 - 1e-9))).all())
 
 
 def _round_key(number: int, part: int) -> str:
@@ -340,7 +351,7 @@ class PointSampler:
         self.points += int(counts.n.sum())
         self.distinct += counts.distinct
         self._alike = counts.alike
-        if (counts.n == n).all() and (counts.successes <= counts.n).all():
+        if (counts.n == n).all() and (counts.successes <= counts.n).all() and _may_be_shares(counts):
             return counts
         raise DataError(f"expected as many points of each person as were looked at, but {key} of the record has others")
 
@@ -358,16 +369,22 @@ class PointSampler:
             watched.again += points
 
     def _list(self, who: Indices) -> PointCounts:
-        points, target, people = self.setup.sets.points(who), self._target(), len(self.setup.sets)
+        with errors_by_row_of_table(self.setup.members.rows):
+            points, target, people = self.setup.sets.points(who), self._target(), len(self.setup.sets)
         before = target.distinct
         with current_meter().untimed():  # the time was checked when these points were planned
             hits = target(points)
         n, successes = (np.bincount(owner, minlength=people)[who] for owner in (points.owner, points.owner[hits]))
-        return PointCounts(n.astype(np.float64), successes.astype(np.float64), target.distinct - before, target.alike)
+        share = None
+        if points.weights is not None:
+            share = np.minimum(np.bincount(points.owner[hits], points.weights[hits], minlength=people)[who], 1.0)
+        new = target.distinct - before
+        return PointCounts(n.astype(np.float64), successes.astype(np.float64), new, target.alike, share)
 
     def _draw(self, who: Indices, size: int, number: int, part: int) -> PointCounts:
         rng = batch_rng(self.setup.check.seed, number, part)
-        points = self.setup.sets.sample(size, rng, who.tolist())
+        with errors_by_row_of_table(self.setup.members.rows):
+            points = self.setup.sets.sample(size, rng, who.tolist())
         with current_meter().untimed():
             return count_draws(self._target(), points, len(who))
 
@@ -423,6 +440,8 @@ class PointsByPerson:
         the probability of any false decision is limited, its present value where the share of false decisions is.
     responsive, unresponsive
         Who has been decided.
+    weighed
+        The share by the probabilities of listed points; NaN where all points of the person are alike, or drawn.
     """
 
     n: Floats
@@ -433,12 +452,13 @@ class PointsByPerson:
     below: Floats
     responsive: Bools
     unresponsive: Bools
+    weighed: Floats
 
     @classmethod
     def empty(cls, people: int, family: Bools) -> PointsByPerson:
         """Nothing counted yet."""
         zeros, no_person = np.zeros(people), np.zeros(people, dtype=bool)
-        return cls(zeros, zeros, no_person, family, zeros, zeros, no_person, no_person)
+        return cls(zeros, zeros, no_person, family, zeros, zeros, no_person, no_person, np.full(people, np.nan))
 
     @property
     def undecided(self) -> Bools:
@@ -448,16 +468,20 @@ class PointsByPerson:
     @property
     def share(self) -> Floats:
         """The shares seen; NaN where nothing was seen."""
-        return np.where(self.n > 0, self.successes / np.maximum(self.n, 1.0), np.nan)
+        counted = np.where(self.n > 0, self.successes / np.maximum(self.n, 1.0), np.nan)
+        return np.where(np.isnan(self.weighed), counted, self.weighed)
 
-    def listed(self, who: NDArray[np.intp], n: Floats, successes: Floats, rule: DecisionRule) -> PointsByPerson:
+    def listed(self, who: NDArray[np.intp], points: PointCounts, rule: DecisionRule) -> PointsByPerson:
         """The same after all points that some people can reach were looked at: they are decided without risk."""
-        changed = self._with(who, n, successes)
+        changed = self._with(who, points.n, points.successes)
         exact, yes, no = changed.exact.copy(), changed.responsive.copy(), changed.unresponsive.copy()
-        # Compared as counts: a share of 3 / 10 and a threshold of 0.3 are equal, whatever rounding makes of them.
-        distance = successes - rule.threshold * n
-        close = np.abs(distance) <= 1e-9 * n
-        reached = successes > 0 if rule.one_is_enough else np.where(close, not rule.strict, distance > 0)
+        weighed = changed.weighed.copy()
+        weighed[who] = np.nan if points.share is None else points.share
+        changed = replace(changed, weighed=weighed)
+        # A share of 3 / 10 and a threshold of 0.3 are equal, whatever rounding makes of them.
+        distance = changed.share[who] - rule.threshold
+        close = np.abs(distance) <= 1e-9
+        reached = points.successes > 0 if rule.one_is_enough else np.where(close, not rule.strict, distance > 0)
         exact[who], yes[who], no[who] = True, reached, ~reached
         return replace(changed, exact=exact, responsive=yes, unresponsive=no)
 

@@ -91,9 +91,9 @@ class ResponsivenessSetup:
         if self.check.budget.seconds < inf:
             memory = memory or Memory()
             memory = replace(memory, enumerate=partial(_in_time, memory.enumerate))
-        with _errors_by_row_of_table(self.members.rows):
+        with errors_by_row_of_table(self.members.rows):
             sets: ReachableSets = prop.actions.reach(self.people, memory)
-        return sets
+        return replace(sets, keeps_bounds=True)
 
     @cached_property
     def shared(self) -> TaskContext | None:
@@ -272,7 +272,7 @@ def _choose_members(check: Check[Responsiveness], session: ModelSession) -> Audi
     rows = _stated_rows(prop, table)
     if prop.members is not None:
         some = table if prop.rows is None else table.take(rows)
-        with _errors_by_row_of_table(rows):
+        with errors_by_row_of_table(rows):
             if outputs_of(prop.members):
                 encoded(prop.actions.features, some)  # a missing value is better reported than a failing model
             rows = rows[np.flatnonzero(holds_for(prop.members, some, session))]
@@ -306,7 +306,7 @@ def _rows_of(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Tabl
 
 
 @contextmanager
-def _errors_by_row_of_table(rows: NDArray[np.intp]) -> Iterator[None]:
+def errors_by_row_of_table(rows: NDArray[np.intp]) -> Iterator[None]:
     """Make errors about one of some people, who are these rows of the table, name the row of the table."""
     try:
         yield

@@ -186,11 +186,12 @@ class Linkage(_FromSource):
     """Each unit of a person's action on ``source`` changes each target by its scale, or by at least or at most that.
 
     Effects do not chain: a target's change by linkage has no effect on targets of its own. With sense ``"=="`` the
-    effect is added to the target's own action, and may take it out of its bounds; with ``keep_bounds`` its whole change
-    must stay in the range of its own action.
+    effect is added to the target's own action. Where that takes a target out of its bounds, reachable sets refuse it,
+    unless one of two options says what happens instead.
 
     With ``">="`` and ``"<="`` the target must not be actionable. Its effect is then any change in the direction of the
-    scale times the action, at least or at most that large, within the target's bounds; without an action it is 0.
+    scale times the action, at least or at most that large, within the target's bounds; without an action it is 0. An
+    action is drawn first, uniformly, and then its effect, uniformly among those that go with it.
 
     Attributes
     ----------
@@ -201,7 +202,12 @@ class Linkage(_FromSource):
     sense
         ``"=="``, ``">="`` or ``"<="``.
     keep_bounds
-        Whether the whole change of a target stays in the range of its own action.
+        Whether actions whose effect would take a target out of the range of its own action are forbidden.
+    clip
+        Whether a target whose effect would take it out of its bounds stops at the bound.
+    jointly
+        Whether action and effect are drawn together, uniformly over all pairs. An action with more effects to choose
+        from then weighs more. For ``">="`` and ``"<="`` only.
     """
 
     kind: ClassVar[str] = "linkage"
@@ -209,13 +215,20 @@ class Linkage(_FromSource):
     scales: tuple[float, ...] = ()
     sense: Sense = "=="
     keep_bounds: bool = False
+    clip: bool = False
+    jointly: bool = False
 
     def __post_init__(self) -> None:
         self._check_ends()
         scales = numbers_of(self.kind, "scales", self.scales or (1.0,) * len(self.targets), len(self.targets))
         object.__setattr__(self, "scales", scales)
         check_one_of(self.kind, "sense", self.sense, ("==", ">=", "<="))
-        check_truth(self.kind, "keep_bounds", self.keep_bounds)
+        for name, value in (("keep_bounds", self.keep_bounds), ("clip", self.clip), ("jointly", self.jointly)):
+            check_truth(self.kind, name, value)
+        if self.keep_bounds and self.clip:
+            raise UsageError("a linkage either forbids what leaves the bounds (keep_bounds) or stops there (clip)")
+        if self.jointly and (self.sense == "==" or self.clip):
+            raise UsageError("jointly is for a linkage with sense '>=' or '<=' that does not clip: leave it out")
 
     @property
     def pushes(self) -> dict[str, float]:
@@ -238,21 +251,35 @@ class Linkage(_FromSource):
             down, up = np.where(down < 0.0, -np.inf, 0.0), np.where(up > 0.0, np.inf, 0.0)
         return np.maximum(least[:, 1:], start[:, 1:] + down), np.minimum(most[:, 1:], start[:, 1:] + up)
 
+    def given(self, start: Floats, acted: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
+        """The least and greatest value of each target after an action; crossed where no effect goes with the action.
+
+        For ``">="`` and ``"<="``. One row per action; column 0 is the source, as in ``effects``.
+        """
+        push = (acted[:, :1] - start[:, :1]) * np.asarray(self.scales)
+        own, low, high = start[:, 1:], least[:, 1:], most[:, 1:]
+        end = np.clip(own + push, low, high) if self.clip else own + push
+        if self.sense == "<=":
+            low, high = np.maximum(low, np.minimum(own, end)), np.minimum(high, np.maximum(own, end))
+        else:
+            low, high = np.where(push > 0, end, low), np.where(push < 0, end, high)
+        return np.where(push == 0, own, low), np.where(push == 0, own, high)
+
     def words(self) -> str:
         """The constraint as a sentence."""
         much = {"==": "", ">=": "at least ", "<=": "at most "}[self.sense]
         parts = ", ".join(f"{name} by {much}{scale:g}" for name, scale in zip(self.targets, self.scales, strict=True))
-        bounded = ", within its own range" if self.keep_bounds else ""
-        return f"each unit of action on {self.source} changes {parts}{bounded}"
+        bounded = ", within its own range" if self.keep_bounds else ", up to its bound" if self.clip else ""
+        return f"each unit of action on {self.source} changes {parts}{bounded}{', jointly drawn' * self.jointly}"
 
     def holds(self, moves: Moves) -> Bools:
         """Whether targets stay within the bounds to keep, and effects are large or small enough."""
         if self.sense == "==":
             inside = (moves.least - TOLERANCE <= moves.ended) & (moves.ended <= moves.most + TOLERANCE)
             return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
-        action = moves.acted - moves.start
-        push = action[:, :1] * np.asarray(self.scales)
-        return np.asarray(self._sized(push, action[:, 1:]).all(-1))
+        low, high = self.given(moves.start, moves.acted, moves.least, moves.most)
+        target = moves.acted[:, 1:]
+        return np.asarray(((low - TOLERANCE <= target) & (target <= high + TOLERANCE)).all(-1))
 
     def possible(self, box: Box) -> Bools:
         """Whether bounds can be kept; effects of their own size are checked once they are known."""
@@ -261,21 +288,16 @@ class Linkage(_FromSource):
             return np.asarray(inside[:, 1:].all(-1) | (not self.keep_bounds))
         return np.ones(len(box.start), dtype=bool)
 
-    def form(self, scope: ActionScope) -> Form:
-        """The kept bounds; or, for effects of their own size, one binary for the sign of each."""
+    def form(self, scope: ActionScope) -> Form | None:
+        """The kept bounds; or, for effects of their own size, one binary for the sign of each, unless they clip."""
         count = len(self.targets)
+        if self.clip and self.sense == ">=":
+            return None
         if self.sense == "==":
             bounded = range(1, count + 1) if self.keep_bounds else ()
             return Form(tuple(FormRow(ended={j: 1.0}, low=scope.least[j], high=scope.most[j]) for j in bounded))
         rows = [row for j in range(count) for row in self._sign_rows(scope, j)]
         return Form(tuple(rows), count, exact=self.sense == "<=")
-
-    def _sized(self, push: Floats, effect: Floats) -> Bools:
-        sign = np.sign(push)
-        size, needed = effect * sign, np.abs(push)
-        if self.sense == ">=":
-            return np.where(sign == 0, effect == 0, size >= needed - TOLERANCE)
-        return np.where(sign == 0, effect == 0, (size >= 0) & (size <= needed + TOLERANCE))
 
     def _sign_rows(self, scope: ActionScope, target: int) -> list[FormRow]:
         """With the binary on, push and effect are upwards; with it off, downwards."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.errors import SpecError, UsageError
+from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.interventions import Feature, Interventions, Linkage, Memory, Noise
 from isonomia.interventions.features import PersonError
 from isonomia.records import Verdict
@@ -432,7 +432,7 @@ def test_a_memory_saves_other_models_and_other_runs_the_search(monkeypatch: pyte
     def searched(*_: Any) -> Any:
         raise AssertionError("searched again")
 
-    monkeypatch.setattr("isonomia.interventions.reach.enumerate_moves", searched)
+    monkeypatch.setattr("isonomia.interventions.parts.enumerate_moves", searched)
     again = iso.check(claim(memory), lambda table: (table["a"] >= 3).astype(int), iso.Census(people))
     assert again.details["people"] == first.details["people"]
     other = iso.check(claim(stored), lambda table: (table["b"] >= 2).astype(int), iso.Census(people))
@@ -483,3 +483,40 @@ def test_a_value_that_nobody_has_is_an_error_that_names_the_nearest(who: str) ->
     people = iso.Census({"income": [1, 5, 9], "sex": ["F", "M", "Men"], "age": [20, 30, 40]})
     with raises(SpecError, "sex", "M", "F", "Man", at="'Man'", meant="Men"):
         iso.check(iso.Responsiveness(rules, 1, at_least=0.1, who=who), lambda rows: np.ones(len(rows["sex"])), people)
+
+
+TWEETS = (Feature("tweets", "integer", 0, 10, direction="up"), Feature("urls", "integer", 0, 1_000, actionable=False))
+
+
+@pytest.mark.parametrize(("jointly", "share"), [(False, 3 / 11), (True, 1 / 11)])
+@pytest.mark.parametrize("listed", [500, 0])
+def test_an_action_is_drawn_before_its_effect_unless_they_are_drawn_jointly(
+    jointly: bool, share: float, listed: int
+) -> None:
+    rules = Interventions(TWEETS, (Linkage("tweets", ("urls",), sense="<=", jointly=jointly),))
+    claim = iso.Responsiveness(rules, 1, at_least=0.2, most_listed=listed)
+    verdict = iso.check(claim, lambda rows: rows["tweets"] <= 2, iso.Census({"tweets": [0], "urls": [0]}), seed=0)
+    assert verdict.answer == ("violated" if jointly else "holds")
+    found = verdict.details["people"]
+    if listed:
+        assert found["share"] == pytest.approx([share])
+        assert found["reaching"] == [6]
+        assert verdict.method == "exact"
+    else:
+        assert found["low"][0] <= share <= found["high"][0]
+
+
+@pytest.mark.parametrize("listed", [500, 0])
+def test_nobody_is_called_responsive_through_a_point_that_is_out_of_range(listed: int) -> None:
+    features = (Feature("arrests", "binary", direction="down"), Feature("felony", "binary", actionable=False))
+    people = iso.Census({"arrests": [0, 1], "felony": [0, 0]})
+
+    def claim(clip: bool) -> iso.Responsiveness:
+        rules = Interventions(features, (Linkage("arrests", ("felony",), clip=clip),))
+        return iso.Responsiveness(rules, 1, at_least=0.1, most_listed=listed, most_draws=200, rows=[1])
+
+    with pytest.raises(DataError) as caught:
+        iso.check(claim(False), lambda rows: rows["felony"] < 0, people, seed=0)
+    assert caught.value.row == 1
+    verdict = iso.check(claim(True), lambda rows: (rows["felony"] < 0) | (rows["arrests"] > 1), people, seed=0)
+    assert verdict.details["people"]["reaching"] == [0]
