@@ -232,6 +232,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=[WINDOWS[0], WINDOWS[-1]])
 def group_window(request: pytest.FixtureRequest, measured, open_page):
     page = open_page(measured, **request.param)
+    page.evaluate(OPEN_ALL)  # every measure but the first is folded away
     page.evaluate(DRAW_ALL)
     return page
 

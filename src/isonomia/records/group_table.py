@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import isfinite
+from math import isfinite, nan
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -284,6 +284,30 @@ class GroupTable:
             shown = ", ".join(map(str, values))
             raise UsageError(f"there is no group {shown!r}; there are {first_few(names, 20)}.{nearest(shown, names)}")
         return match
+
+    def difference(self, measure: str = "selection_rate", by: str | Sequence[str] | None = None) -> float:
+        """The highest value of a measure minus the lowest, among the groups of ``by``, the first attribute by default.
+
+        It describes these rows and has no interval: check a claim to know what holds for the population. Small groups
+        count; rows whose group is unknown do not.
+        """
+        lowest, highest = self._extremes(measure, by)
+        return highest - lowest
+
+    def ratio(self, measure: str = "selection_rate", by: str | Sequence[str] | None = None) -> float:
+        """The lowest value of a measure divided by the highest, as for :meth:`difference`; NaN where both are 0."""
+        lowest, highest = self._extremes(measure, by)
+        return lowest / highest if highest else nan
+
+    def _extremes(self, measure: str, by: str | Sequence[str] | None) -> tuple[float, float]:
+        rows = [row for row in self[self.by[0] if by is None else by] if not row.unknown]
+        values = [row[measure].value for row in rows if measure in row.estimates or measure not in self.measures]
+        known = [float(value) for value in values if value is not None]
+        if not known:
+            raise UsageError(
+                f"expected a group with a {measure.replace('_', ' ')}, but no group has one", name="measure"
+            )
+        return min(known), max(known)
 
     def columns(self) -> dict[str, list[Any]]:
         """The table as columns of plain values: a row for each group, three columns for each measure."""

@@ -43,6 +43,7 @@ from isonomia.records.display.view import (
     risk,
     scale_of,
     seed_note,
+    shown_findings,
     unit,
     view_of,
 )
@@ -276,10 +277,11 @@ def _claim(verdict: Verdict, explanation: str | None, why: str | None) -> list[R
 def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> RenderableType:
     """A block of the findings."""
     match block:
-        case Quantities(items):
-            return _gauges(items, verdict, fancy)
-        case Rates(items):
-            return _rates(items, unit(verdict))
+        case Quantities():
+            items, _, omitted = shown_findings(verdict)
+            return Group(_gauges(items, verdict, fancy), *_note_on_omitted(omitted))
+        case Rates():
+            return _rates(shown_findings(verdict)[1], unit(verdict))
         case Sentence(text):
             return Text(text)
         case TableBlock():
@@ -288,6 +290,13 @@ def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> Renderabl
             return _subgroups(block, fancy)
         case PeopleCounts():
             return _people(block, width)
+
+
+def _note_on_omitted(comparisons: int) -> list[RenderableType]:
+    """How many comparisons are not shown, the worst first."""
+    return [Text(f"... and {comparisons:,} more comparisons, which the stored verdict has", style="dim")] * bool(
+        comparisons
+    )
 
 
 def _gauges(items: Sequence[Expression], verdict: Verdict, fancy: bool) -> Group:

@@ -144,7 +144,7 @@ def test_each_group_has_an_answer_and_the_worst_is_named(verdict):
     assert verdict.answer == "violated"
     assert answers["race == 'B'"] == "violated"
     assert verdict.worst.group == "race == 'B'"
-    assert "the worst of 3 groups is race == 'B'" in answer_line(verdict)
+    assert "the worst of 3 comparisons is race == 'B'" in answer_line(verdict)
     worst = verdict.worst
     assert compared_finding(verdict).startswith(
         f"race == 'B': {worst.estimate:.4g} in [{worst.low:.4g}, {worst.high:.4g}"
@@ -153,7 +153,7 @@ def test_each_group_has_an_answer_and_the_worst_is_named(verdict):
 
 def test_every_report_names_the_worst_group(verdict):
     audit = AuditReport("t", (Entry("parity", verdict),))
-    words = "the worst of 3 groups is race == 'B'"
+    words = "the worst of 3 comparisons is race == 'B'"
     for written in (str(verdict), ElementTree.fromstring(junit(audit))[0][0][0].get("message"), sarif(audit)):
         assert words in written
     assert words in html.unescape(page(audit))
@@ -202,10 +202,10 @@ def test_a_violation_that_nobody_can_be_named_for_says_so(verdict):
 
     open_ones = tuple(replace(item, answer="undecided", low=0.0, high=2.0) for item in verdict.groups)
     unnamed = replace(verdict, groups=open_ones)
-    assert "the worst of 3 groups is race == 'B', and no single group is decided yet" in answer_line(unnamed)
+    assert "the worst of 3 comparisons is race == 'B', and no single group is decided yet" in answer_line(unnamed)
     assert unnamed.headline.settled is False
     # The interval is of the worst value of all groups, and no estimate of one group stands beside it.
-    assert compared_finding(unnamed) == "the worst of 3 groups: in [0, 0.8), must be >= 0.8"
+    assert compared_finding(unnamed) == "the worst of 3 comparisons: in [0, 0.8), must be >= 0.8"
 
 
 def test_a_census_answers_each_group_exactly():

@@ -10,14 +10,18 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
-from page_audits import NASTY, REVIEW, every_kind, principal, rates, responsiveness, safety, undecided
+from page_audits import NASTY, REVIEW, closing, every_kind, principal, rates, responsiveness, safety, undecided
 
 import isonomia as iso
 from isonomia.errors import UsageError
+from isonomia.records.display.view import SIGNS
 from isonomia.report.entries import AuditReport, Entry, Failure
 from isonomia.report.page import page, write_page
-from isonomia.report.page.charts import TOGETHER, group_labels
+from isonomia.report.page.charts import TOGETHER, drawings_of
+from isonomia.report.page.counterexamples import limits_for
+from isonomia.report.page.labels import group_labels, told_apart
 from isonomia.report.page.vega import chart_specs
 from raising import raises
 
@@ -177,7 +181,9 @@ def test_the_first_screen_says_which_model_which_data_what_came_of_it_and_what_t
 
 def test_charts_have_the_names_of_groups() -> None:
     labels = group_labels(["P[hired == 1 | sex == 'F'] / P[hired == 1 | sex == 'M']"])
-    assert labels == ["sex F / sex M"]
+    assert labels == ["sex: F / M"]  # a column is named once
+    pairs = group_labels(["P[a | sex == 'F' and age < 25] / P[a | sex == 'M' and age < 25]", "P[a | x == 1] / P[a]"])
+    assert pairs == ["sex, age: F, under 25 / M, under 25", "x 1 / everybody"]
     assert group_labels(["P[a | sex == 'F' and race == 'B']", "P[a | age >= 40]", "P[a]"]) == [
         "sex F, race B",
         "age 40 or more",
@@ -396,3 +402,61 @@ def test_the_commands_name_the_records_where_they_would_not_be_found() -> None:
     assert "isonomia export 20261115-1200-ab12 -o evidence.json --records credit/.isonomia" in text
     assert "isonomia run credit/audit.toml " in text
     assert "isonomia run credit/audit.toml --records" not in text
+
+
+def test_long_labels_are_cut_where_they_agree_and_not_where_they_differ() -> None:
+    long = [f"the share of applicants from {'a region with a very long name ' * 3}{end} who are hired" for end in "AB"]
+    assert told_apart(long) == ["…A…", "…B…"]
+    assert told_apart(["short", "labels"]) == ["short", "labels"]
+
+
+def test_no_axis_shows_a_rate_that_cannot_be_and_every_axis_has_a_title() -> None:
+    people = {"sex": ["F", "M"] * 20, "hired": [1, 1] * 20}
+    verdict = iso.check("P[hired | sex == 'F'] >= 0.9", population=iso.Sample(people), seed=1)
+    drawings = drawings_of(Entry("certain", verdict, history=closing(verdict)), limits_for(1))
+    assert {drawing.kind for drawing in drawings} == {"history", "intervals", "rates"}
+    for drawing in drawings:
+        assert drawing.axis == "rate"
+        assert drawing.kind == "history" or 0.0 <= drawing.params["least"] <= drawing.params["most"] <= 1.0
+    assert drawings[0].across.startswith("people")
+
+
+def test_the_threshold_is_the_edge_of_a_bar() -> None:
+    verdict = responsiveness()
+    near = replace(verdict, details=verdict.details | {"threshold": 0.52})
+    for shown, threshold in ((verdict, 0.3), (near, 0.52)):
+        drawings = drawings_of(Entry("some", shown), limits_for(1))
+        rows = next(drawing.rows for drawing in drawings if drawing.kind == "shares")
+        assert all(row["to"] <= threshold or row["from"] >= threshold for row in rows)
+    assert {row["shown"] for row in rows} >= {"50% to 52%"}
+
+
+def test_the_summary_shows_every_comparable_property_and_every_violation_has_a_next_step() -> None:
+    verdicts = {"ratio": rates(), "other ratio": rates(0.3), "small": undecided(), "cases": safety()}
+    verdicts |= {f"more {number}": rates() for number in range(20)}
+    text = page(AuditReport("Many", tuple(Entry(name, verdict) for name, verdict in verdicts.items())))
+    head = text.partition('<ol class="verdicts">')[0]
+    assert "Ratios against their thresholds" in head
+    assert "Rates and differences against their thresholds" in head
+    ratios = head.partition("Ratios against their thresholds")[2].partition("</figure>")[0]
+    assert all(f">{SIGNS[verdicts[name].answer]} {name}<" in ratios or name in ratios for name in ("ratio", "more 19"))
+    steps = head.partition("What to do next")[2].partition("</ol>")[0]
+    assert steps.count("<li>") == 3  # with cases, with groups, undecided
+    assert steps.count("<a href") == 1 + 12 + 1
+    assert "and 9 more, below" in steps
+    assert "An undecided property claims nothing, so it cannot be wrong." in head
+
+
+def test_many_comparisons_print_the_worst_five_and_how_many_are_left_out() -> None:
+    rng = np.random.default_rng(3)
+    town = rng.integers(0, 30, 3_000)
+    people = {"town": town, "hired": rng.random(3_000) < 0.3 + 0.01 * town}
+    verdict = iso.check("for t in town: P[hired | town == t] >= 0.4", population=iso.Census(people))
+    assert len(verdict.groups) == 30
+    printed = str(verdict)
+    assert printed.count("P[hired | town == ") == 1 + 2 * 5  # the claim; then each as a comparison and as a rate
+    assert "and 25 more comparisons, which verdict.groups has" in printed
+    assert f"the worst of 30 comparisons is {verdict.worst.group}" in printed
+    two = iso.Sample({"town": ["A", "B"], "hired": [0, 1]})
+    few = iso.check("for t in town: P[hired | town == t] >= 0.4", population=two)
+    assert "(n = 1)" in str(few)

@@ -20,6 +20,7 @@ from isonomia.records.display.view import (
     quantities,
     rows,
     seed_note,
+    shown_findings,
     unit,
     view_of,
 )
@@ -68,6 +69,8 @@ def finding_lines(verdict: Verdict, limit: int | None = None) -> list[str]:
         draws = f"   n = {n}{of}" if n else ""
         lines.append(f"  {text:<{widths[0]}}   {estimate:>{widths[1]}}   {ends:<{widths[2]}}{draws}".rstrip())
     more = len(table) - len(shown)
+    omitted = shown_findings(verdict)[2]
+    lines += [f"  and {omitted:,} more comparisons, which verdict.groups has"] if omitted and not more else []
     lines += [f"  and {more:,} more, which the verdict has"] if more else []
     lines += [level(verdict)] if table and level(verdict) else []
     for block in view_of(verdict).blocks(verdict):

@@ -35,15 +35,25 @@ def answer_line(verdict: Verdict) -> str:
 
 
 def worst_group(verdict: Verdict) -> str:
-    """Which group is worst off, and the finding about it; empty if no group has an estimate."""
+    """The worst comparison of a claim for every group, with its size where that is small; empty without estimates."""
     worst = verdict.worst
     if worst is None:
         return ""
-    which = "the only group" if len(verdict.groups) == 1 else f"the worst of {len(verdict.groups):,} groups"
+    which = _worst_of(verdict)
+    size = f" (n = {worst.n:,})" if 0 < worst.n < _FEW else ""
     known = "" if worst.answer == verdict.answer else f" ({worst.answer})"
     if verdict.answer == "violated" and worst.answer == "undecided":
         known = ", and no single group is decided yet"
-    return f"{which} is {worst.group}{known}"
+    return f"{which} is {worst.group}{size}{known}"
+
+
+_FEW = 30
+"""Below this many draws, a comparison is named with their number."""
+
+
+def _worst_of(verdict: Verdict) -> str:
+    """What the worst comparison is called: each group, or each pair of groups, is one comparison."""
+    return "the only comparison" if len(verdict.groups) == 1 else f"the worst of {len(verdict.groups):,} comparisons"
 
 
 def quantities(verdict: Verdict) -> tuple[Expression, ...]:
@@ -51,6 +61,20 @@ def quantities(verdict: Verdict) -> tuple[Expression, ...]:
     order = ("violated", "undecided", "holds")
     groups = sorted(verdict.groups, key=lambda item: (order.index(item.answer), item.expression.margin))
     return tuple(item.expression for item in groups) or verdict.expressions
+
+
+WORST = 5
+"""How many comparisons a text shows where there are more than twice as many."""
+
+
+def shown_findings(verdict: Verdict) -> tuple[tuple[Expression, ...], tuple[LeafRecord, ...], int]:
+    """What a text shows of the findings: of many comparisons the worst and the rates in them; and how many it omits."""
+    items = quantities(verdict)
+    if len(verdict.groups) <= 2 * WORST:
+        return items, verdict.leaves, 0
+    shown = items[:WORST]
+    leaves = tuple(leaf for leaf in verdict.leaves if any(leaf.text in item.text for item in shown))
+    return shown, leaves, len(items) - len(shown)
 
 
 def cost(verdict: Verdict) -> str:
@@ -105,7 +129,7 @@ def level(verdict: Verdict) -> str:
     if verdict.method == "exact" or not any(item.low < item.high for item in known):
         return ""
     both = f", both limits with at most {chance(2.0 * verdict.delta)}" if 2.0 * verdict.delta < 1.0 else ""
-    groups = "; the intervals of the groups hold for all groups at once" if verdict.groups else ""
+    groups = "; those of the comparisons hold for all of them together" if verdict.groups else ""
     one = f"Each limit of an interval is wrong with probability at most {chance(verdict.delta)}"
     return f"{one}{both}, {looks(verdict)}{groups}."
 
@@ -138,7 +162,8 @@ def looks(verdict: Verdict) -> str:
 
 
 def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
-    """The findings: a row for each compared quantity and each leaf, as text, estimate, interval and draws."""
+    """A row for each quantity and leaf of :func:`shown_findings`: text, estimate, interval and draws."""
+    items, records, _ = shown_findings(verdict)
     first = [
         (
             f"{ANSWERS[item.settled]}: {compared(item)}" if verdict.groups else compared(item),
@@ -146,9 +171,9 @@ def rows(verdict: Verdict) -> list[tuple[str, str, str, str]]:
             interval(item),
             "",
         )
-        for item in quantities(verdict)
+        for item in items
     ]
-    leaves = [(item.text, number(item.estimate), interval(item), draws(item)) for item in verdict.leaves]
+    leaves = [(item.text, number(item.estimate), interval(item), draws(item)) for item in records]
     return first + leaves
 
 
@@ -216,9 +241,7 @@ def compared_finding(verdict: Verdict, compact: bool = False) -> str:
     known = quantity_finding(item, compact)
     if worst is None:
         return known
-    return (
-        f"{worst.group if worst.answer == verdict.answer else f'the worst of {len(verdict.groups):,} groups'}: {known}"
-    )
+    return f"{worst.group if worst.answer == verdict.answer else _worst_of(verdict)}: {known}"
 
 
 def quantity_finding(item: Expression, compact: bool) -> str:

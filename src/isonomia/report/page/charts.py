@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,6 @@ from math import isfinite
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
-from isonomia.errors import IsonomiaError
 from isonomia.records.display.view import (
     Block,
     PeopleCounts,
@@ -29,11 +29,10 @@ from isonomia.records.display.view import must_be as claimed
 from isonomia.records.verdict import ANSWERS, Expression, LeafRecord, Verdict
 from isonomia.report.entries import Entry
 from isonomia.report.page.counterexamples import PageLimits
+from isonomia.report.page.labels import RATE, group_labels, possible, printed, short, unit_of
+from isonomia.report.page.vega import ACROSS, AXIS
 from isonomia.report.terminal import bounds
-from isonomia.spec.property import parse
-from isonomia.spec.text import to_text
-from isonomia.spec.tree import Column, Compare, Literal, Rate, Row, RowJunction, Value, leaves_of
-from isonomia.wording import excerpt, number, visible
+from isonomia.wording import number
 
 Kind = OneOf[
     "history", "intervals", "rates", "shares", "kinds", "bounds", "ratios", "reliability", "timeline", "counts"
@@ -65,6 +64,8 @@ class ChartDrawing:
         The same numbers as a table.
     key
         How to read it, or what was left out.
+    axis, across
+        The title of the axis of values, and of that of samples, if there is one.
     """
 
     kind: Kind
@@ -75,6 +76,13 @@ class ChartDrawing:
     table: tuple[tuple[str, ...], ...]
     params: dict[str, float] = field(default_factory=dict)
     key: str = ""
+    axis: str = ""
+    across: str = ""
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The titles of the axes, by their marks in the specifications."""
+        return {AXIS: self.axis, ACROSS: self.across}
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -117,20 +125,21 @@ def _quantities(items: Sequence[Expression], verdict: Verdict, limits: PageLimit
     for item in shown:
         by_threshold.setdefault(item.threshold, []).append(item)
     only = verdict.answer if len(items) == 1 and not verdict.groups else None
-    more = _left_out(items, shown)
+    more = left_out(items, shown)
     if verdict.answer != "undecided" and any(item.settled is None for item in shown):
         more = f" {TOGETHER}{more}"
     return [_compared_drawing(alike, only, more) for alike in by_threshold.values()]
 
 
 def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str) -> ChartDrawing:
-    ends = _common_scale(items)
+    units = {unit_of(item.text) for item in items}
+    ends = possible(_common_scale(items), units)
     return ChartDrawing(
         "intervals",
         f"Findings against the threshold {number(items[0].threshold)}",
-        "; ".join(_in_words(item) for item in items[:5]),
+        "; ".join(in_words(item) for item in items[:5]),
         tuple(
-            _compared_row(place, item, label, ends, answer)
+            compared_row(place, item, label, ends, answer)
             for place, (item, label) in enumerate(zip(items, group_labels([item.text for item in items]), strict=True))
         ),
         ("quantity", "claim", "estimate", "interval"),
@@ -138,6 +147,7 @@ def _compared_drawing(items: Sequence[Expression], answer: str | None, more: str
         {"least": ends[0], "most": ends[1]},
         "Bar: interval. Dot: estimate. Line: threshold. Shaded: meets the claim."
         f"{'' if ends[0] <= 0.0 else ' The axis does not begin at 0.'}{more}",
+        axis=units.pop() if len(units) == 1 else "",
     )
 
 
@@ -151,7 +161,8 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Ch
     known = [value for leaf in shown for value in (leaf.low, leaf.high, leaf.estimate)]
     # A proved rate has hardly any width: an axis just for it would have the same number at every tick.
     around = [leaf.estimate + step for leaf in shown if leaf.estimate is not None for step in (-NARROW, NARROW)]
-    ends = stretch([*known, *around], 0.04)
+    units = {unit_of(leaf.text) for leaf in shown}
+    ends = possible(stretch([*known, *around], 0.04), units)
     labels = group_labels([leaf.text for leaf in shown])
     rows = [
         {
@@ -174,67 +185,12 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Ch
         {"least": ends[0], "most": ends[1]},
         (f"n is how many {counted} a rate is based on." if any(leaf.n for leaf in shown) else "What was proved.")
         + ("" if ends[0] <= 0.0 else " The axis does not begin at 0.")
-        + _left_out(leaves, shown),
+        + left_out(leaves, shown),
+        axis="rate" if units == {RATE} else "mean" if RATE not in units else "rate or mean",
     )
 
 
-def group_labels(texts: Sequence[str]) -> list[str]:
-    """The labels of rates, means and comparisons of them on a chart: the names of their groups.
-
-    That is enough where all of them are about the same event; otherwise, and where a text cannot be read as a quantity,
-    a label is the text itself.
-    """
-    try:
-        formulas = [parse(f"{text} >= 0").formula for text in texts]
-    except IsonomiaError:
-        return list(texts)
-    leaves = [leaf for formula in formulas for leaf in leaves_of(formula)]
-    events = {to_text(leaf.event if isinstance(leaf, Rate) else leaf.term) for leaf in leaves}
-    if len(events) != 1 or all(leaf.given is None for leaf in leaves):
-        return list(texts)
-    labels = []
-    for text, formula in zip(texts, formulas, strict=True):
-        for leaf in sorted(leaves_of(formula), key=lambda leaf: -len(to_text(leaf))):
-            text = text.replace(to_text(leaf), group_name(leaf.given))
-        labels.append(text)
-    return labels
-
-
-_RANGES = {
-    ("==",): "{}",
-    ("<",): "under {}",
-    ("<=",): "up to {}",
-    (">",): "over {}",
-    (">=",): "{} or more",
-    (">=", "<"): "{} to under {}",
-    (">=", "<="): "{} to {}",
-    (">", "<="): "over {} to {}",
-}
-"""How the values of one column are worded, by the comparisons with it in this order."""
-
-
-def group_name(condition: Row | None) -> str:
-    """The people of a condition by name: ``sex F, age 40 to under 60``; the condition itself where it has none."""
-    if condition is None:
-        return "everybody"
-    parts = condition.operands if isinstance(condition, RowJunction) and condition.connective == "and" else (condition,)
-    compared: dict[str, list[tuple[str, Value]]] = {}
-    for part in parts:
-        match part:
-            case Compare(relation, Column(name=name, version=None), Literal(value)):
-                compared.setdefault(name, []).append((relation, value))
-            case _:
-                return f"({to_text(condition)})"
-    names = []
-    for name, pairs in compared.items():
-        words = _RANGES.get(tuple(relation for relation, _ in pairs))
-        if words is None:
-            return f"({to_text(condition)})"
-        names.append(f"{name} {words.format(*(value for _, value in pairs))}")
-    return ", ".join(names)
-
-
-def _left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
+def left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
     """A note on what a chart leaves out; empty where nothing is."""
     more = len(whole) - len(shown)
     return f" Shown are {len(shown):,} of {len(whole):,}; the record has them all." if more else ""
@@ -245,19 +201,9 @@ def clipped(value: float, ends: tuple[float, float]) -> float:
     return min(max(value, ends[0]), ends[1])
 
 
-def short(text: str, limit: int) -> str:
-    """A text on one line, cut, for charts and tables."""
-    return visible(excerpt(" ".join(text.split()) if len(text) <= 4 * limit else text, limit))
-
-
 def must_be(item: Expression) -> str:
     """What is claimed of a quantity: ``must be ≥ 0.8``."""
     return printed(claimed(item))
-
-
-def printed(words: str) -> str:
-    """Our own words with typographic signs for comparisons."""
-    return words.replace(">=", "≥").replace("<=", "≤")
 
 
 def _drawn(value: float | None) -> float | None:
@@ -270,9 +216,10 @@ def _common_scale(items: Iterable[Expression]) -> tuple[float, float]:
     return min(left for left, _ in ends), max(right for _, right in ends)
 
 
-def _compared_row(
+def compared_row(
     place: int, item: Expression, label: str, ends: tuple[float, float], answer: str | None
 ) -> dict[str, Any]:
+    """A line of a chart of intervals: the quantity, its threshold, and the zone that meets the claim."""
     edge = clipped(item.threshold, ends)
     fine = {">=": (edge, ends[1]), ">": (edge, ends[1]), "==": (edge, edge)}.get(item.relation, (ends[0], edge))
     return {
@@ -290,7 +237,8 @@ def _compared_row(
     }
 
 
-def _in_words(item: Expression) -> str:
+def in_words(item: Expression) -> str:
+    """What is known of a quantity, for those who cannot see the chart."""
     about = "has no estimate and" if item.estimate is None else f"is estimated at {number(item.estimate)} and"
     return f"{short(item.text, 100)} {about} lies in {interval(item)}; it {must_be(item)}"
 
@@ -314,7 +262,7 @@ def interval_history(entry: Entry, limits: PageLimits) -> ChartDrawing | None:
     if len({(low, high) for _, low, _, high in known}) < 2 or item is None:
         return None
     points = _thinned(known, limits.points)
-    whose = " of the group that was worst off at the time" if verdict.groups else ""
+    whose = " of the comparison that was worst at the time" if verdict.groups else ""
     ends = _window(points, item.threshold)
     first, last = points[0], points[-1]
     return ChartDrawing(
@@ -328,6 +276,8 @@ def interval_history(entry: Entry, limits: PageLimits) -> ChartDrawing | None:
         {"least": ends[0], "most": ends[1]},
         f"{short(item.text, 200)} {must_be(item)}, the dashed line; the band is what the data had not refuted{whose} "
         f"after so many {verdict.counted}.",
+        axis=unit_of(item.text) or "value",
+        across=f"{verdict.counted} (logarithmic)",
     )
 
 
@@ -396,7 +346,8 @@ def _effect(block: Subgroups, shown: Sequence[SubgroupBounds], index: int) -> Ch
             for item, effect in zip(shown, effects, strict=True)
         ),
         {"least": ends[0], "most": ends[1]},
-        _bounds_key(block) + _left_out(block.items, shown),
+        _bounds_key(block) + left_out(block.items, shown),
+        axis="difference in treatment",
     )
 
 
@@ -446,13 +397,13 @@ def _kinds(block: PeopleCounts, limits: PageLimits) -> ChartDrawing:
     return ChartDrawing(
         "kinds",
         "Who meets the claim",
-        "; ".join(f"{short(label, 80)}: {_counts_in_words(counts, words)}" for label, counts in shown[:6]),
+        "; ".join(f"{short(label, 80)}: {_countsin_words(counts, words)}" for label, counts in shown[:6]),
         tuple(rows),
         ("who", "people", *words.values(), "exact"),
         tuple(
             (short(label, 200), *(f"{counts[key]:,}" for key in ("people", *words, "exact"))) for label, counts in shown
         ),
-        key=_kinds_key(block.relation) + _left_out(groups, shown),
+        key=_kinds_key(block.relation) + left_out(groups, shown),
     )
 
 
@@ -481,8 +432,7 @@ def _shares(block: PeopleCounts) -> list[ChartDrawing]:
     known = [(share, kind) for share, kind in block.shares if share is not None]
     if not known:
         return []
-    bins = Counter((min(int(share * _BINS), _BINS - 1), kind) for share, kind in known)
-    rows = _bars(bins, block.threshold, _words(block.kinds))
+    rows = _bars(known, block.threshold, _words(block.kinds))
     unknown = len(block.shares) - len(known)
     drawing = ChartDrawing(
         "shares",
@@ -497,25 +447,32 @@ def _shares(block: PeopleCounts) -> list[ChartDrawing]:
     return [drawing]
 
 
-def _bars(bins: Mapping[tuple[int, str], int], threshold: float, words: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Bars, stacked where their people have the same share."""
+def _bars(known: Iterable[tuple[float, str]], threshold: float, words: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Bars, stacked where their people have the same share; the threshold is the edge of a bar."""
+    edges = sorted({*(place / _BINS for place in range(_BINS + 1)), min(max(threshold, 0.0), 1.0)})
+    bins = Counter((min(bisect_right(edges, share), len(edges) - 1) - 1, kind) for share, kind in known)
     height: Counter[int] = Counter()
     rows, order = [], list(words)
     for (place, answer), count in sorted(bins.items(), key=lambda item: (item[0][0], order.index(item[0][1]))):
         bottom, height[place] = height[place], height[place] + count
         rows.append(
-            {"from": place / _BINS, "to": (place + 1) / _BINS, "bottom": bottom, "top": height[place]}
+            {"from": edges[place], "to": edges[place + 1], "bottom": bottom, "top": height[place]}
             | {"kind": words[answer], "count": count, "threshold": threshold}
-            | {"shown": f"{place / _BINS:.0%} to {(place + 1) / _BINS:.0%}"}
+            | {"shown": f"{percent(edges[place])} to {percent(edges[place + 1])}"}
         )
     return rows
+
+
+def percent(share: float) -> str:
+    """A share in percent, with as many digits as it takes: ``5%``, ``1.25%``."""
+    return f"{float(f'{100 * share:.6g}'):g}%"
 
 
 def _group_name(group: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {str(value)[:80]}" for name, value in group.items())
 
 
-def _counts_in_words(counts: Mapping[str, int], words: Mapping[str, str]) -> str:
+def _countsin_words(counts: Mapping[str, int], words: Mapping[str, str]) -> str:
     return (
         ", ".join(f"{counts[kind]:,} {kind_words}" for kind, kind_words in words.items())
         + f" of {counts['people']:,} people"

@@ -10,7 +10,8 @@ from typing import Any
 from isonomia.records.display.view import stretch
 from isonomia.records.group_table import FRACTIONS, MEASURES, Estimate, GroupRow, GroupTable
 from isonomia.report.group_table import cell, facts, interval_words, name_of, sections_of, words_of
-from isonomia.report.page.charts import ChartDrawing, clipped, short
+from isonomia.report.page.charts import ChartDrawing, clipped
+from isonomia.report.page.labels import short
 from isonomia.report.page.page import rendered
 from isonomia.report.page.vega import SERIES
 from isonomia.wording import capitalised, listed
@@ -50,19 +51,25 @@ def _title(table: GroupTable) -> str:
 
 
 def sentences(table: GroupTable) -> Iterator[str]:
-    """The lowest ratio of each attribute or combination, in words that can be read aloud."""
+    """The lowest ratio of each attribute or combination, as a sentence; small groups are named, too."""
     name = next((name for name in FRACTIONS if name in table.measures), None)
     if name is None:
         yield f"{table.size:,} rows, measured by {listed(' × '.join(by) for by in table.by)}."
         return
     for by in table.by:
-        rows = [row for row in table[by] if not row.small and row.estimates.get(name) is not None]
-        known = [(row.estimates[name].value, row) for row in rows if row.estimates[name].value is not None]
+        known = [(row, row.estimates[name]) for row in table[by] if name in row.estimates]
+        ratios = sorted(
+            ((float(one.value), row) for row, one in known if one.value is not None), key=lambda pair: pair[0]
+        )
+        if not ratios:
+            continue
         reference = next((row.name for row in table[by] if name in row.reference_for), "the highest")
-        if known:
-            _, lowest = min(known, key=lambda pair: float(pair[0] or 0.0))
-            whom = f"of {short(lowest.name, 80)} relative to {short(reference, 80)}"
-            yield f"By {' and '.join(by)}, the lowest {words_of(name)} is {cell(lowest[name])}, {whom}."
+        lowest = ratios[0][1]
+        small = f", a small group of {lowest.n:,}" if lowest.small else ""
+        whom = f"of {short(lowest.name, 80)}{small} relative to {short(reference, 80)}"
+        larger = next((row for _, row in ratios if not row.small), None) if small else None
+        also = f"; of larger groups, {cell(larger[name])}, of {short(larger.name, 80)}" if larger is not None else ""
+        yield f"By {' and '.join(by)}, the lowest {words_of(name)} is {cell(lowest[name])}, {whom}{also}."
 
 
 # ----------------------------------------------------------------------------------------------------------- a grouping
@@ -99,19 +106,25 @@ class GroupingSection:
     anchor: str
     kind: str
     title: str
-    tables: tuple[GroupTableOnPage, ...]
-    drawings: tuple[ChartDrawing, ...]
+    lead: ChartDrawing | None
+    table: GroupTableOnPage
+    more_tables: tuple[GroupTableOnPage, ...]
+    more_drawings: tuple[ChartDrawing, ...]
 
 
 def _section(table: GroupTable, by: tuple[str, ...], number: int) -> GroupingSection:
     rows = (*table[by], table.everybody)
-    tables = [_table(section.title, section.measures, rows) for section in sections_of(table)]
+    first, *others = [_table(section.title, section.measures, rows) for section in sections_of(table)]
+    drawings = list(_drawings(table, table[by]))
+    lead = next((each for each in drawings if each.kind == "ratios"), drawings[0] if drawings else None)
     return GroupingSection(
         f"by-{number}",
         "Intersection" if len(by) > 1 else "Attribute",
         short(", ".join(by), 200),
-        (_people(rows), *tables),
-        tuple(_drawings(table, table[by])),
+        lead,
+        first,
+        (_people(rows), *others),
+        tuple(each for each in drawings if each is not lead),
     )
 
 
@@ -207,6 +220,7 @@ def _chart(name: str, rows: Sequence[GroupRow]) -> ChartDrawing | None:
         tuple((short(row.name, 120), cell(estimate), f"{estimate.n:,}") for row, estimate in known[:MAX_ROWS]),
         {"least": ends[0], "most": ends[1]},
         f"{capitalised(MEASURES[name])}.{f' {RULE}' if ratio else ''}{more}",
+        axis=words_of(name),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -19,23 +20,26 @@ from isonomia.records.display.view import (
     cost,
     early,
     guarantee,
+    interval,
     level,
     looks,
     queries,
     seed_note,
+    stretch,
     telling,
     view_of,
     worst_group,
 )
 from isonomia.records.store import run_command, with_records
-from isonomia.records.verdict import Verdict
+from isonomia.records.verdict import Expression, Verdict
 from isonomia.report.entries import ORDER, UNFINISHED, AuditReport, Entry, summary_sentence
 from isonomia.report.files import write_file
-from isonomia.report.page.charts import ChartDrawing, drawings_of, printed, short
+from isonomia.report.page.charts import ChartDrawing, compared_row, drawings_of, in_words, left_out, must_be
 from isonomia.report.page.counterexamples import PageLimits, RecordComparison, cases_of, limits_for
+from isonomia.report.page.labels import DIFFERENCE, RATIO, possible, printed, short, unit_of
 from isonomia.report.page.vega import as_data, bundle, chart_specs, own_script, policy, style
 from isonomia.version import __version__
-from isonomia.wording import chance, excerpt, first_few, visible
+from isonomia.wording import chance, excerpt, first_few, number, visible
 
 
 def write_page(audit: AuditReport, path: str | PathLike[str]) -> None:
@@ -75,6 +79,7 @@ def page(audit: AuditReport) -> str:
         when=_day(audit.when),
         conclusion=_aloud(sections, audit),
         together=_together(verdicts),
+        drawings=summary_drawings(ordered, limits) if len(sections) > 1 else (),
         next_steps=_next_steps(sections, audit),
         methods=_methods(verdicts),
         commands=commands(audit),
@@ -159,6 +164,7 @@ _MONTHS = (
 def _together(verdicts: Sequence[Verdict]) -> str:
     """What can be said of all answers at once: the risks that were chosen beforehand add up, at worst."""
     chances = [verdict.delta for verdict in verdicts if not verdict.exact]
+    undecided = any(verdict.answer == "undecided" for verdict in verdicts)
     if not chances:
         return "Every answer is exact: none depends on chance." if verdicts else ""
     if sum(chances) >= 1:
@@ -166,6 +172,7 @@ def _together(verdicts: Sequence[Verdict]) -> str:
     return (
         f"Taken together, the chance that any answer on this page is wrong is at most {odds(sum(chances))}: the risks "
         "that were chosen beforehand, added up."
+        + (" An undecided property claims nothing, so it cannot be wrong." if undecided else "")
     )
 
 
@@ -186,40 +193,43 @@ _ALOUD = 3
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """What to do now, and the section that it is about; without one, it is about the whole page."""
+    """What to do now, and the sections that it is about, as anchors and names; ``more`` are not listed."""
 
     words: str
-    anchor: str = ""
-    name: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+
+
+_LINKED = 12
+"""The most properties that a step lists; the list of verdicts below it has them all."""
+
+
+def _step(words: str, sections: Sequence[PropertySection]) -> list[NextStep]:
+    links = tuple((section.anchor, section.name) for section in sections[:_LINKED])
+    return [NextStep(words, links, len(sections) - len(links))] if sections else []
 
 
 def _next_steps(sections: Sequence[PropertySection], audit: AuditReport) -> list[NextStep]:
     """What to do with the answers, the most urgent first."""
-    steps = []
     violated = [section for section in sections if section.answer == "violated"]
-    for section in violated[:_ALOUD]:
-        shown = "the cases that violate it are below" if section.cases else "the rates behind it are below"
-        steps.append(NextStep(f"Investigate before release ({shown}):", section.anchor, section.name))
-    open_ones = [section for section in sections if section.answer == "undecided"]
-    if open_ones:
-        first = open_ones[0]
-        steps.append(
-            NextStep(
-                "Undecided is not a pass. Get more data or a larger budget:",
-                first.anchor,
-                first.name,
-            )
-        )
+    with_cases = [section for section in violated if section.cases]
+    steps = [
+        *_step("Investigate before release, starting from the failing cases:", with_cases),
+        *_step("Investigate before release, starting from the groups and rates:", [s for s in violated if not s.cases]),
+        *_step(
+            "Undecided is not a pass. Get more data or a larger budget:",
+            [section for section in sections if section.answer == "undecided"],
+        ),
+    ]
     if audit.failures:
         steps.append(
-            NextStep("Fix what could not be checked, and run the audit again:", "failures", "without an answer")
+            NextStep("Fix what could not be checked, and run the audit again:", (("failures", "without an answer"),))
         )
     if not steps and sections:
         steps.append(
             NextStep(
                 "Keep the evidence, and run the audit again when the model or the data change:",
-                "repeat",
-                "how to repeat it",
+                (("repeat", "how to repeat it"),),
             )
         )
     return steps
@@ -277,6 +287,52 @@ def commands(audit: AuditReport) -> tuple[tuple[str, str], ...]:
         again = run_command(audit.file, audit.records)
         lines.append(("Run the audit again: the same seed, the same answers", again))
     return tuple(lines)
+
+
+# ----------------------------------------------------------------------------------------------- all properties at once
+
+
+def summary_drawings(entries: Sequence[Entry], limits: PageLimits) -> tuple[ChartDrawing, ...]:
+    """What settles each property, side by side: one chart for rates and their differences, and one for ratios.
+
+    Quantities in other units share no scale; the list of properties has them.
+    """
+    by_unit: dict[str, list[tuple[str, Expression, str]]] = {DIFFERENCE: [], RATIO: []}
+    for entry in entries:
+        item = telling(entry.verdict)
+        if item is None:
+            continue
+        values = [value for value in (item.low, item.high, item.threshold) if isfinite(value)]
+        # What an audit compares that is not in the language of properties is a share, or an effect on one.
+        unit = unit_of(item.text) or (DIFFERENCE if entry.verdict.details.keys() and max(map(abs, values)) <= 1 else "")
+        if unit:
+            by_unit[RATIO if unit == RATIO else DIFFERENCE].append((entry.name, item, entry.verdict.answer))
+    return tuple(_summary_drawing(unit, items, limits) for unit, items in by_unit.items() if items)
+
+
+def _summary_drawing(unit: str, items: Sequence[tuple[str, Expression, str]], limits: PageLimits) -> ChartDrawing:
+    shown = items[: limits.rows]
+    central = [value for _, item, _ in shown for value in (item.threshold, item.estimate)]
+    least, most = stretch([*central, 0.0, 1.0], 1.0) if unit == RATIO else (-1.0, 1.0)
+    near = [value for _, item, _ in shown for value in (item.low, item.high) if least <= value <= most]
+    ends = possible(stretch([*central, *near], 0.04), {unit})
+    return ChartDrawing(
+        "intervals",
+        "Ratios against their thresholds" if unit == RATIO else "Rates and differences against their thresholds",
+        "; ".join(f"{short(name, 80)}: {answer}, {in_words(item)}" for name, item, answer in shown[:8]),
+        tuple(
+            compared_row(place, item, f"{SIGNS[answer]} {name}", ends, answer)
+            for place, (name, item, answer) in enumerate(shown)
+        ),
+        ("property", "answer", "claim", "estimate", "interval"),
+        tuple(
+            (short(name, 160), answer, must_be(item), number(item.estimate), interval(item))
+            for name, item, answer in shown
+        ),
+        {"least": ends[0], "most": ends[1]},
+        f"Bar: interval. Dot: estimate. Line: threshold. Shaded: meets the claim.{left_out(items, shown)}",
+        axis=unit,
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- a property

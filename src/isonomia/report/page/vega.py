@@ -138,6 +138,9 @@ LINE = 48
 _PLAIN = "abs(datum.value) < 1e-9 ? '0' : format(datum.value, '.3~g')"
 """A number at an axis: a sum of rounded steps may miss zero by a hair, or give minus zero."""
 
+AXIS, ACROSS = "@axis", "@across"
+"""Marks in the place of the titles of axes, which each drawing sets."""
+
 _ANSWERS = ("holds", "violated", "undecided")
 _KINDS = {"meet it": "responsive", "violate it": "fixed", "undecided": "undecided"}
 """The answers to a claim about people, each with the name of its color."""
@@ -200,7 +203,7 @@ def _numbers(alt: Any, **given: float) -> list[Any]:
 
 def _line(alt: Any, name: str) -> Any:
     scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
-    return alt.X(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, tickCount=5, format=".3~g", grid=False))
+    return alt.X(f"{name}:Q", scale=scale, axis=alt.Axis(title=AXIS, tickCount=5, format=".3~g", grid=False))
 
 
 def _across(alt: Any) -> Any:
@@ -330,7 +333,9 @@ def _kinds(alt: Any) -> Any:
     bar = base.mark_bar(height=14, yOffset=7, stroke="var(--paper)", strokeWidth=1).encode(
         y=_across(alt),
         x=alt.X(
-            "from:Q", axis=alt.Axis(title=None, format="%", tickCount=5, grid=False), scale=alt.Scale(domain=[0, 1])
+            "from:Q",
+            axis=alt.Axis(title="share of people", format="%", tickCount=5, grid=False),
+            scale=alt.Scale(domain=[0, 1]),
         ),
         x2="to:Q",
         color=_kind_colour(alt),
@@ -364,7 +369,7 @@ def _shares(alt: Any) -> Any:
 
 def _history(alt: Any) -> Any:
     """How an interval narrowed, by the number of samples."""
-    axis = alt.Axis(title=None, tickCount=6, format="~s", grid=False)
+    axis = alt.Axis(title=ACROSS, tickCount=6, format="~s", grid=False)
     across = alt.X("at:Q", scale=alt.Scale(type="log", nice=False), axis=axis)
     tips = [alt.Tooltip("n:Q", title="samples", format=","), *_tips(alt, shown="finding")]
     band, line, limit, dots = _course(alt, alt.Chart(), across, tips, "step-after")
@@ -395,7 +400,7 @@ def _course(alt: Any, points: Any, across: Any, tips: list[Any], interpolate: st
     scale = alt.Scale(domainMin=alt.expr("least"), domainMax=alt.expr("most"), nice=False, zero=False)
 
     def up(name: str) -> Any:
-        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=None, labelExpr=_PLAIN, tickCount=5))
+        return alt.Y(f"{name}:Q", scale=scale, axis=alt.Axis(title=AXIS, labelExpr=_PLAIN, tickCount=5))
 
     near = alt.selection_point(name="near", fields=["at"], nearest=True, on="pointerover", empty=False)
     band = points.mark_area(color="var(--accent)", opacity=0.22, interpolate=interpolate, clip=True)
@@ -418,7 +423,7 @@ def _counts(alt: Any) -> Any:
     bars = alt.Chart().mark_bar(color="var(--accent)")
     return bars.encode(
         x=alt.X("day:O", sort=None, axis=axis),
-        y=alt.Y("samples:Q", axis=alt.Axis(title=None, format="~s", tickCount=4)),
+        y=alt.Y("samples:Q", axis=alt.Axis(title="samples", format="~s", tickCount=4)),
         tooltip=[*_tips(alt, day="day"), alt.Tooltip("samples:Q", title="samples", format=",")],
     ).properties(height=150)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from isonomia.records.display.view import interval, must_be, stretch
 from isonomia.records.verdict import Expression, Verdict
-from isonomia.report.page.charts import ChartDrawing, clipped, short
+from isonomia.report.page.charts import ChartDrawing, clipped
+from isonomia.report.page.labels import short
 from isonomia.report.page.page import odds, rendered
 from isonomia.watch import Watch, WatchStatus
 from isonomia.watch.answers import earliest_onset

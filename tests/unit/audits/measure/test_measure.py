@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import isonomia as iso
 from isonomia.errors import DataError, UsageError
 from isonomia.evidence.binomial import clopper_pearson
 from isonomia.evidence.one_look import RateFraction, lower_end, upper_end
+from isonomia.report.page.group_table import sentences
 from raising import raises
 
 Person = dict[str, Any]
@@ -377,3 +379,27 @@ def test_a_text_value_may_name_a_number_or_a_truth_value() -> None:
     frame = {"g": ["a", "b"] * 10, "coded": [1, 2] * 10, "true": [True, False] * 10}
     assert iso.measure(frame, by="g", decision="coded", favourable="2").row("g", "b")["selection_rate"].value == 1.0
     assert iso.measure(frame, by="g", decision="true", favourable="false").row("g", "b")["selection_rate"].value == 1.0
+
+
+def test_the_page_names_a_small_group_with_the_lowest_ratio_and_draws_a_chart_first() -> None:
+    race = ["A"] * 500 + ["B"] * 480 + ["C"] * 10
+    hired = [1, 0] * 250 + [1, 0] * 240 + [1] + [0] * 9
+    table = iso.measure({"race": race, "hired": hired}, by="race", decision="hired")
+    (sentence,) = sentences(table)
+    assert "the lowest impact ratio is 0.200" in sentence
+    assert "of C, a small group of 10" in sentence
+    assert "of larger groups, 1.000" in sentence
+    section = table.to_html().partition("<article")[2]
+    assert section.index("<figure") < section.index('<table class="by-group')
+
+
+def test_differences_and_ratios_are_single_numbers() -> None:
+    people = {"sex": ["F"] * 4 + ["M"] * 5 + [None], "hired": [1, 0, 0, 0, 1, 1, 1, 0, 0, 1], "rare": [0] * 9 + [1]}
+    table = iso.measure(people, by="sex", decision="hired")
+    assert table.difference() == pytest.approx(0.6 - 0.25)
+    assert table.ratio("selection_rate", by="sex") == pytest.approx(0.25 / 0.6)
+    assert math.isnan(iso.measure(people, by="sex", decision="rare").ratio())  # 0 of 0
+    with pytest.raises(UsageError):
+        table.difference("accuracy")
+    with pytest.raises(UsageError):
+        table.difference(by="race")

@@ -20,8 +20,10 @@
     if (figure.dataset.drawn) return;
     figure.dataset.drawn = "begun";
     const canvas = figure.querySelector(".canvas");
-    const { columns, params, lines } = JSON.parse(canvas.dataset.drawing);
-    const spec = structuredClone(specs[figure.dataset.kind]);
+    const { columns, params, lines, titles } = JSON.parse(canvas.dataset.drawing);
+    let text = JSON.stringify(specs[figure.dataset.kind]);
+    for (const [mark, title] of Object.entries(titles)) text = text.replaceAll(JSON.stringify(mark), () => JSON.stringify(title || null));
+    const spec = JSON.parse(text);
     spec.datasets = { data: asRows(columns) };
     if (lines) spec.height *= lines;
     for (const param of spec.params ?? []) if (param.name in params) param.value = params[param.name];
