@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from isonomia.populations.domains import LunarLander as LunarLander
     from isonomia.populations.domains import Sounds as Sounds
     from isonomia.populations.domains import Texts as Texts
+    from isonomia.populations.paired import paired as paired
     from isonomia.populations.program import Program as Program
     from isonomia.populations.prompts import Prompts as Prompts
     from isonomia.populations.worlds.mechanisms import Additive as Additive
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from isonomia.spec.principal import PrincipalFairness as PrincipalFairness
     from isonomia.spec.responsiveness import Responsiveness as Responsiveness
     from isonomia.watch import Watch as Watch
+    from isonomia.watch.evals import StopEarly as StopEarly
 
 _MODULES = {
     "evals": "isonomia.spec.evals",
@@ -124,6 +126,7 @@ _NAMES = {
     "isonomia.populations": "Census Generator Ranges Sample Weighted",
     "isonomia.populations.causal": "Causal",
     "isonomia.populations.domains": "Games Images LunarLander Sounds Texts",
+    "isonomia.populations.paired": "paired",
     "isonomia.populations.program": "Program",
     "isonomia.populations.prompts": "Prompts",
     "isonomia.populations.worlds.mechanisms": "Additive Categories Custom Equation Normal Uniform",
@@ -133,6 +136,7 @@ _NAMES = {
     "isonomia.spec.principal": "PrincipalFairness",
     "isonomia.spec.responsiveness": "Responsiveness",
     "isonomia.watch": "Watch",
+    "isonomia.watch.evals": "StopEarly",
 }
 _LATER = {name: module for module, names in _NAMES.items() for name in names.split()}
 

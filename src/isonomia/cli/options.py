@@ -75,7 +75,7 @@ class OptionDisplay:
 
 _MODEL = "The model: a file, folder, address, or module:object"
 _CONTROL = OptionDisplay("The error rate of named groups: family (family-wise) or discovery (false discovery).", "NAME")
-_EITHER = "A run of the records, an evidence file, or verdicts that --json wrote."
+_EITHER = "The log of an eval, a table of results, a run of the records, an evidence file, or verdicts of --json."
 _OUTPUT = ("--output", "-o")
 _MODEL_OPTION = ("--model-option",)
 
@@ -186,6 +186,13 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         ),
         "before": OptionDisplay(_EITHER, "BEFORE", positional=True, complete=names_of_runs),
         "after": OptionDisplay(_EITHER, "AFTER", positional=True, complete=names_of_runs),
+        "margin": OptionDisplay("Evals: how much worse the second may be.", "SHARE", min=0.0),
+        "value": OptionDisplay("Evals: the column with the results; default: correct, or score.", "COLUMN"),
+        "on": OptionDisplay("Evals: the column that identifies a question.", "COLUMN"),
+        "scale": OptionDisplay(
+            "Evals: the range of results that are not just right or wrong.", "LOW:HIGH", names=("--range",)
+        ),
+        "compare: by": OptionDisplay("Evals: a claim for each value of this column, such as a topic.", "COLUMN"),
         "pack": OptionDisplay(
             "The rule: nyc-ll144 or eeoc (a table), reg-b (a model), eu-ai-act, sr-11-7 (an audit).", "NAME"
         ),

@@ -15,14 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from isonomia.cli.options import HERE
-from isonomia.cli.outputs import OutputFiles, new_console, write_all_violations, write_outputs
+from isonomia.cli.outputs import OutputFiles, conclude, new_console, write_all_violations, write_outputs
 from isonomia.errors import RecordError, UsageError, nearest
 from isonomia.records.store import FOLDER, STORE
-from isonomia.wording import excerpt, visible
+from isonomia.wording import excerpt, first_few, value_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
+
+    from isonomia.populations import Sample
     from isonomia.records.compare import PropertyChange, RunVerdicts
     from isonomia.records.store import RunRecord, Store
     from isonomia.records.verdict import Verdict
@@ -205,16 +208,48 @@ def read_key(path: Path | None) -> bytes | None:
         raise UsageError(f"expected a file with a key, but {path}: {error.strerror}") from error
 
 
-def compare(before: str, after: str, records: Path = HERE, key: Path | None = None) -> None:
-    """Compare two runs, property by property: answers, intervals, samples, and what else changed.
+def compare(
+    before: str,
+    after: str,
+    records: Path = HERE,
+    key: Path | None = None,
+    margin: float = 0.02,
+    delta: float = 0.05,
+    value: str | None = None,
+    on: str = "item",
+    scale: str = "0:1",
+    by: str | None = None,
+    json: Path | None = None,
+) -> None:
+    """Compare two evals of the same questions by a paired test, or two runs property by property.
 
-    The exit code is 1 where an answer got worse, or a property is no longer checked. An evidence file whose seal is
-    broken is refused.
+    Evals are logs of inspect_ai, promptfoo or lm-evaluation-harness, or tables with columns item and correct. Is the
+    second one not worse, by more than --margin? The exit code is 0 for holds, 1 for violated, 3 for undecided.
 
-    Example: isonomia compare old.evidence.json latest
+    Of two runs, their answers, intervals, samples, and what else changed. The exit code is 1 where an answer got worse,
+    or a property is no longer checked. An evidence file whose seal is broken is refused.
+
+    Example: isonomia compare old.eval new.eval
     """
+    from isonomia.audits.check import check
+    from isonomia.cli.check import parse_ranges
+    from isonomia.populations.paired import paired
     from isonomia.records.compare import changes
+    from isonomia.report import show as show_verdict
+    from isonomia.spec.evals import not_worse
 
+    if _has_results(Path(before)) and _has_results(Path(after)):
+        sample, console = paired(new=after, old=before, on=on, value=value), new_console()
+        graded = {*sample.table.column("new").tolist(), *sample.table.column("old").tolist()} <= {0, 1}
+        score = None if graded else parse_ranges([f"score={scale}"])["score"]
+        prop = not_worse(margin=margin, by=by, score=score)
+        verdict = check(prop, {"new": "new", "old": "old"}, sample, delta=delta, looks="once")
+        show_verdict(verdict, console)
+        console.print(Text(f"a paired test: old is {before}, new is {after}"), soft_wrap=True)
+        _show_differences(sample, on, console)
+        raise typer.Exit(conclude([verdict], console, json))
+    if json is not None:
+        raise UsageError("--json requires two evals")
     secret = read_key(key)
     first, second = _side(before, records, secret), _side(after, records, secret)
     changed, console = list(changes(first, second)), new_console()
@@ -227,12 +262,36 @@ def compare(before: str, after: str, records: Path = HERE, key: Path | None = No
     console.print(table)
     for line in _versions(first, second):
         console.print(visible(line), soft_wrap=True)
+    if any("model" in each.others and "population" not in each.others for each in changed):
+        console.print(
+            "two models on the same data: records do not have each answer, so no paired test is made. isonomia check "
+            "--model new=NEW --model old=OLD makes one",
+            soft_wrap=True,
+        )
     worse = [each for each in changed if each.worse]
     for each in worse:
         console.print(f"worse: {_short(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red")
     if not worse:
         console.print("no answer got worse")
     raise typer.Exit(1 if worse else 0)
+
+
+def _has_results(path: Path) -> bool:
+    """Whether a path names the stored results of an eval, and not a run or a record of verdicts."""
+    from isonomia.populations.eval_logs import content_of
+
+    if path.suffix.lower() == ".json":
+        return path.is_file() and content_of(path, ".json") is not None
+    return path.suffix.lower() == ".eval" or path.is_file()
+
+
+def _show_differences(sample: Sample, on: str, console: Console) -> None:
+    """Say which answers got worse, and which better."""
+    table = sample.table
+    items, old, new = table.column(on), table.column("old"), table.column("new")
+    for name, mask in (("worse", new < old), ("better", new > old)):
+        few = first_few([value_text(item, 40) for item in items[mask].tolist()])
+        console.print(Text(f"{name}: {int(mask.sum()):,} of {len(new):,}{': ' if few else ''}{few}"), soft_wrap=True)
 
 
 def _side(name: str, records: Path, key: bytes | None) -> RunVerdicts:

@@ -27,8 +27,9 @@ HELD_TYPED = 2**23
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
 _TEXT = (*_SEPARATORS, *_JSON_LINES, ".json")
+_EVAL_ARCHIVE = ".eval"
 _TYPED = (".parquet", ".arrow", ".feather")
-_ENDINGS = (*_TEXT, ".parquet", ".arrow", ".arrows", ".ipc", ".feather")
+_ENDINGS = (*_TEXT, ".parquet", ".arrow", ".arrows", ".ipc", ".feather", _EVAL_ARCHIVE)
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _IN_FOLDERS = (*_TYPED, *_SEPARATORS, *_JSON_LINES)
 """The extensions of files that are read from a folder. A JSON document among them usually describes the others."""
@@ -67,7 +68,8 @@ def read_table(path: str | PathLike[str]) -> Table:
     path
         A file that ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.json``, each optionally followed by
         ``.gz``, ``.bz2`` or ``.zst``, or in ``.parquet``, ``.arrow``, ``.arrows``, ``.ipc`` or ``.feather``. A folder
-        of such files, or a pattern, is read as one table.
+        of such files, or a pattern, is read as one table. Or a log of an eval: ``.eval`` or ``.json`` of inspect_ai,
+        ``.json`` of promptfoo, ``samples_*.jsonl`` of lm-evaluation-harness.
 
     Raises
     ------
@@ -85,7 +87,8 @@ def read_table(path: str | PathLike[str]) -> Table:
             "Rename it, or read it with your own library and hand over the table.",
             name=file.name,
         )
-    return _named_table(file, *_read(file, ending))
+    log = _eval_log(file, ending) if ending in (_EVAL_ARCHIVE, ".json", *_JSON_LINES) else None
+    return log or _named_table(file, *_read(file, ending))
 
 
 def read_rows(file: Path) -> Table | None:
@@ -115,6 +118,24 @@ def table_of(columns: Mapping[str, Sequence[Any]], what: str) -> Table:
         except (pa.ArrowException, OverflowError) as error:
             raise DataError(f"{what}: expected values of one kind in the column {name!r}, but {error}") from error
     return Table.of(as_kind(pa.table(arrays), preferred_kind()))
+
+
+def _eval_log(file: Path, ending: str) -> Table | None:
+    """The answers in the log of an eval; ``None`` for any other file."""
+    from isonomia.populations.eval_logs import columns_of, content_of
+
+    try:
+        if file.suffix.lower() in _COMPRESSED:
+            _check_unpacked(file)
+        content = content_of(file, ending)
+        if content is None:
+            return None
+        columns, remarks, together = columns_of(content)
+        return replace(table_of(columns, str(file)), remarks=remarks, together=together)
+    except OSError:
+        return None  # a damaged archive, which is reported when the table is read
+    except DataError as error:
+        raise DataError(f"{file}: {error}", name=error.name or file.name, line=error.line) from error
 
 
 def is_many(path: str) -> bool:

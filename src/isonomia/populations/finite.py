@@ -98,7 +98,8 @@ class Sample(_TablePopulation):
         over them, and a group without rows leaves a property undecided instead of being a mistake.
     cluster
         The column that says which rows belong together: several visits of a customer, repeats of a prompt, pupils of a
-        school. Clusters are then the independent draws, and anything may happen inside one.
+        school. Clusters are then the independent draws, and anything may happen inside one. The log of an eval with
+        several answers to a question says so itself.
     weigh
         With ``"rows"`` every row counts the same, so that a rate is that of a random row. With ``"clusters"`` every
         cluster does: each of its rows counts ``1 / (rows of the cluster)``.
@@ -148,6 +149,7 @@ class Sample(_TablePopulation):
         if order not in ROW_ORDERS:
             raise UsageError(f"expected order to be {' or '.join(map(repr, ROW_ORDERS))}, but got order={order!r}")
         rows = rows_from(data)
+        cluster = rows.together if cluster is None and isinstance(rows, Table) else cluster
         object.__setattr__(self, "declared", _declared(values, rows))
         object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and cluster is not None else rows)
         object.__setattr__(self, "_signs", [])

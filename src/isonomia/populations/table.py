@@ -61,11 +61,14 @@ class Table:
     ----------
     remarks
         About the file that it was read from, for the verdict.
+    together
+        The column that says which rows belong together, where the file has it, such as answers to one question.
     """
 
     _store: TableStore
     _converted: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)  # columns requested so far
     remarks: tuple[str, ...] = ()
+    together: str | None = None
 
     @classmethod
     def of(cls, data: object, names: Sequence[str] | None = None) -> Table:

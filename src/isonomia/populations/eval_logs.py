@@ -1,0 +1,377 @@
+"""Logs of evals as tables: of inspect_ai, promptfoo and lm-evaluation-harness; and two of them, question by question.
+
+Every log becomes a table with a row for each answer:
+
+* ``item``: the question, by the name or number that the log has for it; ``repeat``: 1, 2, ... for its answers.
+* ``correct``: 1 or 0, where the first score says right or wrong; ``score``: that score as a number.
+* a column for each score by its name, and ``answer``, ``target``, ``error``, where the log has them.
+* what else is known of the question (metadata, variables, fields), where it is a number, text or truth value.
+
+The answers to one question belong together, and are one draw. A log is recognized by its content; the tool that wrote
+it need not be installed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any, Protocol
+
+from isonomia.errors import DataError
+from isonomia.wording import listed
+
+Row = dict[str, Any]
+Rows = list[Row]
+
+_WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+"""The scores that inspect_ai writes as words: correct, incorrect, partial, no answer; yes and no."""
+
+_OWN = ("item", "repeat", "correct", "score", "answer", "target", "error")
+_MOST_UNPACKED = 2**31
+"""Bytes that the summaries of a log may unpack to. Those of a million answers have about half as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalLog:
+    """The rows of a log, and what a verdict should mention of it.
+
+    Attributes
+    ----------
+    rows
+        A mapping for each answer, with ``item`` at least.
+    scores
+        The names of the columns with scores. ``correct`` and ``score`` are those of the first with numbers, where the
+        rows do not have them.
+    remarks
+        What the log says of itself, and what it lacks.
+    nested
+        The fields that were left out, since they are neither numbers nor text.
+    """
+
+    rows: Rows
+    scores: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+    nested: Counter[str] = field(default_factory=Counter)
+
+
+class LogFormat(Protocol):
+    """How the logs of one tool are recognized and read."""
+
+    @property
+    def tool(self) -> str:
+        """Its name."""
+
+    def fits(self, content: Any) -> bool:
+        """Whether the content of a file, decoded from JSON, is such a log; of JSON lines, a list with the first."""
+
+    def log(self, content: Any) -> EvalLog:
+        """Its rows. A ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` where it is damaged."""
+
+
+# --------------------------------------------------------------------------------------------------------- inspect_ai
+
+
+@dataclass(frozen=True, slots=True)
+class _InspectLog:
+    """``.eval`` and ``.json`` logs of inspect_ai: a sample for each question and epoch, with scores by scorer."""
+
+    tool: str = "inspect_ai"
+
+    def fits(self, content: Any) -> bool:
+        return isinstance(content, Mapping) and isinstance(content.get("eval"), Mapping) and "version" in content
+
+    def log(self, content: Any) -> EvalLog:
+        samples, nested = content.get("samples") or [], Counter[str]()
+        if not samples:
+            raise DataError("the log has no samples. Was it written with --no-log-samples, or the header alone?")
+        rows = []
+        for sample in samples:
+            scores = sample.get("scores") or {}
+            first: Mapping[str, Any] = next(iter(scores.values()), {})
+            row = {"item": sample["id"], "repeat": sample["epoch"], "answer": first.get("answer")}
+            row |= {"target": _as_text(sample.get("target")), "error": _inspect_error(sample)}
+            for name, score in scores.items():
+                row |= _inspect_scores(name, score["value"], nested)
+            _add_fields(row, sample.get("metadata") or {}, nested)
+            rows.append(row | {"seconds": sample.get("total_time")})
+        names = dict.fromkeys(name for sample in samples for name in sample.get("scores") or {})
+        columns = {name: None for row in rows for name in row if name in names or name.partition(".")[0] in names}
+        return EvalLog(rows, tuple(columns), tuple(_inspect_remarks(content, len(samples))), nested)
+
+
+def _inspect_error(sample: Mapping[str, Any]) -> str:
+    error = sample.get("error")  # an object in whole logs, text in summaries
+    return str(error.get("message") if isinstance(error, Mapping) else error) if error else ""
+
+
+def _inspect_scores(name: str, value: Any, nested: Counter[str]) -> Row:
+    """The columns of one score, of which some have parts."""
+    if isinstance(value, Mapping):
+        return {f"{name}.{part}": _number(each) for part, each in value.items()}
+    if isinstance(value, list):
+        nested[name] += 1
+        return {name: None}
+    return {name: _number(value)}
+
+
+def _inspect_remarks(content: Mapping[str, Any], samples: int) -> Iterable[str]:
+    dataset, config = content["eval"].get("dataset") or {}, content["eval"].get("config") or {}
+    planned = len(dataset.get("sample_ids") or []) * int(config.get("epochs") or 1)
+    status, results = content.get("status", "started"), content.get("results") or {}
+    if results.get("early_stopping"):
+        yield (
+            f"the task was stopped early, after {samples:,} of {planned:,} answers: a new verdict about these is not "
+            "covered by its risk; the one that stopped it is in the log"
+        )
+    elif status != "success" or samples < planned:
+        yield (
+            f"the log has {samples:,} of {planned:,} answers (status {status}): where those that take longer are "
+            "missing, every rate is biased"
+        )
+
+
+def _archive(file: Path) -> Any:
+    """The content of an ``.eval`` file, with the summaries of its samples; of one that was cut off, what is there."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            header = "header.json" if "header.json" in names else "_journal/start.json"
+            parts = [name for name in names if re.fullmatch(r"_journal/summaries/\d+\.json", name)]
+            parts.sort(key=lambda name: int(Path(name).stem))
+            wanted = ["summaries.json"] if "summaries.json" in names else parts
+            if sum(archive.getinfo(name).file_size for name in [header, *wanted]) > _MOST_UNPACKED:
+                raise DataError(f"the log unpacks to more than {_MOST_UNPACKED:,} bytes, as none does.")
+            content = json.loads(_unpacked(file, archive, header))
+            content["samples"] = [each for name in wanted for each in json.loads(_unpacked(file, archive, name))]
+            return content
+    except (zipfile.BadZipFile, LookupError, TypeError, ValueError, RecursionError, OSError, EOFError) as error:
+        raise DataError(f"it is not a whole .eval log: {error}. Write it again.") from error
+
+
+def _unpacked(file: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+    """A member of an archive; zstandard, which newer logs have, is unpacked by pyarrow."""
+    entry = archive.getinfo(name)
+    if entry.compress_type != 93:
+        return archive.read(name)
+    import pyarrow as pa
+
+    with file.open("rb") as stream:  # behind the entry's local header, whose last two fields say how long it is
+        stream.seek(entry.header_offset + 26)
+        lengths = stream.read(4)
+        stream.seek(int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little"), 1)
+        packed = stream.read(entry.compress_size)
+    content = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(entry.file_size + 1)
+    if len(content) != entry.file_size or zlib.crc32(content) != entry.CRC:
+        raise ValueError(f"{name} is damaged")
+    return bytes(content)
+
+
+# ---------------------------------------------------------------------------------------------------------- promptfoo
+
+
+@dataclass(frozen=True, slots=True)
+class _PromptfooLog:
+    """Results of promptfoo as JSON: one for each test, provider and prompt."""
+
+    tool: str = "promptfoo"
+
+    def fits(self, content: Any) -> bool:
+        inner = content.get("results") if isinstance(content, Mapping) else None
+        return isinstance(inner, Mapping) and isinstance(inner.get("results"), list) and "stats" in inner
+
+    def log(self, content: Any) -> EvalLog:
+        nested, rows, names = Counter[str](), [], dict[str, None]()
+        for result in content["results"]["results"]:
+            variables = (result.get("testCase") or {}).get("vars") or result.get("vars") or {}
+            provider, prompt = result.get("provider") or {}, result.get("prompt") or {}
+            output = (result.get("response") or {}).get("output")
+            failed = result.get("failureReason") == 2  # not an answer that was wrong, but none
+            row: Row = {"item": json.dumps(variables, sort_keys=True, ensure_ascii=False), "answer": _as_text(output)}
+            row["error"] = str(result.get("error") or "no answer") if failed else ""
+            row["correct"] = None if failed else float(bool(result["success"]))
+            row["score"] = None if failed else _number(result.get("score"))
+            row["provider"] = provider if isinstance(provider, str) else provider.get("label") or provider.get("id")
+            row["prompt"] = prompt if isinstance(prompt, str) else prompt.get("label") or prompt.get("raw")
+            scores = {str(name): _number(value) for name, value in (result.get("namedScores") or {}).items()}
+            names |= dict.fromkeys(scores)
+            row |= scores
+            _add_fields(row, variables, nested)
+            rows.append(row | {"cost": result.get("cost")})
+        return EvalLog(_numbered(rows, ("item", "provider", "prompt")), tuple(names), (), nested)
+
+
+# --------------------------------------------------------------------------------------------- lm-evaluation-harness
+
+
+@dataclass(frozen=True, slots=True)
+class _HarnessLog:
+    """``samples_*.jsonl`` of lm-evaluation-harness: a line for each question and filter, with metrics by name."""
+
+    tool: str = "lm-evaluation-harness"
+
+    def fits(self, content: Any) -> bool:
+        line = content[0] if isinstance(content, list) and content else None
+        return isinstance(line, Mapping) and isinstance(line.get("doc"), Mapping) and "filtered_resps" in line
+
+    def log(self, content: Any) -> EvalLog:
+        nested, rows, names = Counter[str](), dict[Any, Row](), dict[str, None]()
+        filters = list(dict.fromkeys(str(line.get("filter", "none")) for line in content))
+        times: Counter[Any] = Counter()
+        for number, line in enumerate(content):
+            item, kind = line.get("doc_id", number), str(line.get("filter", "none"))
+            times[item, kind] += 1
+            row = rows.setdefault((item, times[item, kind]), {"item": item, "repeat": times[item, kind]})
+            answers = line["filtered_resps"]
+            row.setdefault("answer", _as_text(answers[0] if len(answers) == 1 else answers))
+            row.setdefault("target", _as_text(line.get("target")))
+            known = ("doc_id", "filter", "metrics")
+            metrics = line.get("metrics") or [name for name in line if name not in known and _is_number(line[name])]
+            for metric in metrics:
+                name = metric.replace(",", "_") if len(filters) == 1 else f"{metric.partition(',')[0]}_{kind}"
+                name = re.sub(r"\W", "_", name)
+                value = line.get(metric)
+                nested[name] += not _is_number(value) and value is not None
+                row[name], names[name] = _number(value), None
+            if "doc_hash" in line:
+                row.setdefault("doc_hash", line["doc_hash"])
+            _add_fields(row, line["doc"], nested)
+        remarks = () if len(filters) == 1 else (f"there are {len(filters)} filters: {listed(filters)}",)
+        return EvalLog(list(rows.values()), tuple(names), remarks, nested)
+
+
+FORMATS: Sequence[LogFormat] = (_InspectLog(), _PromptfooLog(), _HarnessLog())
+"""The logs that are read, in the order in which they are tried."""
+
+
+# ----------------------------------------------------------------------------------------------------- what they share
+
+
+def content_of(file: Path, ending: str) -> Any | None:
+    """What is in the log of an eval, decoded; ``None`` for other tables as JSON, which are decoded elsewhere."""
+    from isonomia.populations.lines import open_bytes
+
+    if ending == ".eval":
+        return _archive(file)
+    marks = (b'"eval"', b'"results"') if ending == ".json" else (b'"filtered_resps"',)
+    try:
+        with open_bytes(file) as stream:
+            start = bytes(stream.read(2**20))
+            if not any(mark in start for mark in marks):
+                return None
+            text = start + bytes(stream.read())
+        lines = [text] if ending == ".json" else text.splitlines()
+        decoded = [json.loads(line) for line in lines if line.strip()]
+    except (OSError, ValueError, RecursionError):
+        return None  # reported by the reader of other tables, with the line
+    content = decoded[0] if ending == ".json" else decoded
+    return content if _format_of(content) is not None else None
+
+
+def _format_of(content: Any) -> LogFormat | None:
+    return next((each for each in FORMATS if each.fits(content)), None)
+
+
+def columns_of(content: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], str | None]:
+    """The columns of a log, what a verdict mentions of it, and the column of what belongs together, if anything."""
+    form = _format_of(content)
+    if form is None:
+        raise DataError(f"expected a log of {listed([each.tool for each in FORMATS], 'or')}, but it is none")
+    try:
+        log = form.log(content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise DataError(f"it looks like a log of {form.tool}, but a part of it is missing or damaged: {why}") from error
+    if not log.rows:
+        raise DataError(f"the log of {form.tool} has no answers")
+    remarks = list(log.remarks)
+    first = next((name for name in log.scores if any(row.get(name) is not None for row in log.rows)), None)
+    for row in log.rows:
+        row.setdefault("score", row.get(first or ""))
+        row.setdefault("correct", row["score"])
+    if all(row["score"] is None for row in log.rows):
+        remarks.append("the log has no scores that are numbers")
+    if any(row["correct"] not in (None, 0.0, 1.0) for row in log.rows):
+        remarks.append(f"{first} is not only right or wrong, so there is no column 'correct': 'score' has its values")
+        for row in log.rows:
+            del row["correct"]
+    elif len(log.scores) > 1 and first is not None:
+        others = listed([name for name in log.scores if name != first])
+        remarks.append(f"'correct' and 'score' are {first}; there are columns for {others} too")
+    without = sum(row["score"] is None for row in log.rows)
+    if 0 < without < len(log.rows):
+        remarks.append(
+            f"{without:,} of {len(log.rows):,} answers have no score, such as those that failed: P[correct] counts "
+            "them as wrong"
+        )
+    if log.nested:
+        remarks.append(f"left out, since they are neither numbers nor text: {listed(sorted(+log.nested))}")
+    most = max(Counter(row["item"] for row in log.rows).values())
+    if most > 1:
+        remarks.append(f"the log has up to {most} answers to a question, which are one draw together")
+    return _columns(log), tuple(remarks), "item" if most > 1 else None
+
+
+def _columns(log: EvalLog) -> dict[str, list[Any]]:
+    """The columns that have a value somewhere, each of one kind: numbers, or text."""
+    names = dict.fromkeys((*_OWN, *log.scores, *(name for row in log.rows for name in row)))
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in log.rows]
+        known = [value for value in values if value is not None]
+        if not known or (name == "error" and not any(known)):
+            continue
+        if name in ("item", *log.scores) or not all(_is_number(value) or isinstance(value, bool) for value in known):
+            numeric = all(_is_number(value) for value in known)
+            values = values if numeric else [None if value is None else _as_text(value) for value in values]
+        if name == "correct":
+            values = [None if value is None else int(value) for value in values]
+        columns[name] = values
+    return columns
+
+
+def _add_fields(row: Row, fields: Mapping[str, Any], nested: Counter[str]) -> None:
+    """What is known of a question; a name that the row has already gets an underscore."""
+    for name, value in fields.items():
+        if isinstance(value, str | bool | int | float) or value is None:
+            row.setdefault(name if name not in row and name not in _OWN else f"{name}_", value)
+        else:
+            nested[name] += 1
+
+
+def _numbered(rows: Rows, same: Sequence[str]) -> Rows:
+    """The rows with their numbers among those that are the same in some columns."""
+    times: Counter[Any] = Counter()
+    for row in rows:
+        key = tuple(row[name] for name in same)
+        times[key] += 1
+        row["repeat"] = times[key]
+    return rows
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> float | None:
+    """A score as a number; ``None`` where it is none."""
+    if isinstance(value, str):
+        if value in _WORDS or value.lower() in _WORDS:
+            return _WORDS.get(value, _WORDS.get(value.lower()))
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return float(value) if isinstance(value, bool | int | float) and isfinite(value) else None
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
