@@ -43,7 +43,7 @@ def terminal_picture(entries: list[Entry], folder: Path = IMAGES) -> None:
 
 
 def report_picture(entries: list[Entry]) -> None:
-    """Take a picture of the demonstration's report, down to its first charts."""
+    """Take pictures of the demonstration's report: down to its first charts, and one chart of several answers."""
     from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -54,6 +54,10 @@ def report_picture(entries: list[Entry]) -> None:
         page.goto((Path(folder) / "report.html").as_uri())
         page.locator('figure[data-drawn="yes"]').first.wait_for()
         page.screenshot(path=IMAGES / "report.png")
+        page.set_viewport_size({"width": 800, "height": 1000})
+        page.add_style_tag(content=".numbers { display: none } .summary figure { margin: 0 }")
+        page.wait_for_timeout(500)  # the charts are drawn again at this width
+        page.locator(".summary figure").first.screenshot(path=IMAGES / "answers.png")
         browser.close()
 
 
