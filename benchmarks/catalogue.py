@@ -87,6 +87,7 @@ BENCHMARKS = (
 ELSEWHERE = {
     **dict.fromkeys(("nomos_images", "nomos_sounds", "nomos_texts", "nomos_games"), "part of nomos_table"),
     "agreement": "a trial of pictures against their verdicts, which passes or fails",
+    "backends": "a trial of equality over eight kinds of tables, which passes or fails",
     "budgets": "a trial of what each budget lets through, which passes or fails",
     "clusters": "error rates by the thousand of rows that belong together, which take an hour",
     "floors": "a trial of the lowest versions of dependencies, which passes or fails",

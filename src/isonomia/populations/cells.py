@@ -127,7 +127,8 @@ def cell_batch(
         sums = {f"\0term {number}": term for number, term in enumerate(translation.terms)}
         numbers = {label: translation.terms[term] for label, term in sums.items()}
         cells = group_cells(table.frame, table.size, keys, numbers, translation.checked.values())
-    except (UncountableError, DataError):
+    except (UncountableError, DataError) as error:
+        refuse_to_copy(rows, error)
         return None  # where the engine fails, reading its rows says why
     columns = {name: cells.table.column(name) for name in translation.keys}
     met = {test: cells.table.column(label) for label, test in tests.items()}
@@ -178,8 +179,18 @@ def engine_table(rows: Rows, names: Sequence[str]) -> EngineTable | None:
     try:
         frame = frame_of(rows, names)
         return EngineTable(frame, dict(collected(frame.collect_schema)), rows.rows)
-    except (UncountableError, DataError):
+    except (UncountableError, DataError) as error:
+        refuse_to_copy(rows, error)
         return None
+
+
+def refuse_to_copy(rows: Rows, reason: Exception) -> None:
+    """Refuse a table elsewhere that its engine cannot count: its rows would have to be copied."""
+    if isinstance(rows, LongTable) and rows.remote:
+        raise DataError(
+            f"expected a table that its engine can count, but {reason}. Change its columns there, or copy it: hand "
+            "over table.to_pyarrow() of Ibis, or table.toArrow() of PySpark"
+        ) from reason
 
 
 def _names_in(parts: Iterable[tree.Row | None], known: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ from isonomia.populations.files import rows_at
 from isonomia.populations.fingerprint import TableDigest, fingerprint_of, table_fingerprint
 from isonomia.populations.profile import signs_of_repeats
 from isonomia.populations.protocol import Clusters, PopulationFacts, Wanted, check_request
-from isonomia.populations.streaming import LongTable, Rows, long_lazy, long_relation
+from isonomia.populations.streaming import LongTable, Rows, long_engine, long_lazy, long_relation
 from isonomia.populations.table import Table, check_known, declared_values, distinct, joined
 from isonomia.spec.columns import missing, plain
 from isonomia.spec.tree import Value
@@ -592,5 +592,7 @@ def _lazy(data: object) -> LongTable | None:
             from isonomia.populations.datasets import long_dataset
 
             return long_dataset(data, "pyarrow")
+        case "ibis.Table" | "pyspark.DataFrame":
+            return long_engine(data)
         case _:
             return None

@@ -344,7 +344,7 @@ def signs_of_repeats(rows: Rows) -> tuple[str, ...]:
     """
     remarks = []
     if isinstance(rows, LongTable):
-        part, chosen = next(rows.batches(size=min(rows.rows, LOOKED_AT), plain=True)), "the first ones"
+        part, chosen = rows.head(min(rows.rows, LOOKED_AT)), "the first ones"
     elif rows.rows > LOOKED_AT:
         drawn = np.random.default_rng(0).choice(rows.rows, LOOKED_AT, replace=False)
         part, chosen = rows.take(np.sort(drawn)), "drawn at random"

@@ -27,7 +27,7 @@ from isonomia.models.session import open_session
 from isonomia.populations.finite import Census, Sample, rows_from
 from isonomia.populations.profile import signs_of_repeats
 from isonomia.populations.protocol import facts_of, is_population
-from isonomia.populations.streaming import Rows
+from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import check_known
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, ScoreBin, word_of
 from isonomia.version import __version__
@@ -344,7 +344,7 @@ def assumptions(work: OnePass, limits: IntervalMethod) -> tuple[str, ...]:
 
 def remarks(work: OnePass, rows: Sequence[GroupRow], limits: IntervalMethod) -> Iterator[str]:
     """What else a reader should know."""
-    yield from work.rows.remarks
+    yield from () if isinstance(work.rows, LongTable) and work.rows.remote else work.rows.remarks
     if work.kept is None and not limits.exact:
         yield from signs_of_repeats(work.rows)
     if work.kept is not None and work.median is not None:

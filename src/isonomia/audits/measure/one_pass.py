@@ -33,7 +33,7 @@ from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
 from isonomia.models.protocol import Answer, Model
 from isonomia.models.session import ModelSession
-from isonomia.populations.cells import EngineTable, engine_table, group_cells
+from isonomia.populations.cells import EngineTable, engine_table, group_cells, refuse_to_copy
 from isonomia.populations.expressions import Translation, UncountableError
 from isonomia.populations.streaming import AT_ONCE, LongTable, Rows
 from isonomia.populations.table import Table, check_known
@@ -342,9 +342,14 @@ class OnePass:
         table = engine_table(self.rows, self._read())
         if table is None:
             return False
+        reader = self.rows.reader if isinstance(self.rows, LongTable) else None
         try:
+            stamp = None if reader is None else reader.stamp
             self._count_cells(table, limits)
-        except (UncountableError, DataError):
+            if reader is not None and reader.stamp != stamp:
+                raise UncountableError("its files changed while they were counted")
+        except (UncountableError, DataError) as error:
+            refuse_to_copy(self.rows, error)
             self._begin()
             return False
         return True

@@ -23,7 +23,7 @@ from isonomia.evidence.exact import exact_sum, fraction_of
 from isonomia.evidence.protocol import Channel, Grid, Tallies, stream_of
 from isonomia.models.named import named_models
 from isonomia.models.session import ModelSession
-from isonomia.populations.cells import CellBatch, cell_batch
+from isonomia.populations.cells import CellBatch, cell_batch, refuse_to_copy
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.streaming import LongTable, Rows
@@ -280,7 +280,8 @@ def cell_sums(question: RatesQuestion, rows: Rows) -> tuple[tuple[int, Fraction]
     cells = cell_batch(rows, conditions, terms)
     try:
         sums = None if cells is None else [_cell_sum(leaf, cells) for leaf in leaves]
-    except (DataError, SpecError):
+    except (DataError, SpecError) as error:
+        refuse_to_copy(rows, error)
         return None
     return None if sums is None else tuple(sums[: len(question.leaves)])
 
