@@ -99,6 +99,7 @@ ELSEWHERE = {
     "fuzz": "a trial of everything that is read, which passes or fails",
     "promises": "error rates by the thousand of everything that is promised, which take an hour",
     "repair": "eighty trainings and more of each model, which take an hour",
+    "separated": "a trial of the time, memory and faults of readers of CSV",
     "measure": "a trial of time and memory over five million rows, with a peer",
     "watch": "simulated streams by the thousand, which take an hour",
     "watch_kills": "a trial of the command under kills, which passes or fails",

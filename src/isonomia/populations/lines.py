@@ -14,8 +14,8 @@ import pyarrow as pa
 from isonomia.errors import DataError
 from isonomia.populations.datasets import unreadable
 
-BLOCK = 2**22
-"""How many bytes of text are parsed at once; no row may be longer than twice as many."""
+BLOCK, LONGEST = 2**22, 2**24
+"""How many bytes of text are parsed at once, and how many the longest row may have."""
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,7 @@ class _Patterns:
     row: re.Pattern[bytes]
     cell: re.Pattern[bytes]  # with the separator after it
     followed: re.Pattern[bytes]  # a quoted cell with text behind it
+    empty: re.Pattern[bytes]  # some rows that are not empty, and then the empty ones behind them
 
     def width(self, row: bytes) -> int:
         """How many cells a row has; none if it is empty."""
@@ -103,7 +104,8 @@ def _patterns(separator: str) -> _Patterns:
     cell = rb'(?:%s|[^"%s\r\n][^%s\r\n]*+|)' % (quoted, sign, sign)
     row = rb"(?:%s%s)*+%s(?:\r\n?|\n)" % (cell, sign, cell)
     followed = rb"%s[^%s\r\n]" % (quoted, sign)
-    return _Patterns(*map(re.compile, (b"(?:%s){1,256}" % row, row, cell + sign, followed)))
+    empty = rb"((?:(?![\r\n])%s){0,256})((?:\r\n?|\n)*+)" % row
+    return _Patterns(*map(re.compile, (b"(?:%s){1,256}" % row, row, cell + sign, followed, empty)))
 
 
 def layout_of(file: Path, separator: str) -> FileLayout:
@@ -116,12 +118,16 @@ def layout_of(file: Path, separator: str) -> FileLayout:
     mark = len(_MARK) * sample.startswith(_MARK)
     text = sample[mark:] + b"\n" * (len(sample) < _SAMPLE)
 
-    widths = {sign: list(islice(_widths(text, sign), _FIRST + 1)) for sign in SIGNS}
+    widths = {sign: _widths(text, sign) for sign in SIGNS}
     several = [sign for sign in SIGNS if widths[sign][0] > 1]
     agreed = [sign for sign in several if len(set(widths[sign])) == 1]
+    below = [sign for sign in SIGNS if not several and len(set(widths[sign][1:])) == 1 and widths[sign][1] > 1]
     if len(agreed) > 1:
         problem = f"may be separated by {SIGNS[agreed[0]]} or by {SIGNS[agreed[1]]}, and so may the rows below it"
         raise line_error(file, 1, f"{problem}. Put names and cells with one of them into quotation marks.")
+    if below:
+        problem = f"names one column, but {SIGNS[below[0]]} seem to separate more cells in the rows below"
+        raise line_error(file, 1, f"{problem}. Remove a title above the names, or put cells into quotation marks.")
     chosen = next(iter(agreed or [separator] * (separator in several) or several), separator)
     header = _patterns(chosen).row.match(text)
     if header is None:
@@ -135,14 +141,14 @@ def layout_of(file: Path, separator: str) -> FileLayout:
     return FileLayout(file, chosen, tuple(names), mark + header.end(), line_ends(header[0]), remarks)
 
 
-def _widths(text: bytes, separator: str) -> Iterator[int]:
-    """How many cells the names have, 0 if they cannot be read with this separator, and then each row below them."""
-    patterns = _patterns(separator)
-    row = patterns.row.match(text)
-    yield 0 if row is None else patterns.width(row[0])
-    while row is not None and (row := patterns.row.match(text, row.end())):
-        if width := patterns.width(row[0]):
-            yield width
+def _widths(text: bytes, separator: str) -> list[int]:
+    """How many cells the first rows have, without empty ones; 0 for names that cannot be read with this separator."""
+    patterns, start = _patterns(separator), 0
+    found = list[int]()
+    while len(found) <= _FIRST and (row := patterns.row.match(text, start)):
+        found.append(patterns.width(row[0]))
+        start = row.end()
+    return [*(found or [0])[:1], *filter(None, found[1:])]
 
 
 def _refuse_names(file: Path, names: Sequence[str]) -> None:
@@ -212,9 +218,11 @@ def _blocks(layout: FileLayout) -> Iterator[tuple[int, bytes]]:
             end = _end_of_rows(block, layout.separator, ended=ended)
             yield line, block[:end]
             line, rest = line + line_ends(block[:end]), block[end:]
-            wrong = _wrong_quote(layout.file, layout.separator, rest, line, ended=ended) if rest else None
-            if wrong is not None:
+            over = ended or len(rest) > lines.LONGEST
+            if rest and (wrong := _wrong_quote(layout.file, layout.separator, rest, line, ended=over)) is not None:
                 raise wrong
+            if over and rest:
+                raise line_error(layout.file, line, f"is longer than {lines.LONGEST:,} bytes. Is it text?")
 
 
 def _refuse_zero(file: Path, block: bytes, line: int) -> None:
@@ -251,7 +259,7 @@ def _wrong_quote(file: Path, separator: str, row: bytes, line: int, *, ended: bo
     patterns = _patterns(separator)
     *_, cell = patterns.cells(row)
     followed = patterns.followed.match(row, cell)
-    if row[cell : cell + 1] != b'"' or not (followed or ended or len(row) > 2 * lines.BLOCK):
+    if row[cell : cell + 1] != b'"' or not (followed or ended):
         return None
     what = "followed by text" if followed else "never closed, so all the rest would be one cell"
     shown = row[cell : cell + 40].splitlines()[0].decode("utf-8", "replace")
@@ -299,18 +307,20 @@ class LineAccount:
         """Account for the lines of a block, of which the first has the number ``line``."""
         rows = 0 if part is None else part.num_rows
         ended, inside = line_ends(block), self._inside(part, block, line) if b'"' in block else 0
-        empty = [number for number, row in self._rows(block, line) if not row.strip(b"\r\n")] if ended > rows else []
-        if ended != rows + inside + len(empty):
+        empty = list(self._empty(block, line)) if ended > rows else []
+        count = sum(many for _, many in empty)
+        if ended != rows + inside + count:
             raise DataError(
-                f"{self.layout.file}: expected {ended - inside - len(empty):,} rows in lines {line:,} to "
+                f"{self.layout.file}: expected {ended - inside - count:,} rows in lines {line:,} to "
                 f"{line + ended - 1:,}, but got {rows:,}. Readers of this file disagree: save it with "
                 "quotation marks around every cell.",
                 name=self.layout.file.name,
                 line=line,
             )
-        self.empty = self.empty or (empty[0] if empty else 0)
-        if len(self.layout.names) == 1 and self.empty and rows and (not empty or line + ended > empty[0] + len(empty)):
-            raise _empty_line(self.layout, self.empty)
+        first = empty[0][0] if empty else 0
+        if len(self.layout.names) == 1 and rows and (self.empty or (first and first + count < line + ended)):
+            raise _empty_line(self.layout, self.empty or first)
+        self.empty = self.empty or first
 
     def remarks(self) -> tuple[str, ...]:
         """What the verdict says about the file."""
@@ -322,11 +332,13 @@ class LineAccount:
             f"in line {self.first:,}: if rows are missing, one of its quotation marks is wrong",
         )
 
-    def _rows(self, block: bytes, line: int) -> Iterator[tuple[int, bytes]]:
-        """Each row of a block, with the number of its first line."""
-        for row in _patterns(self.layout.separator).row.finditer(block):
-            yield line, row[0]
-            line += line_ends(row[0])
+    def _empty(self, block: bytes, line: int) -> Iterator[tuple[int, int]]:
+        """The numbers of empty lines: the first of some that follow each other, and how many they are."""
+        for rows in _patterns(self.layout.separator).empty.finditer(block):
+            line += line_ends(rows[1])
+            if rows[2]:
+                yield line, line_ends(rows[2])
+            line += line_ends(rows[2])
 
     def _inside(self, part: pa.Table | None, block: bytes, line: int) -> int:
         """How many lines end inside cells."""
@@ -339,7 +351,9 @@ class LineAccount:
             inside += sum(line_ends(cell.encode()) for cell in broken)
             self.broken += len(broken)
         if inside and not self.first:
-            self.first = next(number for number, row in self._rows(block, line) if line_ends(row) > 1)
+            rows = _patterns(self.layout.separator).row.finditer(block)
+            before = takewhile(lambda row: line_ends(row[0]) == 1, rows)
+            self.first = line + sum(1 for _ in before)
         return inside
 
 

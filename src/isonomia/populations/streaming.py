@@ -447,10 +447,12 @@ def lazy_frame(query: Any) -> nw.LazyFrame[Any]:
 
 
 def database() -> Any:
-    """A connection to a DuckDB database of its own, in memory, which loads no extension from the network."""
+    """A connection to a DuckDB database of its own, in memory: it neither loads extensions nor draws on the screen."""
     import duckdb
 
-    return duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def quoted(name: str) -> str:

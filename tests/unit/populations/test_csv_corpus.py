@@ -95,7 +95,9 @@ REFUSED = {  # what is in the file, and the line with the fault
     "no names": (b"1,2\n3,4\n", 1),
     "no names, decimal commas": (b"1,5;2\n3,5;4\n", 1),
     "no names, semicolons": (b"1;2\n3;4\n", 1),
-    "a title": (b"Report\n\na,b\n1,2\n", 2),
+    "a title": (b"Report\n\na,b\n1,2\n", 1),
+    "a title in two lines": (b"Report\nof us\n\na,b\n1,2\n", 3),
+    "a title, semicolons": (b"Report\na;b\n1;2\n", 1),
     "commas or semicolons": (b"a,x;b\n1,5;2\n2,5;3\n", 1),
     "a title with commas": (b"Report, 2024,,\na,b,c\n1,2,3\n", 1),
     "semicolons, ragged": (b"a;b\n1;2\n3;4;5\n", 3),
@@ -108,6 +110,7 @@ REFUSED = {  # what is in the file, and the line with the fault
     "blank behind a quote": (b'a,b\n1,"x" \n2,y\n', 2),
     "quote closed far below": (b'a,b\n1,"x\n2,y\n3,z" u\n', 2),
     "blank line in one column": (b"a\n1\n\n3\n", 3),
+    "blank lines in one column, again at its end": (b"a\n" + b"1\n" * 30 + b"\n" * 60 + b"1\n" * 30 + b"\n", 32),
     "blank line first in one column": (b"a\n\n3\n", 2),
 }
 
@@ -170,6 +173,13 @@ def test_a_quote_that_is_left_open_among_half_a_million_rows_is_refused_with_its
     with raises(DataError, line=250_002):
         iso.Census(str(tmp_path / "*.csv"))
     assert process_time() - before < 10
+
+
+def test_a_line_without_end_is_refused_before_it_is_all_in_memory(tmp_path):
+    for text in (b"x" * 2**25, b"a,b\n1," + b"x" * 2**25, b'a,b\n1,"' + b"x" * 2**25):
+        (tmp_path / "people.csv").write_bytes(text)
+        with raises(DataError, "people.csv", line=1 + text.count(b"\n")):
+            read_table(tmp_path / "people.csv")
 
 
 def test_a_reader_that_loses_rows_is_found_out(tmp_path, monkeypatch):

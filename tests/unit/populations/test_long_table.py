@@ -15,7 +15,7 @@ from isonomia.errors import DataError, SpecError
 from isonomia.populations import Table
 from isonomia.populations.files import HELD_TYPED
 from isonomia.populations.finite import rows_from
-from isonomia.populations.streaming import LongTable, free_memory, long_lazy, long_relation, refuse_more_than
+from isonomia.populations.streaming import LongTable, database, free_memory, long_lazy, long_relation, refuse_more_than
 from raising import raises
 
 ROWS = 150_000
@@ -295,3 +295,10 @@ def test_the_lazy_frame_of_a_query_is_the_query(folder, query):
 def test_a_condition_that_nobody_can_meet_is_refused_before_the_model_is_asked(folder, condition):
     with pytest.raises(SpecError):
         iso.check(f"P[prediction == 1 | {condition}] >= 0.5", lambda _: pytest.fail("asked"), iso.Census(folder))
+
+
+def test_our_connections_neither_load_extensions_nor_draw_on_the_screen(monkeypatch):
+    monkeypatch.delattr("__main__.__file__", raising=False)  # in a notebook, DuckDB draws its progress
+    names = ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar")
+    settings = ", ".join(f"current_setting('{name}')" for name in names)
+    assert database().sql(f"SELECT {settings}").fetchall() == [(False, False, False)]
