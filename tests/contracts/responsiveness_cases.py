@@ -9,11 +9,12 @@ import numpy as np
 from repeatable_checks import Repeatable
 
 import isonomia as iso
-from isonomia.interventions import Feature, Interventions, Noise
+from isonomia.interventions import Feature, Interventions, Linkage, Noise
 
 STEPS = Interventions((Feature("income", "integer", 0, 9), Feature("age", "integer", 0, 99, actionable=False)))
 WIDE = Interventions((Feature("income", "integer", 0, 9_999), Feature("age", "integer", 0, 99, actionable=False)))
 REAL = Interventions((Feature("income", "real", 0.0, 9.0), Feature("age", "integer", 0, 99, actionable=False)))
+LINKED = STEPS.constrain(Linkage("income", ("age",), sense="<="))
 SHAKEN = Interventions((Feature("income", "real", 0, 9, actionable=False),), (), (Noise(("income",), (1.0,)),))
 PEOPLE = {
     "income": [0, 5, 9, 3, 3, 7, 8],
@@ -89,5 +90,14 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "gaming": lambda: check(named.gaming(STEPS, 1, who="prediction == 0")),
     "monotonicity": lambda: check(named.monotonicity(STEPS), dips),
     "affordability": lambda: check(named.affordability(STEPS, "age", at_least=0.3), dips),
+    "the average of a sample": lambda: check(drawn(WIDE, at_least=0.1, average=True), rich, iso.Sample(PEOPLE)),
+    "the average by draws": lambda: check(drawn(REAL, at_least=0.05, average=True, by="city"), rich),
+    "the average, the budget is spent": lambda: check(drawn(REAL, at_least=0.11, average=True), rich, budget=100),
+    "the average, listed": lambda: check(iso.Responsiveness(STEPS, 1, at_most=0.1, average=True, by="city")),
+    "so many people fail": lambda: check(drawn(WIDE, at_least=0.1, failing_at_most=0.5)),
+    "so many of a population fail": lambda: check(
+        named.preclusion(STEPS, 1, failing_at_most=0.4), population=iso.Sample(PEOPLE)
+    ),
+    "an effect of at most so much": lambda: check(iso.Responsiveness(LINKED, 1, at_least=0.1)),
     "several workers": lambda: check(iso.Responsiveness(WIDE, 1, at_least=0.1, most_listed=0), workers=3),
 }

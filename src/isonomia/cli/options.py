@@ -254,6 +254,8 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         "target": OptionDisplay("The wanted prediction: a class, LOW:HIGH, or 'prediction < own'.", "TARGET"),
         "at_least": OptionDisplay("The smallest share of points for each person.", "SHARE"),
         "at_most": OptionDisplay("The largest share of points for each person.", "SHARE"),
+        "average": OptionDisplay("Limit the average share of all people instead."),
+        "failing_at_most": OptionDisplay("The share of people for whom the claim may fail.", "SHARE"),
         "test": OptionDisplay(
             "A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.", "NAME"
         ),

@@ -36,6 +36,8 @@ def responsiveness(
     target: list[str] | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
+    average: bool = False,
+    failing_at_most: float | None = None,
     test: str | None = None,
     within: float | None = None,
     limit: str | None = None,
@@ -74,6 +76,7 @@ def responsiveness(
             "direction": direction,
         },
         **_given(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
+        **_given(average=average or None, failing_at_most=failing_at_most),
     )
     population = Census(data)
     ids = None if id_column is None else _ids(population.table, id_column, points, people)

@@ -117,6 +117,12 @@ class Responsiveness:
         The most draws for one person.
     most_listed
         The most reachable points for which all of a person's points are evaluated, which is exact.
+    average
+        The claim is about the average share of all people instead of each person's: ``at_least`` or ``at_most`` limits
+        it. With ``Sample``, it is about the population that the people are drawn from.
+    failing_at_most
+        The claim may fail for this share of people; by default, for no one. With ``at_least``, that is the share of
+        people without enough ways; with ``at_most``, of those who can game it. With ``Sample``, as for ``average``.
     memory
         An :class:`isonomia.interventions.Memory`, which keeps what was computed about reachable points for other models
         and other runs; by default nothing is stored.
@@ -149,6 +155,8 @@ class Responsiveness:
     rows: Sequence[int] | int | None = None
     memory: Any = None
     one_is_enough: bool = False
+    average: bool = False
+    failing_at_most: float | None = None
     _target: Row = field(init=False)
     _who: Row | None = field(init=False)
 
@@ -174,6 +182,7 @@ class Responsiveness:
             hint = nearest(str(self.control), CONTROLS)
             raise UsageError(f"expected control as 'family' or 'discovery', but got {self.control!r}.{hint}")
         self._check_counts()
+        self._check_about_all()
         put(self, "rows", _rows(self.rows))
         if self.only is not None:
             self.interventions.only(self.only)
@@ -182,6 +191,25 @@ class Responsiveness:
     def threshold(self) -> float:
         """The share that is compared with."""
         return float(self.at_least if self.at_least is not None else self.at_most)  # type: ignore[arg-type]
+
+    @property
+    def about_all(self) -> bool:
+        """Whether the claim is about all people together."""
+        return self.average or self.failing_at_most is not None
+
+    @property
+    def limit(self) -> float:
+        """What the claim compares its quantity with: a share of points, or of people."""
+        return self.threshold if self.failing_at_most is None else float(self.failing_at_most)
+
+    @property
+    def quantity(self) -> str:
+        """What a claim about all people compares."""
+        if self.average:
+            return "average share"
+        if self.one_is_enough:
+            return "share of people without a way"
+        return f"share of people with a share {'below' if self.at_least is not None else 'above'} {self.threshold:g}"
 
     @property
     def condition(self) -> Row:
@@ -206,8 +234,11 @@ class Responsiveness:
         whom = f"for {_whom(self.rows)}" + ("" if self._who is None else f" with {to_text(self._who)}")
         bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
         bound = f"> 0 ({bound} where points are drawn)" if self.one_is_enough else bound
+        if self.failing_at_most is not None:
+            bound = f"{bound} for all but {self.failing_at_most:.4g} of people"
+        average = "average " if self.average else ""
         free = "" if self.only is None else f", changing only {_listed(self.only)}"
-        return f"share of reachable points with {to_text(self._target)} {bound}, {whom}{free}"
+        return f"{average}share of reachable points with {to_text(self._target)} {bound}, {whom}{free}"
 
     def __repr__(self) -> str:
         return f"Responsiveness({str(self)!r})"
@@ -217,6 +248,13 @@ class Responsiveness:
         among = "" if self.rows is None else f" of {_whom(self.rows)}"
         whom = ("Everyone" if self.at_least is not None else "No one") + among
         rest = "" if self._who is None else f" with {to_text(self._who)}"
+        if self.average:
+            bound = f"at least {self.at_least:.4g}" if self.at_least is not None else f"at most {self.at_most:.4g}"
+            people = f"the people{rest}" if self.rows is None else f"{_whom(self.rows)}{rest}"
+            return f"On average, {people} reach {to_text(self._target)} by a share of {bound} of their changes."
+        if self.failing_at_most is not None:
+            each = replace(self, failing_at_most=None).explain()
+            return f"For all but a share of {self.failing_at_most:.4g} of the people, this is true: {each}"
         if self.one_is_enough:
             return (
                 f"{whom}{rest} reaches {to_text(self._target)} at one or more of the points that they can reach. Where "
@@ -232,6 +270,19 @@ class Responsiveness:
                 raise UsageError(f"expected {name} as a whole number of at least {least}, but got {name}={value!r}")
         if self.draws is not None and self.control == "discovery":
             raise UsageError("expected control='family' with a fixed number of draws: leave draws out for 'discovery'")
+
+    def _check_about_all(self) -> None:
+        if not isinstance(self.average, bool):
+            raise UsageError(f"expected average as true or false, but got {self.average!r}", name="average")
+        if self.average and (self.one_is_enough or self.failing_at_most is not None or self.control != "family"):
+            raise UsageError("expected average=True without one_is_enough, failing_at_most and control", name="average")
+        if self.failing_at_most is None:
+            return
+        _check_share("failing_at_most", self.failing_at_most)
+        if self.control != "family":
+            raise UsageError(
+                "expected control='family' with failing_at_most, whose interval needs every name to be right"
+            )
 
 
 def _check_share(name: str, value: Any) -> None:

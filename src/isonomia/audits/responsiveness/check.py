@@ -19,6 +19,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counterexamples, deciding_points
 from isonomia.audits.responsiveness.sampling import DecisionRule, PointSampler, PointsByPerson, sample_people
 from isonomia.audits.responsiveness.setup import AuditedPeople, ResponsivenessSetup, table_of
+from isonomia.audits.responsiveness.shares import SharedClaim
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
 from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Observer
@@ -79,6 +80,8 @@ def claim_of(prop: Responsiveness) -> dict[str, Any]:
         "relation": ">=" if prop.at_least is not None else "<=",
         "threshold": prop.threshold,
         "one_is_enough": prop.one_is_enough,
+        **({"average": True} if prop.average else {}),
+        **({} if prop.failing_at_most is None else {"failing_at_most": prop.failing_at_most}),
         "control": prop.control,
         "draws": prop.draws,
         "by": list(prop.by),
@@ -121,7 +124,7 @@ def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
         name, given, least = "draws", prop.draws, least_draws(delta, prop.threshold)
     else:
         name, given, least = "most_draws", prop.most_draws, least_sequential_draws(delta, prop.threshold)
-    if given < least:
+    if given < least and not prop.about_all:
         raise UsageError(
             f"with {name}={given:,} no draws could ever show that a share is below {prop.threshold:g} at "
             f"delta={delta:g}, not even if none of them reaches the target: it takes at least {least:,}. Raise {name}, "
@@ -143,8 +146,10 @@ def assumptions(check: Check[Responsiveness], counts: PointsByPerson, approximat
 def why_stopped(prop: Responsiveness, outcome: Outcome[PointsByPerson], answer: bool | None) -> str:
     """Why it stopped, in words; a violation is stated together with how many people were not decided."""
     counts, reason = outcome.state, outcome.reason
+    if prop.about_all and reason == "decided":
+        return "every point was checked" if counts.exact.all() else "the claim is decided"
     left = int(counts.undecided.sum())
-    if answer is not False or not left or reason == "interrupted":
+    if prop.about_all or answer is not False or not left or reason == "interrupted":
         return _reason(prop, counts, reason)
     bad = int((counts.unresponsive if prop.at_least is not None else counts.responsive).sum())
     others = f"{left:,} {'other was' if left == 1 else 'others were'}"
@@ -182,7 +187,7 @@ def remarks(
     """What a reader should know about how the answer was reached, in words."""
     result = [doubt] if doubt else []
     result.append(f"the model was asked about {plural(distinct, 'different row')}")
-    if check.population.kind == "sample":
+    if check.population.kind == "sample" and not check.prop.about_all:
         result.append("it is about the people in the table, and says nothing about others")
     if sampled and len(counts.n) > 1:
         result.append(_control(rule, sampled))
@@ -211,7 +216,7 @@ def remarks(
         what = "no point at all" if counts.exact.all() else "no point that was checked"
         result.append(f"{what} has {target}: is it spelled as the model gives it?")
     left = int(counts.undecided.sum())
-    if left and not doubt:
+    if left and not doubt and not check.prop.about_all:
         result.append(_undecided(counts, rule, left))
     return tuple(result)
 
@@ -312,9 +317,11 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
     check, prop, sampler = setup.check, setup.check.prop, PointSampler(setup)
     sampled = int((~setup.few).sum())
     refuse_hopeless(prop, check.delta, sampled)
-    rule = DecisionRule.of(prop, check.delta)
-    outcome = sample_people(check, setup, sampler, observer)
-    answer, risk = _answer(check, outcome.state, rule)
+    claim = SharedClaim.of(check, ~setup.few)
+    rule = DecisionRule.of(prop, check.delta) if claim is None else claim.rule
+    compare = _nothing if claim is None else claim.expression
+    outcome = sample_people(check, setup, sampler, observer, rule, compare)
+    answer, risk = _answer(check, outcome.state, rule, claim)
     doubt = ""
     if answer is not None and outcome.reason != "interrupted":  # a check that is resumed may still find the target
         doubt = target_doubt(setup, outcome.state)
@@ -323,9 +330,11 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
     shown, cleared = _counterexamples(setup, outcome)
     if len(cleared):
         outcome = replace(outcome, state=outcome.state.cleared(cleared))
-        answer, risk = _answer(check, outcome.state, rule)
+        answer, risk = _answer(check, outcome.state, rule, claim)
     counts = outcome.state
     details = details_of(prop, counts, rule, setup.members)
+    if claim is not None:
+        _describe_groups(claim, counts, setup.members, details["groups"])
     return new_verdict(
         check,
         answer,
@@ -333,7 +342,7 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
         risk=risk,
         method=_method(counts, rule),
         samples=sampler.points,
-        expressions=_expressions(details),
+        expressions=_expressions(details) if claim is None else (claim.expression(counts),),
         stopped=TARGET_UNKNOWN if doubt else why_stopped(prop, outcome, answer),
         assumptions=assumptions(check, counts, setup.reach.approximate),
         remarks=remarks(check, counts, rule, sampler.distinct, sampled, shown, doubt, len(cleared)),
@@ -365,15 +374,36 @@ def _deciding(setup: ResponsivenessSetup, counts: PointsByPerson) -> ViolationSe
 
 
 def _breaking(setup: ResponsivenessSetup, counts: PointsByPerson) -> NDArray[np.intp]:
-    """Those who break the claim, the clearest first."""
+    """Those who break the claim, the clearest first; for an average, no single person does."""
+    if setup.check.prop.average:
+        return np.zeros(0, dtype=np.intp)
     at_least = setup.check.prop.at_least is not None
     bad = np.flatnonzero(counts.unresponsive if at_least else counts.responsive)
     share = counts.share[bad]
     return bad[np.argsort(share if at_least else -share, kind="stable")]
 
 
-def _answer(check: Check[Responsiveness], counts: PointsByPerson, rule: DecisionRule) -> tuple[bool | None, float]:
+def _nothing(counts: PointsByPerson) -> None:
+    """A claim about each person compares no single quantity."""
+
+
+def _describe_groups(
+    claim: SharedClaim, counts: PointsByPerson, members: AuditedPeople, groups: list[dict[str, Any]]
+) -> None:
+    """Add the claim's quantity to each group, with its interval."""
+    index = {key: number for number, key in enumerate(members.groups)}
+    for item in groups:
+        mine = claim.expression(counts, members.group == index[tuple(item["group"].values())])
+        item["quantity"] = {"estimate": mine.estimate, "low": mine.low, "high": mine.high}
+
+
+def _answer(
+    check: Check[Responsiveness], counts: PointsByPerson, rule: DecisionRule, claim: SharedClaim | None
+) -> tuple[bool | None, float]:
     """The answer about all people, and its risk: an exact share cannot be wrong."""
+    if claim is not None:
+        settled = claim.expression(counts).settled
+        return settled, 0.0 if settled is None or claim.exact(counts) else check.delta
     good, bad, evidence = counts.responsive, counts.unresponsive, counts.above
     if check.prop.at_least is None:
         good, bad, evidence = bad, good, counts.below

@@ -56,15 +56,23 @@ _STILL_LISTED = 100_000
 
 
 def sample_people(
-    check: Check[Responsiveness], setup: ResponsivenessSetup, sampler: PointSampler, observer: Observer
+    check: Check[Responsiveness],
+    setup: ResponsivenessSetup,
+    sampler: PointSampler,
+    observer: Observer,
+    rule: DecisionRule,
+    compare: Callable[[PointsByPerson], Expression | None],
 ) -> Outcome[PointsByPerson]:
-    """Look at what people can reach until all people are decided, or the budget is spent, on the first people.
+    """Look at what people can reach until the claim is decided, or the budget is spent, on the first people.
+
+    ``compare`` gives the quantity of a claim about all people together, from counts; ``None`` where the claim is about
+    each person, and all must be decided.
 
     The reason of the outcome is ``"decided"``, ``"budget"`` (in points or in time), ``"exhausted"`` where the draws
     that a person may have are used up, or ``"interrupted"``.
     """
     budget = PointBudget(check.budget.samples, TimeLimit(check.budget.seconds, check.journal, "time"), sampler)
-    work = ResponsivenessWork(setup, sampler, DecisionRule.of(check.prop, check.delta), budget)
+    work = ResponsivenessWork(setup, sampler, rule, budget, compare)
     counts = PointsByPerson.empty(len(setup.few), ~setup.few)
     return run_steps(
         work,
@@ -110,6 +118,7 @@ class ResponsivenessWork:
     sampler: PointSampler
     rule: DecisionRule
     budget: PointBudget
+    compare: Callable[[PointsByPerson], Expression | None]
 
     def steps(self, counts: PointsByPerson) -> Steps[PointListing | DrawRound, PointsByPerson]:
         """List people with few points; draw from others until they are decided, or list them once that is no more work.
@@ -119,8 +128,10 @@ class ResponsivenessWork:
         prop, reach = self.setup.check.prop, self.setup.reach
         for who in self.budget.portions(np.flatnonzero(~counts.family), reach.counts):
             counts = yield PointListing(who)
-        for number, size in enumerate(_round_sizes(prop)):
-            if not self.rule.fixed:
+        for number, size in enumerate(_round_sizes(prop, self.setup.check.population.kind == "sample")):
+            if self._settled(counts):
+                return "decided"
+            if not self.rule.fixed and not prop.average:
                 small = reach.listable(_STILL_LISTED) & counts.undecided & (counts.n >= reach.counts)
                 for who in self.budget.portions(np.flatnonzero(small), reach.counts):
                     counts = yield PointListing(who)
@@ -128,9 +139,15 @@ class ResponsivenessWork:
             if self.budget.spent or not len(undecided):
                 break
             counts = yield DrawRound(undecided, number, size)
+        if self._settled(counts):
+            return "decided"
         if self.budget.spent:
             return "budget"
         return "exhausted" if counts.undecided.any() else "decided"
+
+    def _settled(self, counts: PointsByPerson) -> bool:
+        compared = self.compare(counts)
+        return compared is not None and compared.settled is not None
 
     def measure(self, step: PointListing | DrawRound) -> StepCounts:
         """Look at the points of a step.
@@ -152,7 +169,13 @@ class ResponsivenessWork:
                 for who, points in reading.portions:
                     counts = counts.listed(who, points, self.rule)
                 return counts
-            case DrawRound(_, _, size):
+            case DrawRound(everyone, number, size):
+                if self.setup.check.prop.average:
+                    # In later rounds, all people have equally many draws, or the average would lean to some.
+                    whole = sum(len(who) for who, _ in reading.portions) == len(everyone)
+                    for who, points in reading.portions if whole or not number else ():
+                        counts = counts.drawn(who, size, points.successes, self.rule)
+                    return counts
                 for who, points in reading.portions:
                     counts = counts.drawn(who, size, points.successes, self.rule)
                 return counts.decided(self.rule)
@@ -170,15 +193,19 @@ class ResponsivenessWork:
         people = len(counts.n)
         return f"{people - int(counts.undecided.sum()):,} of {people:,} people decided"
 
-    def compared(self, counts: PointsByPerson) -> Expression | None:  # noqa: ARG002
-        """Nothing: there is no single quantity, since each person has a share."""
-        return None
+    def compared(self, counts: PointsByPerson) -> Expression | None:
+        """The quantity of a claim about all people together; nothing where each person has a share."""
+        return self.compare(counts)
 
 
-def _round_sizes(prop: Responsiveness) -> Iterator[int]:
-    """How many draws each round has for one person."""
-    if prop.draws is not None:
-        yield prop.draws
+_DRAWS_FOR_AVERAGE = 20
+"""The draws of each person of a sample whose average is asked for: how people differ then matters more than chance."""
+
+
+def _round_sizes(prop: Responsiveness, sample: bool) -> Iterator[int]:
+    """How many draws each round has for one person; an average over a sample has one round."""
+    if prop.draws is not None or (prop.average and sample):
+        yield prop.draws or min(_DRAWS_FOR_AVERAGE, prop.most_draws)
         return
     total = 0
     while total < prop.most_draws:

@@ -14,17 +14,18 @@ from isonomia.records.display.view import (
     PeopleKind,
     Quantities,
     RecordView,
+    TableBlock,
     View,
     compared_finding,
     plain_counterexample,
 )
 from isonomia.records.verdict import Verdict
-from isonomia.wording import brief, change, excerpt, plural, value_text, visible
+from isonomia.wording import brief, change, excerpt, number, plural, value_text, visible
 
 _MEANINGS = {
-    "holds": "The claim is true for all people it is about.",
-    "violated": "The claim is not true for all people: it fails for some.",
-    "undecided": f"{NOT_A_PASS} for some people it is not known on which side of the limit they are.",
+    "holds": "The claim is true: for all people it is about, or for as many as it says.",
+    "violated": "The claim is not true: it fails for some people, or for more than it says.",
+    "undecided": f"{NOT_A_PASS} for some people, or for their average, the side of the limit is unknown.",
 }
 
 _OPEN = PeopleKind("undecided", "undecided", "undecided")
@@ -78,7 +79,23 @@ def _tally(verdict: Verdict) -> str | None:
 
 def _blocks(verdict: Verdict) -> tuple[Block, ...]:
     quantities = (Quantities(verdict.expressions),) if verdict.expressions else ()
-    return (*quantities, *_charts(verdict))
+    return (*quantities, *_group_table(verdict), *_charts(verdict))
+
+
+def _group_table(verdict: Verdict) -> tuple[TableBlock, ...]:
+    """The quantity of a claim about all people together, group by group."""
+    groups = [item for item in verdict.details.get("groups", ()) if "quantity" in item]
+    if not groups:
+        return ()
+    names = tuple(groups[0]["group"])
+    rows = []
+    for item in groups:
+        found = item["quantity"]
+        value = "-" if found["estimate"] is None else number(found["estimate"])
+        values = (value_text(value, 40) for value in item["group"].values())
+        rows.append((*values, f"{item['people']:,}", value, number(found["low"]), number(found["high"])))
+    heads = (*names, "people", "estimate", "low", "high")
+    return (TableBlock(f"{verdict.expressions[0].text} by group; intervals one by one", heads, tuple(rows)),)
 
 
 def _charts(verdict: Verdict) -> tuple[Block, ...]:
