@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 import isonomia as iso
-from isonomia.audits.responsiveness.sampling import DecisionRule, PointsByPerson
+from isonomia.audits.responsiveness.shares import DecisionRule, PointsByPerson
 from isonomia.evidence.confidence_sequences import anytime_interval, log_wealth_above, log_wealth_below
 from isonomia.interventions import Feature, Interventions
 

@@ -12,8 +12,7 @@ from scipy.stats import binom
 
 import isonomia as iso
 from isonomia.audits.responsiveness.points import PointCounts
-from isonomia.audits.responsiveness.sampling import DecisionRule, PointsByPerson
-from isonomia.audits.responsiveness.shares import SharedClaim
+from isonomia.audits.responsiveness.shares import DecisionRule, PointsByPerson, SharedClaim
 from isonomia.evidence.confidence_sequences import anytime_interval
 from isonomia.interventions import Feature, Interventions
 

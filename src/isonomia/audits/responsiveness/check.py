@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
 from isonomia.audits.responsiveness.counterexamples import FURTHER_DRAWS, counterexamples, deciding_points
-from isonomia.audits.responsiveness.sampling import DecisionRule, PointSampler, PointsByPerson, sample_people
+from isonomia.audits.responsiveness.sampling import PointSampler, sample_people
 from isonomia.audits.responsiveness.setup import AuditedPeople, ResponsivenessSetup, table_of
-from isonomia.audits.responsiveness.shares import SharedClaim
+from isonomia.audits.responsiveness.shares import DecisionRule, PointsByPerson, SharedClaim
 from isonomia.audits.verdicts import introduce, new_verdict, same_answers
 from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Observer

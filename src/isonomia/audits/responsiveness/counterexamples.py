@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Recheck
 from isonomia.audits.responsiveness.points import TargetTest, changes_of, joined, pruned, single_changes
-from isonomia.audits.responsiveness.sampling import PointsByPerson
 from isonomia.audits.responsiveness.setup import ResponsivenessSetup
+from isonomia.audits.responsiveness.shares import PointsByPerson
 from isonomia.engine.parameters import batch_rng
 from isonomia.interventions import Points
 from isonomia.interventions.features import encoded

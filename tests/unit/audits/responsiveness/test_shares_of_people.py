@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import isonomia as iso
-from isonomia.audits.responsiveness.sampling import DecisionRule, PointsByPerson
-from isonomia.audits.responsiveness.shares import SharedClaim
+from isonomia.audits.responsiveness.shares import DecisionRule, PointsByPerson, SharedClaim
 from isonomia.audits.responsiveness.view import VIEW
 from isonomia.errors import UsageError
 from isonomia.interventions import Feature, Interventions
