@@ -20,7 +20,7 @@ from isonomia.records.violations import KeepsViolations
 from isonomia.spec.text import to_text, value_text
 from isonomia.spec.tree import Value
 from isonomia.version import __version__
-from isonomia.wording import first_few
+from isonomia.wording import first_few, listed
 
 VALUES = "values of "
 """The prefix of the journal keys of values; the name of the column follows."""
@@ -172,7 +172,12 @@ def spent_in_words(spent: Mapping[str, float]) -> tuple[str, ...]:
     """What answers of a language model cost, and how many of them had no label."""
 
     def times(what: str) -> str:
-        return f"{spent.get(what, 0):,.0f}"
+        own = [
+            f"{count:,.0f} of {key.partition(' of ')[2]}"
+            for key, count in spent.items()
+            if key.startswith(f"{what} of ")
+        ]
+        return f"{spent.get(what, 0):,.0f}{f' ({listed(own)})' if own else ''}"
 
     labels = f"of {times('answers')} answers, {times('unreadable')} were unreadable and {times('refused')} refused"
     cut = f"; {times('cut_off')} were cut off at max_tokens" if spent.get("cut_off") else ""
@@ -203,8 +208,8 @@ def same_answers(check: Check[Any], sentence: str) -> tuple[str, ...]:
 
 def no_other_values(column: str, values: Sequence[Value]) -> str:
     """The assumption that a column has the values that were declared or seen and no others, as a sentence."""
-    listed = first_few([value_text(value) for value in values], MAX_LISTED)
-    return f"{column} has no values other than {listed}"
+    few = first_few([value_text(value) for value in values], MAX_LISTED)
+    return f"{column} has no values other than {few}"
 
 
 def new_verdict(

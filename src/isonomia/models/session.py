@@ -41,7 +41,7 @@ from isonomia.models.decoder import VectorAnswers
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.meter import charge, current_meter, send
-from isonomia.models.named import NamedModels, asks_each
+from isonomia.models.named import NamedModels, asks_each, named_models
 from isonomia.models.parallel import Question, Workers
 from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, model_facts, unwrap
 from isonomia.models.steady import Steadiness, SteadinessReport
@@ -120,9 +120,16 @@ class ModelSession(AroundModel):
         answer = answers(table, want_score, want_prediction)
         without_label = model_facts(self.model).without_label
         if without_label and answer.prediction is not None:
-            rows = answer.prediction.tolist()
-            given = [label for row in rows for label in (row if isinstance(row, tuple) else (row,))]
-            current_meter().note({"answers": len(given), **{label: given.count(label) for label in without_label}})
+            rows, several = answer.prediction.tolist(), named_models(self.model)
+            if several is None:
+                by_model = {"": rows}
+            else:
+                columns = dict(zip(several.outputs, zip(*rows, strict=True), strict=True))
+                by_model = {str(each.model): list(said) for each, said in columns.items() if each.name == "prediction"}
+            for name, said in by_model.items():
+                counts = {label: said.count(label) for label in without_label}
+                own = {f"{label} of {name}": count for label, count in counts.items()} if name else {}
+                current_meter().note({"answers": len(said), **counts, **own})
         return answer
 
     def ask(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:

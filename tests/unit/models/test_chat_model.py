@@ -366,6 +366,15 @@ def test_answers_without_a_label_are_counted_and_shown_and_never_dropped(service
     assert iso.check("P[prediction == 'refused'] >= 0.2", chat(service), iso.Census(TABLE.native)).answer == "holds"
 
 
+def test_answers_without_a_label_are_counted_for_each_of_several_models(service):
+    service.score = lambda request: completion("Well ..." if "please" in asked(request) else about(request))
+    models = {"new": chat(service, prompt="{job}, please?"), "old": chat(service, prompt="{job}?")}
+    verdict = iso.check("P[new.prediction == old.prediction] >= 0.9", models, iso.Sample(TABLE), stop="all", seed=1)
+    assert (verdict.spent["answers"], verdict.spent["unreadable"]) == (60, 30)
+    assert (verdict.spent["unreadable of new"], verdict.spent["unreadable of old"]) == (30, 0)
+    assert any("30 (30 of new and 0 of old) were unreadable" in remark for remark in verdict.remarks)
+
+
 def test_a_misspelt_label_is_refused_before_anything_is_sent(service):
     with raises(SpecError, name="ja"):
         iso.check("P[prediction == 'ja'] >= 0.5", chat(service), iso.Census(TABLE.native))
