@@ -172,12 +172,9 @@ def spent_in_words(spent: Mapping[str, float]) -> tuple[str, ...]:
     """What answers of a language model cost, and how many of them had no label."""
 
     def times(what: str) -> str:
-        own = [
-            f"{count:,.0f} of {key.partition(' of ')[2]}"
-            for key, count in spent.items()
-            if key.startswith(f"{what} of ")
-        ]
-        return f"{spent.get(what, 0):,.0f}{f' ({listed(own)})' if own else ''}"
+        of = f"{what} of "
+        own = [f"{count:,.0f} of {key.removeprefix(of)}" for key, count in spent.items() if key.startswith(of)]
+        return f"{spent.get(what, 0):,.0f}{f' ({listed(own)})' if own and spent.get(what) else ''}"
 
     labels = f"of {times('answers')} answers, {times('unreadable')} were unreadable and {times('refused')} refused"
     cut = f"; {times('cut_off')} were cut off at max_tokens" if spent.get("cut_off") else ""
