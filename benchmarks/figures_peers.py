@@ -111,6 +111,13 @@ def relations(found: dict[str, Any]) -> Iterator[Figure]:
                 f"Hypothesis: {_search(theirs, row['seeds'])}",
                 theirs["seconds"] / mine["seconds"] if found_both else None,
             )
+            few = row["costly"]
+            yield Figure(
+                f"the same where queries are costly, cases until a defect {place} is found",
+                f"{few['cases']:,.0f}",
+                f"Hypothesis {theirs['cases']:,.0f}",
+                theirs["cases"] / few["cases"],
+            )
 
 
 def _search(run: dict[str, Any], seeds: int) -> str:

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from isonomia.errors import ModelError, UsageError
 from isonomia.executors import Pool
 from isonomia.models.cache import AnswerCache, Cached
+from isonomia.models.chat import ChatModel
 from isonomia.models.checked import ask
 from isonomia.models.decoder import VectorAnswers
 from isonomia.models.executable import ExecutableModel
@@ -262,6 +263,14 @@ class ModelSession(AroundModel):
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy in another process has its own gate, for one caller; cache, watch and workers stay here."""
         return _copied, (self.model, self.withheld, self.gate is not None)
+
+
+def answers_from_outside(model: Model) -> bool:
+    """Whether a model, or one of several, is a service, a language model or a program of its own: slow, or costly."""
+    inner = unwrap(model)
+    if isinstance(inner, NamedModels):
+        return any(map(answers_from_outside, inner.models.values()))
+    return isinstance(inner, ChatModel | HttpModel | ExecutableModel)
 
 
 def _copied(model: Model, withheld: tuple[str, ...], gated: bool) -> ModelSession:

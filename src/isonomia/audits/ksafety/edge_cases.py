@@ -12,6 +12,7 @@ edge case may end it after the first batch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -45,8 +46,8 @@ from isonomia.wording import plural
 MAX_EDGE_CASES = 64
 """How many edge cases are tried, and so the most violations that are not random cases."""
 
-CODED_BATCH = 32
-"""How many are tried where the block is code, and also the size of the first batch of random cases there."""
+COSTLY_BATCH = 32
+"""How many are tried where a case is costly, and also the size of the first batch of random cases there."""
 
 POOL = 4096
 """How many people of an unlimited population are searched for those at the ends, where it does not name them."""
@@ -109,7 +110,7 @@ class EdgeCases:
 def try_edge_cases(setup: SafetySetup) -> EdgeCases | None:
     """Try the edge cases; ``None`` where they are not wanted or could prove nothing."""
     prop, evidence = setup.check.prop, setup.evidence
-    max_n = max_edge_cases(setup.check.budget, evidence, coded=setup.program.code is not None)
+    max_n = max_edge_cases(setup.check.budget, evidence, costly=setup.costly)
     max_n = int(min(max_n, setup.check.budget.queries / (10 * (setup.program.k or 1))))
     if not prop.edge_cases or not prop.stop_early or not evidence.strict or not max_n:
         return None
@@ -121,12 +122,12 @@ def try_edge_cases(setup: SafetySetup) -> EdgeCases | None:
     return EdgeCases(**{**entry, "counterexamples": tuple(entry["counterexamples"])})
 
 
-def max_edge_cases(budget: Budget, evidence: CaseEvidence, *, coded: bool) -> int:
+def max_edge_cases(budget: Budget, evidence: CaseEvidence, *, costly: bool) -> int:
     """How many may be tried: at most a tenth of a budget, and never so many that too few are left to draw.
 
-    Where the block is code, a case may take long, and no more edge cases are tried than cases are drawn at first.
+    Where a case is costly, no more edge cases are tried than cases are drawn at first.
     """
-    max_n = CODED_BATCH if coded else MAX_EDGE_CASES
+    max_n = COSTLY_BATCH if costly else MAX_EDGE_CASES
     if budget.samples == inf:
         return max_n
     spare = budget.samples - evidence.needed
@@ -180,7 +181,21 @@ def _try(setup: SafetySetup, max_n: int) -> Entry:
 
 
 def _judge(setup: SafetySetup, runner: CaseRunner, domain: Domain, cases: Cases) -> dict[str, Any]:
-    """How many violate what must always be true, and how many failed; the smallest violations that occur again."""
+    """How many violate what must always be true, and how many failed; the smallest violations that occur again.
+
+    Where a case is costly they are tried one, two, four at a time, until one violates.
+    """
+    start, size = 0, 1 if setup.costly else len(cases)
+    found: dict[str, Any] = {"tried": 0, "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
+    while start < len(cases) and not found["counterexamples"]:
+        part = _judge_some(setup, runner, domain, cases.take(np.arange(start, min(start + size, len(cases)))))
+        reasons = Counter(found["reasons"]) + Counter(part["reasons"])
+        found = {name: found[name] + value for name, value in part.items() if name != "reasons"} | {"reasons": reasons}
+        start, size = start + size, 2 * size
+    return {**found, "reasons": dict(found["reasons"])}
+
+
+def _judge_some(setup: SafetySetup, runner: CaseRunner, domain: Domain, cases: Cases) -> dict[str, Any]:
     judgement = runner.run(domain, cases)
     bad = np.flatnonzero(judgement.violates[list(setup.evidence.strict)].any(axis=0))
     violations = Violations()
@@ -196,7 +211,7 @@ def _judge(setup: SafetySetup, runner: CaseRunner, domain: Domain, cases: Cases)
         shown = [] if violations.first is None else [violations.first]
     proofs = [item for item in shown if is_proof(setup.program, item)]
     tally = judgement.tally()
-    counts = {"violating": len(bad), "failed": tally.failed}
+    counts = {"tried": len(cases), "violating": len(bad), "failed": tally.failed}
     return {**counts, "counterexamples": proofs, "reasons": tally.why_failed}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from isonomia.audits.ksafety.blocks import MAX_THREADS
 from isonomia.audits.ksafety.cases import CaseResults, Cases, prepare
-from isonomia.audits.ksafety.edge_cases import CODED_BATCH, EdgeCases, budget_left, try_edge_cases, with_edge_cases
+from isonomia.audits.ksafety.edge_cases import COSTLY_BATCH, EdgeCases, budget_left, try_edge_cases, with_edge_cases
 from isonomia.audits.ksafety.evaluate import SEEDS, RandomChoices
 from isonomia.audits.ksafety.evidence import (
     PAIRS,
@@ -311,15 +311,14 @@ def draw_cases(setup: SafetySetup, listed: CaseTally | None) -> SafetyOutcome:
     """Try edge cases and draw random cases until there is an answer; ``listed`` is the tally of all cases of a sample.
 
     The draws are the same whatever the edge cases show. Where an edge case violates, a first batch is drawn
-    nevertheless, to show how frequent violations are; but where the block is code, so that a case may take long, the
-    check ends there.
+    nevertheless, to show how frequent violations are; but where a case is costly the check ends there.
     """
     try:
         edge_cases = try_edge_cases(setup) if listed is None else None
     except KeyboardInterrupt:
         return _without_draws(setup, None, INTERRUPTED)
     refuted = edge_cases is not None and edge_cases.refuting
-    if refuted and setup.program.code is not None:
+    if refuted and setup.costly:
         return _without_draws(setup, edge_cases, "an edge case violates it")
     schedule, budget = _pace(setup, budget_left(setup.check.budget, edge_cases))
     work = SampledCases(setup, monotonic() + budget.seconds, setup.check.prop.stop_early, refuted=refuted)
@@ -365,8 +364,8 @@ def _pace(setup: SafetySetup, budget: Budget) -> tuple[Schedule, Budget]:
     wanted = float(evidence.needed) if budget.samples == inf and not setup.subject.sample else budget.samples
     first = int(min(MAX_BATCH, wanted, evidence.needed if check.prop.stop_early else wanted))
     largest = MAX_THREADS if coded else MAX_BATCH
-    if coded and check.prop.stop_early:
-        first = min(first, CODED_BATCH)
+    if setup.costly and check.prop.stop_early:
+        first = min(first, COSTLY_BATCH)
     schedule = Schedule(first=max(min(first, largest), 1), growth=2.0, early=2.0, most=largest)
     return schedule, replace(budget, samples=wanted)
 

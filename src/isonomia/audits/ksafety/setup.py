@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from math import inf
 from threading import Event
 from time import monotonic
 from typing import Any, TypeAlias
@@ -31,6 +32,7 @@ from isonomia.engine.parameters import NullObserver, Observer, root
 from isonomia.errors import SpecError, UsageError
 from isonomia.executors import TaskContext
 from isonomia.models.meter import current_meter
+from isonomia.models.session import answers_from_outside
 from isonomia.populations.causal import Abducted
 from isonomia.populations.domains import Domain
 from isonomia.populations.domains.protocol import DomainFacts, ExtendedDomain, as_function, is_domain
@@ -101,6 +103,11 @@ class SafetySetup:
         """What is computed."""
         subject = self.subject
         return compile_spec(self.check.prop.spec, subject.random, subject.asking, subject.own)
+
+    @property
+    def costly(self) -> bool:
+        """Whether a case is slow or costly: where the block is code, it may take long, as ten games do."""
+        return self.program.code is not None or self.subject.costly
 
     @cached_property
     def evidence(self) -> CaseEvidence:
@@ -244,6 +251,8 @@ class SafetyInputs:
         The functions that draw random numbers; those that query the model; and those of the user that do not draw.
     ignored
         Functions of the imports whose name is one of the language, which keeps its own meaning.
+    costly
+        Whether queries are slow or costly: those of services, language models and programs, and with a budget of them.
     """
 
     population: Mapping[str, Any]
@@ -254,6 +263,7 @@ class SafetyInputs:
     asking: frozenset[str]
     own: frozenset[str]
     ignored: tuple[str, ...] = ()
+    costly: bool = False
 
     def cases(self, inputs: int) -> float:
         """How many cases a sample has, where each row is used once."""
@@ -274,6 +284,7 @@ class SafetyInputs:
             "asking": sorted(name for name, function in functions.items() if function.asks),
             "own": sorted(brought - random),
             "ignored": ignored_functions(check.prop, functions) if check.prop.spec.imports else [],
+            "costly": check.budget.queries < inf or (check.model is not None and answers_from_outside(check.model)),
         }
 
     @classmethod

@@ -47,25 +47,25 @@ def _finding(verdict: Verdict, compact: bool) -> str:
     edge_cases = details.get("edge_cases", {"violating": 0})
     if edge_cases["violating"] and not bad and verdict.answer == "violated":
         drawn = f", none of {tested:,} random cases" if tested else ""
-        return f"{_broken(edge_cases['violating'], edge_cases['tried'], 'edge cases')}{drawn}"
+        return f"{_broken(edge_cases['violating'], edge_cases['tried'], 'edge case')}{drawn}"
     if not tested and verdict.answer == "violated":
         return verdict.stopped  # known counterexamples decided it
-    finding = _broken(bad, tested, "cases")
+    finding = _broken(bad, tested, "case")
     if item is None or (item.threshold == 0 and bad):
         return finding  # a single one is too many: how often it happens does not matter
     share = quantity_finding(replace(item, estimate=None), compact)
     return finding if item.low == item.high else f"{finding}; share {share}"
 
 
-def _broken(bad: int, of: int, what: str) -> str:
-    return f"{bad:,} of {of:,} {what} {'violates' if bad == 1 else 'violate'} it"
+def _broken(bad: int, of: int, what: str, where: str = "") -> str:
+    return f"{bad:,} of {plural(of, what)}{where} {'violates' if bad == 1 else 'violate'} it"
 
 
 def _tally(verdict: Verdict) -> str | None:
     violations = verdict.details.get("violations")
     edge_cases = verdict.details.get("edge_cases", {"violating": 0})
     if violations and edge_cases["violating"] and not violations["cases"]:
-        return _broken(edge_cases["violating"], edge_cases["tried"], "edge cases, which lie at the ends of ranges,")
+        return _broken(edge_cases["violating"], edge_cases["tried"], "edge case", ", which lie at the ends of ranges,")
     if violations and violations["cases"]:
         tested, inputs = verdict.details["cases"]["tested"], plural(violations["inputs"], "input")
         return f"{violations['cases']:,} of {tested:,} cases violate it, of {inputs}"

@@ -202,10 +202,10 @@ def test_edge_cases_count_in_the_budget_and_never_cost_an_answer(budget: int) ->
 
 def test_the_number_of_edge_cases_is_limited_in_three_ways() -> None:
     evidence = rate_evidence([None], 0.001, 0.05)
-    found = [max_edge_cases(Budget(samples=n), evidence, coded=False) for n in (9, 100, 2_994, 2_995, 3_000, 9_000)]
+    found = [max_edge_cases(Budget(samples=n), evidence, costly=False) for n in (9, 100, 2_994, 2_995, 3_000, 9_000)]
     assert found == [0, 10, MAX_EDGE_CASES, 0, 5, MAX_EDGE_CASES]
-    assert max_edge_cases(Budget(), evidence, coded=False) == MAX_EDGE_CASES
-    assert max_edge_cases(Budget(), evidence, coded=True) < MAX_EDGE_CASES
+    assert max_edge_cases(Budget(), evidence, costly=False) == MAX_EDGE_CASES
+    assert max_edge_cases(Budget(), evidence, costly=True) < MAX_EDGE_CASES
 
 
 def test_edge_cases_take_their_part_of_the_time() -> None:
@@ -330,9 +330,9 @@ def test_where_the_block_is_code_an_edge_case_that_violates_is_the_end() -> None
     block = "{\n    for _ in range(1):\n        d1 = predict(x1)\n}"
     text = ALONE.replace("{ d1 = predict(x1) }", block)
     verdict = check(text, least, ranges(), allow_code=True)
-    assert (verdict.answer, verdict.risk, verdict.samples) == ("violated", 0.0, 8)
+    assert (verdict.answer, verdict.risk, verdict.samples) == ("violated", 0.0, 1)
     assert verdict.stopped == "an edge case violates it"
-    assert finding(verdict) == "1 of 8 edge cases violates it"
+    assert finding(verdict) == "1 of 1 edge case violates it"
 
 
 def test_somebody_who_presses_ctrl_c_at_an_edge_case_gets_an_undecided_verdict_and_nothing_is_kept() -> None:
@@ -416,3 +416,13 @@ def test_seeds_alone_have_no_ends() -> None:
     supply = RandomChoices(np.random.default_rng(0), at_ends=True)
     supply.choose("seed", np.zeros(4), np.zeros(4))
     assert not supply.bounded
+
+
+def test_where_queries_are_limited_edge_cases_come_one_by_one_and_batches_start_small() -> None:
+    """Violations at a corner and 1 in 310 inside the ranges: cases that are asked about until one is found."""
+    rare = lambda table: ((table["priors"] == 17) & (table["felonies"] >= 0)).astype(int)  # noqa: E731
+    for model, most in ((least, 2), (rare, 400)):
+        quick = check(ALONE, model, ranges(), budget=3025, shrink=False)
+        costly = check(ALONE, model, ranges(), budget="10000 queries", shrink=False)
+        assert quick.answer == costly.answer == "violated"
+        assert costly.samples <= most < quick.samples
