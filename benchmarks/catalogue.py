@@ -98,6 +98,7 @@ ELSEWHERE = {
     "executors": "a trial of equality and of killed workers, with times for a machine of 16 cores",
     "fuzz": "a trial of everything that is read, which passes or fails",
     "promises": "error rates by the thousand of everything that is promised, which take an hour",
+    "sharper": "widths and error rates beside those of before, by the thousand, which take an hour",
     "repair": "eighty trainings and more of each model, which take an hour",
     "separated": "a trial of the time, memory and faults of readers of CSV",
     "measure": "a trial of time and memory over five million rows, with a peer",

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
 from isonomia.evidence.bets import EProcess, begin, step
-from isonomia.evidence.slices import SPLIT_WIDTH, SlicedEProcess, bet_on_slices
+from isonomia.evidence.slices import (
+    FIRST_SLICES,
+    SPLIT_WIDTH,
+    SlicedEProcess,
+    SlicedWealth,
+    begin_slices,
+    bet_on_slices,
+)
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
@@ -54,21 +62,30 @@ def true_slice_peaks(
     process: SlicedEProcess, truth: float, draw: Draw, sizes: Sequence[int], rng: np.random.Generator, repetitions: int
 ) -> Floats:
     """The largest log-wealth against the slice that holds the sliced leaf's true value, through all its splits."""
-    low, high = np.zeros(repetitions), np.ones(repetitions)
-    tally = np.zeros((repetitions, len(process.prior)))
-    wealth, peak = np.zeros(repetitions), np.zeros(repetitions)
-    last = np.zeros((repetitions, len(process.slopes) + 2)), np.ones((repetitions, 1))
+    first = np.minimum(np.floor(truth * FIRST_SLICES), FIRST_SLICES - 1) / FIRST_SLICES
+    ends = np.tile([first, first + 1 / FIRST_SLICES], (repetitions, 1))
+    one = begin_slices(process)
+    state = SlicedWealth(
+        np.zeros(repetitions, dtype=np.intp),
+        ends,
+        np.zeros((repetitions, *one.bettors.shape[1:])),
+        np.zeros((repetitions, *one.stakes.shape[1:])),
+        np.zeros(repetitions),
+        np.zeros((repetitions, len(process.prior))),
+    )
     for size in sizes:
         counts = draw(rng, size, repetitions)
-        stakes, gain = bet_on_slices(process, (low, high), tally, counts, start=last)
-        wealth, last = wealth + gain, (stakes.amounts, stakes.intercepts)
-        peak, tally = np.maximum(peak, wealth), tally + counts
+        stakes, gained = bet_on_slices(process, state, state.tally, counts)
+        state = replace(state, bettors=state.bettors + gained, stakes=stakes, tally=state.tally + counts)
+        state = replace(state, slice_peak=np.maximum(state.slice_peak, state.log_wealth))
+        ends, bettors = state.ends.copy(), state.bettors.copy()
         for _ in range(20):
-            wide = high - low > SPLIT_WIDTH / np.sqrt(np.maximum(tally @ process.present, 1.0))
-            middle = 0.5 * (low + high)
-            upper = truth >= middle
-            low, high = np.where(wide & upper, middle, low), np.where(wide & ~upper, middle, high)
-    return peak
+            wide = ends[:, 1] - ends[:, 0] > SPLIT_WIDTH / np.sqrt(np.maximum(state.tally @ process.present, 1.0))
+            for array, middle in ((bettors, bettors.mean(axis=1)), (ends, ends.mean(axis=1))):
+                upper = truth >= ends.mean(axis=1)
+                array[wide & upper, 0], array[wide & ~upper, 1] = middle[wide & upper], middle[wide & ~upper]
+        state = replace(state, ends=ends, bettors=bettors)
+    return state.slice_peak
 
 
 def error_rate(log_wealth: Floats, delta: float) -> float:

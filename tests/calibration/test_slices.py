@@ -62,6 +62,11 @@ WORLDS = {
     "two groups whose members in common differ": World(
         "P[x | a] / P[y | b] >= 0.8", _same_event(0.3, 0.3, 0.3, (0.7, 0.9, 0.1))
     ),
+    "a rare group with rare events": World(
+        "P[x | a] - P[y | b] <= 0.1", _same_event(0.0, 0.98, 0.02, (0.0, 0.01, 0.03))
+    ),
+    "a rate of nearly 1": World("P[x | a] - P[y | b] <= 0.1", _same_event(0.0, 0.7, 0.3, (0.0, 0.99, 0.97))),
+    "a part within bounds": World("abs(P[x | a] - P[y | b]) <= 0.1", _same_event(0.0, 0.7, 0.3, (0.0, 0.3, 0.5))),
     "opposite events": World("P[x | a] >= 0.8 * P[y | b]", _opposite_events(0.5, 0.8 * 0.5 / (1 + 0.8 * 0.5))),
 }
 SCENARIOS = [
@@ -69,12 +74,19 @@ SCENARIOS = [
     ("a part against everybody", "in_favour"),
     ("a small part against everybody", "against"),
     ("two groups whose members in common differ", "against"),
+    ("a rare group with rare events", "against"),
+    ("a rate of nearly 1", "in_favour"),
+    ("a part within bounds", "in_favour"),
     ("opposite events", "in_favour"),
 ]
 
 
 def _on_the_boundary(world: World) -> World:
     """Set the claim's factor so that the world lies exactly on the boundary."""
+    if "abs" in world.claim:
+        return World(f"abs(P[x | a] - P[y | b]) <= {abs(world.rate(0) - world.rate(1))!r}", world.cells)
+    if " - " in world.claim:
+        return World(f"P[x | a] - P[y | b] <= {world.rate(0) - world.rate(1)!r}", world.cells)
     return World(f"P[x | a] >= {world.rate(0) / world.rate(1)!r} * P[y | b]", world.cells)
 
 

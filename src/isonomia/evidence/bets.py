@@ -322,7 +322,7 @@ def _shifted(paths: Floats) -> Floats:
     return np.concatenate([np.zeros_like(paths[:1]), paths[:-1]])
 
 
-def _pooled(bettors: Floats, shares: Floats) -> Floats:
+def pooled(bettors: Floats, shares: Floats) -> Floats:
     """The total log wealth of bettors who started with these shares; the last axis is that of the bettors."""
     highest = bettors.max(axis=-1)
     # As a difference from the highest, so that if no bettor has won anything the total is exactly 0.
@@ -350,12 +350,12 @@ class _Division:
 
     def alone(self, bettors: Floats) -> Floats:
         """The log wealth of the early bettors, had they all the money."""
-        return _pooled(bettors[..., self.early], self.early_shares)
+        return pooled(bettors[..., self.early], self.early_shares)
 
     def total(self, bettors: Floats, joined: Floats) -> Floats:
         """The log wealth of all bettors together, where a part of the late bettors' money has joined."""
         if not len(self.late) or (joined == 1.0).all():
-            return _pooled(bettors, self.shares)
+            return pooled(bettors, self.shares)
         if not joined.any():
             return self.alone(bettors)
         alone, late, shares = self.alone(bettors), bettors[..., self.late], self.shares[self.late]

@@ -17,7 +17,7 @@ instead. It never refutes more, and people misread an interval that does not con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite, log
@@ -30,6 +30,7 @@ from isonomia.evidence.bets import EProcess, estimate_gains, gains, pooled_paths
 from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.normal_form import Polynomial, as_fraction, bounds_of, is_linear, scaled
 from isonomia.evidence.protocol import Channel, Grid, Tallies, channels_for
+from isonomia.evidence.slices import SlicedEProcess, begin_slices, step_slices
 from isonomia.spec.tree import Comparison, Constant, Extreme, Leaf, Quantity, Relation, Row, nodes
 
 Floats = NDArray[np.float64]
@@ -59,6 +60,10 @@ TOLERANCE = 1e-8
 ROOM = 2**22
 """How many numbers are held at once, which limits the memory. Changes cost only."""
 
+ENOUGH = 2.25
+"""Slices bet until they have this many times the log wealth that refutes: the values at which more refute than needed
+say where the end lies. Changes width and cost only."""
+
 COARSE = 4
 """One in this many nodes of a long grid is kept: a coarser grid is as valid, and costs a little width."""
 
@@ -85,6 +90,11 @@ class Inversion:
     sizes: Mapping[Leaf, float] | None
     channels: tuple[Channel, ...]
     affine: AffineHalfSpace | None
+
+    @property
+    def sliced(self) -> bool:
+        """Whether groups overlap, so that the bets are made slice by slice."""
+        return any(channel.crossing for channel in self.channels)
 
     def interval(
         self,
@@ -118,19 +128,59 @@ class Inversion:
         """
         if self.affine is not None:
             limits = max(limits[0], self.affine.limits[0]), min(limits[1], self.affine.limits[1])
-        need, paths = log(1.0 / delta), self.paths(history) if paths is None else paths
+        need = log(1.0 / delta)
         reach = near[1] * (2.0 * need) ** 0.5
+        if self.sliced:
+            return self._of_slices(history, need, near[0], reach * scan, limits, rough=rough)
+        paths = self.paths(history) if paths is None else paths
         ends = []
         for above, limit in ((False, limits[0]), (True, limits[1])):
-            sided = reach if above else -reach
-            end = _end(_evidence(paths, above, need), near[0] + sided * scan, limit, rough=rough)
+            at = near[0] + (reach if above else -reach) * scan
+            end = _found(_end(at, limit, rough=rough), _evidence(paths, above, need))
             if (end > near[0]) != above:
-                end = _end(_evidence(paths, above, need, now=True), near[0] + sided * scan, limit, rough=rough)
+                end = _found(_end(at, limit, rough=rough), _evidence(paths, above, need, now=True))
             ends.append(end)
         return min(ends), max(ends)
 
+    def _of_slices(
+        self,
+        history: Sequence[Tallies],
+        need: float,
+        estimate: float,
+        scan: Floats,
+        limits: tuple[float, float],
+        *,
+        rough: bool,
+    ) -> tuple[float, float]:
+        """The same where groups overlap: both ends are searched together, and reach the estimate at least."""
+        # Half as many values: each has many slices.
+        searches = [
+            _end(estimate + sign * scan[::2], limit, rough=rough, sharpen=SHARPEN[::2])
+            for sign, limit in zip((-1, 1), limits, strict=True)
+        ]
+        ends, none = list(limits), np.zeros(0)
+        wanted = [next(search, none) for search in searches]  # without values to look at, the end is the limit
+        while any(map(len, wanted)):
+            tests = [
+                self.tests(float(at), above=above)
+                for above, thresholds in zip((False, True), wanted, strict=True)
+                for at in thresholds
+            ]
+            known = _least_of_slices(tests, self.channels[0], history, ENOUGH * need) / need
+            parts = known[: len(wanted[0])], known[len(wanted[0]) :]
+            for side, search in enumerate(searches):
+                if len(wanted[side]):
+                    try:
+                        wanted[side] = search.send(parts[side])
+                    except StopIteration as found:
+                        ends[side], wanted[side] = found.value, none
+        return min(ends[0], estimate), max(ends[1], estimate)
+
     def paths(self, history: Sequence[Tallies]) -> Paths:
-        """The log wealth after every batch of the history, as a function of the thresholds."""
+        """The log wealth after every batch of the history, as a function of the thresholds.
+
+        Where groups overlap there is one row only: the least peak of any slice at the end.
+        """
         if self.affine is not None:
             affine, batches = self.affine, _Batches.of(self.affine.channels, self.affine.sizes, history)
             return lambda thresholds, above: batches.paths(*affine.at(thresholds, above=above))
@@ -138,6 +188,8 @@ class Inversion:
 
         def paths(thresholds: Floats, above: bool) -> Floats:
             result = [self.tests(float(threshold), above=above) for threshold in thresholds]
+            if self.sliced:
+                return _least_of_slices(result, self.channels[0], history, inf)[None]
             return _least(result, set(self.channels), history, cache)
 
         return paths
@@ -146,7 +198,7 @@ class Inversion:
         """The e-processes against the pieces of ``quantity <= threshold``, or, with ``above``, of ``>= threshold``.
 
         ``None`` where the hypothesis is not a union of polytopes or has too many half-spaces, or where a piece has no
-        test or only a sliced one.
+        test or is sliced where others are not.
         """
         relation: Relation = ">=" if above else "<="
         claim = Comparison(self.quantity, ((relation, Constant(threshold)),))
@@ -154,8 +206,9 @@ class Inversion:
         if hypothesis is None or sum(len(piece.half_spaces) for piece in hypothesis.polytopes) > MAX_PIECES:
             return None
         result = [polytope_test(piece, self.streams, self.ranges, 1.0, self.sizes) for piece in hypothesis.polytopes]
-        tests = tuple(test for test in result if test is not None and isinstance(test.process, EProcess))
-        return tests if len(tests) == len(result) else None
+        tests = tuple(test for test in result if test is not None)
+        kinds = {type(test.process) for test in tests}
+        return tests if len(tests) == len(result) and len(kinds) < 2 else None
 
 
 def inversion_for(
@@ -176,6 +229,8 @@ def inversion_for(
             if tests is None:
                 return None
             channels |= dict.fromkeys(channel for test in tests for channel in test.channels)
+    if any(channel.crossing for channel in channels) and len(channels) > 1:
+        return None
     return Inversion(quantity, ranges, streams, sizes, tuple(channels), None)
 
 
@@ -194,13 +249,18 @@ def _evidence(paths: Paths, above: bool, need: float, *, now: bool = False) -> C
     return evidence
 
 
-def _end(evidence: Callable[[Floats], Floats], at: Floats, limit: float, *, rough: bool) -> float:
-    """The end of the values not refuted: the refuted value next to them, or the limit. Evidence of 1 refutes."""
+def _end(at: Floats, limit: float, *, rough: bool, sharpen: Floats = SHARPEN) -> Generator[Floats, Floats, float]:
+    """The end of the values not refuted: the refuted value next to them, or the limit.
+
+    Yields values, and is sent how near they are to being refuted; 1 refutes.
+    """
     at = at[at > limit] if at[-1] < at[0] else at[at < limit]
-    result = evidence(at)
+    if not len(at):
+        return limit
+    result = yield at
     left = np.flatnonzero(result < 1.0)
     if not len(left):
-        return float(at[0]) if len(at) else limit  # every value of the scan is refuted
+        return float(at[0])  # every value of the scan is refuted
     last = int(left[-1])
     if last + 1 == len(at):
         return limit
@@ -208,11 +268,23 @@ def _end(evidence: Callable[[Floats], Floats], at: Floats, limit: float, *, roug
     if rough:
         return outer
     below, beyond = np.sqrt(result[last : last + 2])
-    shares = (1.0 - below) / (beyond - below) + SHARPEN
+    shares = (1.0 - below) / (beyond - below) + sharpen
     between = inner + (outer - inner) * shares[(shares > 0) & (shares < 1)]
-    left = np.flatnonzero(evidence(between) < 1.0)
+    if not len(between):
+        return outer
+    left = np.flatnonzero((yield between) < 1.0)
     first = int(left[0]) if len(left) else len(between)
     return outer if first == 0 else float(between[first - 1])
+
+
+def _found(search: Generator[Floats, Floats, float], evidence: Callable[[Floats], Floats]) -> float:
+    """What a search finds by itself."""
+    try:
+        wanted = next(search)
+        while True:
+            wanted = search.send(evidence(wanted))
+    except StopIteration as end:
+        return float(end.value)
 
 
 @dataclass(frozen=True)
@@ -406,6 +478,30 @@ class _Batches:
     @cached_property
     def _seen(self) -> NDArray[np.bool_]:
         return np.asarray(self.before.any(axis=-1))
+
+
+def _least_of_slices(
+    candidates: Sequence[tuple[PolytopeTest, ...] | None], channel: Channel, history: Sequence[Tallies], needed: float
+) -> Floats:
+    """The least peak that any slice of a threshold's pieces has; slices stop betting at ``needed``."""
+    least = np.full(len(candidates), inf)
+    alike: dict[tuple[object, ...], list[tuple[int, SlicedEProcess]]] = {}
+    for index, tests in enumerate(candidates):
+        if tests is None or any(test.channels != (channel,) for test in tests):
+            least[index] = 0.0
+            continue
+        for test in tests:
+            if isinstance(test.process, SlicedEProcess):
+                process = test.process
+                alike.setdefault((process.slopes.shape, process.value.tobytes()), []).append((index, process))
+    for members in alike.values():
+        together = SlicedEProcess.stacked([process for _, process in members], needed)
+        state = begin_slices(together)
+        for tallies in history:
+            state = step_slices(together, state, tallies[channel])
+        peaks = np.minimum(state.peaks(len(members)), needed)
+        np.minimum.at(least, [index for index, _ in members], peaks)
+    return least
 
 
 def _least(

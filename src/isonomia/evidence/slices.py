@@ -1,32 +1,37 @@
-"""The e-process against a polytope whose groups overlap: one slice for each value that a nuisance leaf might have.
+"""The e-process against a polytope whose groups overlap: one bet for each value that a nuisance leaf might have.
 
 A comparison of rates in overlapping groups is not linear in what one draw shows: the same draw informs both rates, and
-what it says about one depends on the other. But *suppose* one of them, the sliced leaf ``s``, lies in ``[low, high]``.
-Then every half-space ``sum of a_g theta_g <= b`` becomes a statement about the mean of what a single draw shows,
+what it says about one depends on the other. But *suppose* that one of them, the sliced leaf, has the value ``s``. Then
+every half-space ``sum of a_g theta_g <= b`` says something about the mean of what a single draw shows, and so does the
+supposition, whatever the number ``k``:
 
-    E[ 1{in the others' group} (sum of a_g x_g - c) ] <= 0,      c = b - min(a_s low, a_s high),
+    E[ y(s) ] <= 0,    y(s) = 1{in the others' group} (sum of a_g x_g - b + a_s s) + k 1{in the sliced group} (s - x_s).
 
-and so do ``theta_s >= low`` and ``theta_s <= high``. Those are ordinary half-spaces over the cells of one channel that
-sees both groups at once, and ordinary bets refute them. The truth lies in some slice, so refuting every slice at the
-full risk refutes the polytope; ``delta`` is not divided.
+With ``k`` near ``-a_s P[others' group] / P[sliced group]``, the mean of ``y(s)`` does not depend on ``s``: a wrong
+supposition wins nothing, and what is not known about ``s`` costs next to nothing. ``k`` comes from earlier draws.
 
-A slice may be split at any time: both halves lie within it, so both inherit its wealth. So the number of
-slices, and their width, change power and cost only.
+All values of ``s`` are covered, not only a grid of them. In a *slice* ``[low, high]`` all suppositions have the same
+stakes. A factor is then affine in ``s``, the logarithm of a bettor's wealth is concave in ``s``, and so the lesser of
+its values at the two ends is a lower bound for the whole slice. The truth lies in some slice, so refuting every
+slice at the full risk refutes the polytope; ``delta`` is not divided.
+
+A slice may be split at any time: a concave function lies above its chord, so in the middle a bettor has at least the
+mean of the logarithms at the ends. So the number of slices, and their width, change power and cost only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bets import log_factor
-from isonomia.evidence.stakes import Stakes, best_stakes
+from isonomia.evidence.bets import DISTANCES, SHARES, pooled
 
 Floats = NDArray[np.float64]
 
-FIRST_SLICES = 8
+FIRST_SLICES = 16
 """How many slices there are at the start: few, since they are split as draws come in. Any slicing is valid, so it
 changes power and cost only."""
 
@@ -38,12 +43,19 @@ SLICES_TOGETHER = 8_192
 """How many slices all e-processes of one claim share: with them a batch takes less than a second.
 Changes power and cost only."""
 
-SPLIT_WIDTH = 0.1
-"""A slice is split while it is wider than this share of the range divided by the root of the draws that inform it:
-about a tenth of a standard error, so that the width costs little evidence. Changes power and cost only."""
+SLICES_OF_EACH = 64
+"""How many slices polytopes side by side may have on average; those far from the truth soon have none.
+Changes power and cost only."""
 
-NEGLIGIBLE_LOSS = 1e-5
-"""Nats that a coarser search for stakes may lose over a batch. Changes power and cost only."""
+SPLIT_WIDTH = 0.35
+"""A slice is split while it is wider than this share of the range divided by the root of the draws that inform it:
+about a standard error, over which wealth hardly depends on the value. Changes power and cost only."""
+
+MOST = 0.99
+"""The largest part of the money that a draw can lose. Below 1 every stake is valid, so it changes power only."""
+
+ROUNDS = 1
+"""Rounds of Newton's method for the bettor who follows the estimate. Every stake is valid: changes power only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,8 @@ class SlicedEProcess:
         The log wealth at which a slice is refuted, ``log(1 / delta)``.
     max_slices
         How many slices there may be.
+
+    Of several polytopes side by side (:meth:`stacked`), the first four have a leading axis.
     """
 
     others: Floats
@@ -82,117 +96,192 @@ class SlicedEProcess:
     needed: float
     max_slices: int = MAX_SLICES
 
-    def payoffs(self, low: Floats, high: Floats) -> Floats:
-        """What a draw contributes to each half-space of each slice: ``(slices, half-spaces + 2, 1, cells)``."""
-        ends = np.minimum(np.multiply.outer(low, self.slopes), np.multiply.outer(high, self.slopes))
-        sides = self.others - self.members * (self.bounds - ends)[:, :, None]
-        at_least = self.present * low[:, None] - self.value
-        at_most = self.value - self.present * high[:, None]
-        return np.concatenate([sides, at_least[:, None], at_most[:, None]], axis=1)[:, :, None, :]
+    @classmethod
+    def stacked(cls, processes: Sequence[SlicedEProcess], needed: float) -> SlicedEProcess:
+        """Polytopes side by side that have the same channel, sliced leaf and number of half-spaces."""
+        return replace(
+            processes[0],
+            others=np.stack([process.others for process in processes]),
+            members=np.stack([process.members for process in processes]),
+            slopes=np.stack([process.slopes for process in processes]),
+            bounds=np.stack([process.bounds for process in processes]),
+            needed=needed,
+            max_slices=max(MAX_SLICES, SLICES_OF_EACH * len(processes)),
+        )
 
-    def informed(self, tally: Floats) -> NDArray[np.bool_]:
-        """For each slice and half-space, whether both groups that it compares were seen: ``(slices, half-spaces)``."""
-        own = tally @ self.members.T > 0
-        sliced = (tally @ self.present > 0)[:, None] | (self.slopes == 0)
-        return np.asarray(own & sliced)
+    def of_slices(self, polytope: NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Floats]:
+        """Others, members, slopes and bounds of each slice's polytope."""
+        parts = self.others, self.members, self.slopes, self.bounds
+        one, other, third, fourth = parts if self.others.ndim == 3 else [part[None] for part in parts]
+        if len(one) == 1:
+            return one, other, third, fourth
+        return one[polytope], other[polytope], third[polytope], fourth[polytope]
 
 
 @dataclass(frozen=True, slots=True)
 class SlicedWealth:
-    """The slices not refuted yet, with their wealths, and the tally that they share.
+    """The slices not refuted yet, and the tally that they share.
 
-    ``stakes`` and ``intercepts`` are each slice's last bet, from which the search for the next one starts.
+    Attributes
+    ----------
+    polytope
+        The number of the polytope that a slice belongs to.
+    ends
+        Where each slice begins and ends: shape ``(slices, 2)``.
+    bettors
+        The log wealth of each bettor at either end, as if it had started with 1: shape ``(slices, 2, bettors)``.
+    stakes
+        The last stakes of the bettor who follows the estimate, on each half-space and with it on the value: shape
+        ``(slices, half-spaces, 2)``.
+    slice_peak
+        The running maximum of the log wealth that all bettors have together, throughout the slice.
+    tally
+        How many draws fell into each cell.
     """
 
-    low: Floats
-    high: Floats
-    log_wealth: Floats
-    slice_peak: Floats
+    polytope: NDArray[np.intp]
+    ends: Floats
+    bettors: Floats
     stakes: Floats
-    intercepts: Floats
+    slice_peak: Floats
     tally: Floats
 
     def rows(self, which: NDArray[np.bool_] | NDArray[np.intp], tally: Floats) -> SlicedWealth:
         """Some of the slices, with another tally."""
-        low, high, wealth, peak = self.low[which], self.high[which], self.log_wealth[which], self.slice_peak[which]
-        return SlicedWealth(low, high, wealth, peak, self.stakes[which], self.intercepts[which], tally)
+        stakes, peak = self.stakes[which], self.slice_peak[which]
+        return SlicedWealth(self.polytope[which], self.ends[which], self.bettors[which], stakes, peak, tally)
+
+    @property
+    def log_wealth(self) -> Floats:
+        """A lower bound of the log wealth throughout each slice."""
+        return _throughout(self.bettors)
 
     @property
     def peak(self) -> Floats:
         """The least peak of any slice, as an array of one; infinite once every slice is refuted."""
         return np.asarray([self.slice_peak.min(initial=np.inf)])
 
+    def peaks(self, polytopes: int) -> Floats:
+        """The same for each polytope."""
+        least = np.full(polytopes, np.inf)
+        np.minimum.at(least, self.polytope, self.slice_peak)
+        return least
+
 
 def begin_slices(process: SlicedEProcess) -> SlicedWealth:
     """Cut the range into equal slices, each with a wealth of 1."""
     edges = np.linspace(*process.span, FIRST_SLICES + 1)
-    none, stakes = np.zeros(FIRST_SLICES), np.zeros((FIRST_SLICES, len(process.slopes) + 2))
-    intercepts, tally = np.ones((FIRST_SLICES, 1)), np.zeros(len(process.prior))
-    return SlicedWealth(edges[:-1], edges[1:], none, none, stakes, intercepts, tally)
+    polytopes = len(process.others) if process.others.ndim == 3 else 1
+    half_spaces = process.slopes.shape[-1]
+    ends = np.tile(np.stack([edges[:-1], edges[1:]], axis=-1), (polytopes, 1))
+    bettors = np.zeros((len(ends), 2, half_spaces * len(DISTANCES) + 1))
+    number = np.repeat(np.arange(polytopes), FIRST_SLICES)
+    stakes = np.zeros((len(ends), half_spaces, 2))
+    return SlicedWealth(number, ends, bettors, stakes, np.zeros(len(ends)), np.zeros(len(process.prior)))
 
 
 def step_slices(process: SlicedEProcess, state: SlicedWealth, counts: Floats) -> SlicedWealth:
     """Bet on one batch against every slice, drop the refuted ones, and split those that have become too wide.
 
-    Guarantee: if the truth lies in the polytope, the slice that contains the sliced leaf's true value is ever dropped
+    Guarantee: if the truth lies in a polytope, its slice that contains the sliced leaf's true value is ever dropped
     with probability at most ``exp(-needed)``.
     """
-    shape = (len(state.low), len(counts))
-    stakes, gain = bet_on_slices(
-        process,
-        (state.low, state.high),
-        np.broadcast_to(state.tally, shape),
-        np.broadcast_to(counts, shape),
-        start=(state.stakes, state.intercepts),
-    )
-    wealth = state.log_wealth + gain
-    peak = np.maximum(state.slice_peak, wealth)
-    settled = SlicedWealth(state.low, state.high, wealth, peak, stakes.amounts, stakes.intercepts, state.tally)
-    return _split(process, settled.rows(peak < process.needed, state.tally + counts))
+    stakes, gained = bet_on_slices(process, state, state.tally[None], counts[None])
+    bettors = state.bettors + gained
+    peak = np.maximum(state.slice_peak, _throughout(bettors))
+    settled = SlicedWealth(state.polytope, state.ends, bettors, stakes, peak, state.tally)
+    left = peak < process.needed
+    return _split(process, settled.rows(left, state.tally + counts))
 
 
-def bet_on_slices(
-    process: SlicedEProcess,
-    ends: tuple[Floats, Floats],
-    tally: Floats,
-    counts: Floats,
-    start: tuple[Floats, Floats] | None = None,
-) -> tuple[Stakes, Floats]:
-    """Bet on one batch against each slice, and settle: the stakes, and the logarithm of each slice's factor.
+def _throughout(bettors: Floats) -> Floats:
+    """The log wealth of all bettors together, each at the end where it has less."""
+    half_spaces = bettors.shape[-1] // len(DISTANCES)
+    shares = np.append(np.tile(SHARES / half_spaces, half_spaces), 1.0 - SHARES.sum())
+    return pooled(bettors.min(axis=-2), shares)
 
-    Ends, tallies and counts have one row per slice.
+
+def bet_on_slices(process: SlicedEProcess, state: SlicedWealth, tally: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """The stakes of the bettor who follows the estimate, and what each bettor gains on a batch at either end.
+
+    Tallies and counts have one row per slice, or one for all. Steady bettors stake what is best at a fixed distance
+    from each half-space; one goes by the estimate, and by the half-space that it violates most. Stakes are the same
+    throughout a slice and come from earlier batches.
     """
-    payoffs = process.payoffs(*ends)
-    # An empty group has no mean, so nothing may be concluded from the range of its mean: a half-space about a group not
-    # seen yet is left out, which makes the polytope larger. ``best_stakes`` does that itself where every group has its
-    # own channel.
-    payoffs[:, : len(process.slopes)] *= process.informed(tally)[:, :, None, None]
-    bounds = np.zeros(payoffs.shape[:2])
+    others, members, slopes, bounds = process.of_slices(state.polytope)
+    # Every cell that can occur is a mean of corners, which have weight before anything is seen; the others are left
+    # out. A factor is affine in each number, so what is positive at all corners is positive everywhere.
     estimate = tally + process.prior
-    # Unseen cells are left out of the search. Factors are affine in each number and the prior has weight at every
-    # corner, so factors are positive in those cells too.
     used = np.flatnonzero(estimate.any(axis=0))
-    estimate = (estimate[:, used] / estimate.sum(axis=-1, keepdims=True))[:, None, :]
-    # Before anything is seen there is nothing to go by: with a weight of 0 nothing is staked.
-    weights = (tally.sum(axis=-1, keepdims=True) > 0).astype(float)
-    tolerance = NEGLIGIBLE_LOSS / max(float(counts.sum(axis=-1).max(initial=0.0)), 1.0)
-    stakes = best_stakes(payoffs[..., used], bounds, estimate, weights, start=start, tolerance=tolerance)
-    hit = np.flatnonzero(counts.any(axis=0))
-    factors = stakes.intercepts[:, :, None] + (stakes.amounts[:, :, None, None] * payoffs[..., hit]).sum(axis=1)
-    gain = log_factor(stakes.amounts, stakes.intercepts, factors, bounds, counts[:, None, hit])
-    return stakes, np.where((stakes.amounts > 0).any(axis=-1), gain, 0.0)
+    estimate = estimate[:, used] / estimate.sum(axis=-1, keepdims=True)
+    # An empty group has no mean, so nothing may be concluded from it: a half-space about an unseen group is not bet on.
+    informed = (np.einsum("rc,rjc->rj", tally, members) > 0) & ((tally @ process.present > 0)[:, None] | (slopes == 0))
+    members, present = members[..., used], process.present[used]
+    slope = np.stack([members * slopes[..., None], np.broadcast_to(present, members.shape)], axis=2)
+    level = np.stack(
+        [others[..., used] - members * bounds[..., None], np.broadcast_to(-process.value[used], members.shape)], axis=2
+    )
+    # What a unit of each stake adds in each cell, at either end: shape (slices, half-spaces, 2 ends, 2 stakes, cells).
+    shown = level[:, :, None] + slope[:, :, None] * state.ends[:, None, :, None, None]
+    hit = np.flatnonzero(counts[:, used].any(axis=0))
+    drawn = counts[:, used[hit]]
+
+    hedge = -np.einsum("rc,rjc->rj", estimate, slope[:, :, 0]) / (estimate @ present)[:, None]
+    payoffs = shown[:, :, :, 0] + hedge[:, :, None, None] * shown[:, :, :, 1]
+    middle = payoffs.mean(axis=2)
+    mean, square = np.einsum("rjc,rc->rj", middle, estimate), np.einsum("rjc,rjc,rc->rj", middle, middle, estimate)
+    spread = np.sqrt(np.maximum(square - mean * mean, _TINY))
+    most = np.where(informed, MOST / np.maximum(-payoffs.min(axis=(2, 3)), _TINY), 0.0)
+    steady = np.minimum(DISTANCES / spread[..., None], most[..., None])
+    logs = np.log(1.0 + steady[:, :, None, :, None] * payoffs[:, :, :, None, hit])
+    gained = np.einsum("rjedc,rc->rejd", logs, drawn).reshape(len(state.ends), 2, -1)
+
+    stakes = _better(state.stakes, shown, estimate)
+    rows, told = np.arange(len(mean)), np.argmax(np.where(informed, mean / spread, -np.inf), axis=1)
+    factors = 1.0 + np.einsum("rs,resc->rec", stakes[rows, told], shown[rows, told][..., hit])
+    by_estimate = np.einsum("rec,rc->re", np.log(factors), drawn) * informed.any(axis=1)[:, None]
+    return stakes, np.concatenate([gained, by_estimate[..., None]], axis=-1)
+
+
+_TINY = 1e-300
+"""Keeps a divisor away from 0 where nothing can be won or lost."""
+
+
+def _better(stakes: Floats, shown: Floats, estimate: Floats) -> Floats:
+    """Stakes on each half-space, and on the value, that come nearer to the best ones on the estimate.
+
+    Newton's method from the last batch's stakes; a step ends before a factor is below ``1 - MOST`` or a stake on a
+    half-space is negative.
+    """
+    middle = shown.mean(axis=2)
+    for _ in range(ROUNDS):
+        part = middle / (1.0 + np.einsum("rjs,rjsc->rjc", stakes, middle))[:, :, None]
+        gradient = np.einsum("rjsc,rc->rjs", part, estimate)
+        bend = np.einsum("rjsc,rjtc,rc->rjst", part, part, estimate)
+        (a, b), (_, d) = np.moveaxis(bend, (2, 3), (0, 1))
+        a, d = a * (1.0 + 1e-9) + _TINY, d * (1.0 + 1e-9) + _TINY
+        g, h = np.moveaxis(gradient, 2, 0)
+        first = np.maximum((d * g - b * h) / (a * d - b * b), -0.9 * stakes[..., 0])
+        step = np.stack([first, (h - b * first) / d], axis=-1)
+        room = np.einsum("rjs,rjesc->rjec", stakes, shown) + MOST
+        fall = -np.einsum("rjs,rjesc->rjec", step, shown)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            length = np.where(fall > 0.0, 0.9 * room / fall, 1.0).min(axis=(2, 3))
+        stakes = stakes + np.minimum(length, 1.0)[..., None] * step
+    return stakes
 
 
 def _split(process: SlicedEProcess, state: SlicedWealth) -> SlicedWealth:
     """Halve slices until none is too wide; splitting depends only on counts, so it cannot favour an outcome."""
     informed = max(float(state.tally @ process.present), 1.0)
     widest = SPLIT_WIDTH * (process.span[1] - process.span[0]) / np.sqrt(informed)
-    wide = state.high - state.low > widest
+    wide = state.ends[:, 1] - state.ends[:, 0] > widest
     while wide.any() and len(wide) + int(wide.sum()) <= process.max_slices:
-        middle = 0.5 * (state.low + state.high)
         both = state.rows(np.concatenate([np.arange(len(wide)), np.flatnonzero(wide)]), state.tally)
-        low = np.concatenate([state.low, middle[wide]])
-        high = np.concatenate([np.where(wide, middle, state.high), state.high[wide]])
-        state = replace(both, low=low, high=high)
-        wide = high - low > widest
+        ends, bettors, number = both.ends.copy(), both.bettors.copy(), len(wide)
+        for array, middles in ((ends, state.ends[wide].mean(axis=1)), (bettors, state.bettors[wide].mean(axis=1))):
+            array[:number, 1][wide] = middles
+            array[number:, 0] = middles
+        state = replace(both, ends=ends, bettors=bettors)
+        wide = ends[:, 1] - ends[:, 0] > widest
     return state

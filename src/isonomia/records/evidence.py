@@ -24,7 +24,7 @@ from isonomia.records.verdict import Verdict
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
-FORMAT, VERSION = "isonomia evidence", 2
+FORMAT, VERSION = "isonomia evidence", 3
 
 
 @dataclass(frozen=True, slots=True)

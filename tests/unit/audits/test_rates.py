@@ -206,15 +206,21 @@ def test_a_denominator_that_is_zero_in_a_sample_leaves_the_ratio_undecided(looks
     assert ratio.low <= 0.8 <= ratio.high
 
 
-def test_an_interval_that_excludes_its_own_estimate_says_why() -> None:
-    rng = np.random.default_rng(54)
-    a, b = rng.random(2000) < 0.5, rng.random(2000) < 0.5
-    rows = {"a": a, "b": b, "h": rng.random(2000) < 0.5 + 0.2 * a - 0.2 * b}
-    verdict = iso.check("P[h | a] - P[h | b] >= 0.05", population=iso.Sample(rows), delta=0.2, seed=54)
-    (gap,) = verdict.expressions
-    assert gap.estimate is not None
-    assert gap.estimate > gap.high
-    assert any("lies outside its interval" in remark and "overlapping" in remark for remark in verdict.remarks)
+def test_verdict_and_interval_of_overlapping_groups_agree_and_the_interval_holds_its_estimate() -> None:
+    rng, decided = np.random.default_rng(54), 0
+    for seed in range(12):
+        share, c = rng.uniform(0.1, 0.6), float(np.round(rng.uniform(-0.3, 0.2), 2))
+        a = rng.random(400) < share
+        rows = {"a": a, "h": rng.random(400) < 0.5 - rng.uniform(0.0, 0.3) * a}
+        text = f"P[h | a] - P[h] >= {c}" if seed % 2 else f"P[h | a] / P[h] >= {c + 0.9}"
+        verdict = iso.check(text, population=iso.Sample(rows), delta=0.1, seed=seed)
+        (gap,) = verdict.expressions
+        assert gap.estimate is not None
+        if verdict.holds is not None:
+            decided += 1
+            assert gap.low >= gap.threshold if verdict.holds else gap.high <= gap.threshold
+            assert gap.low <= gap.estimate <= gap.high
+    assert decided >= 6
 
 
 def test_a_denominator_not_yet_seen_keeps_a_generator_undecided_within_its_budget() -> None:

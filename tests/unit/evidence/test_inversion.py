@@ -129,11 +129,38 @@ def test_a_mean_and_an_extreme_are_inverted_too() -> None:
     assert 0.24 < low < 0.30 < high < 0.37
 
 
-def test_overlapping_groups_and_products_have_no_bets_to_invert() -> None:
-    for text in ("P[y | g == 'a'] - 0.8 * P[y]", "P[y | g == 'a'] * P[y | g == 'b']"):
-        formula = parse_formula(f"{text} >= 0.5")
-        assert isinstance(formula, Comparison)
-        assert inversion_for(formula.first, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,)) is None
+def test_products_have_no_bets_to_invert() -> None:
+    formula = parse_formula("P[y | g == 'a'] * P[y | g == 'b'] >= 0.5")
+    assert isinstance(formula, Comparison)
+    assert inversion_for(formula.first, dict.fromkeys(leaves_of(formula), (0.0, 1.0)), (None,)) is None
+
+
+def against_everyone(inverted: Inversion, share: float, rates: tuple[float, float], seed: int) -> list[dict]:
+    """2,000 people in batches, of whom a share is in the group; rates of the group and of the others."""
+    (channel,), rng, total, history = inverted.channels, np.random.default_rng(seed), 0, []
+    while total < 2_000:
+        n = min(Schedule().size(total, 0.5), 2_000 - total)
+        total += n
+        inside = rng.random(n) < share
+        yes = rng.random(n) < np.where(inside, *rates)
+        shown = [yes if leaf.given is None else yes & inside for leaf in channel.leaves]
+        history.append({channel: channel.grid.tally([inside, *shown])})
+    return history
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.5, 1.9), (0.1, 2.2)])
+def test_the_interval_of_a_group_against_everyone_is_near_the_asymptotic_one(share: float, most: float) -> None:
+    inverted, ratios = inversion("P[y | g == 'a'] - P[y]"), []
+    truth = 0.4 - (share * 0.4 + (1 - share) * 0.5)
+    error = (1 - share) * sqrt(0.24 / (2_000 * share) + 0.25 / (2_000 * (1 - share)))
+    for seed in range(4):
+        history = against_everyone(inverted, share, (0.4, 0.5), seed)
+        low, high = inverted.interval(history, 0.05, (truth, error), (-1.0, 1.0))
+        assert low < truth < high
+        refuted, left = (inverted.paths(history)(np.asarray([end]), True)[-1] for end in (high, truth))
+        assert left < log(20.0) <= refuted + 1e-9
+        ratios.append((high - low) / (2 * 1.96 * error))
+    assert np.mean(ratios) <= most
 
 
 def test_an_interval_holds_its_own_estimate_though_early_draws_were_far_from_it() -> None:

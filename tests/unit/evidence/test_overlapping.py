@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -169,23 +171,11 @@ def test_a_side_about_the_sliced_leaf_alone_stays_as_it_is() -> None:
 def test_slices_start_equal_and_cover_the_range() -> None:
     _, process = sliced("P[x | a] >= 0.8 * P[y | b]")
     state = begin_slices(process)
-    assert state.low.tolist() == [k / FIRST_SLICES for k in range(FIRST_SLICES)]
-    assert np.array_equal(state.high[:-1], state.low[1:])
-    assert state.high[-1] == 1.0
+    assert state.ends[:, 0].tolist() == [k / FIRST_SLICES for k in range(FIRST_SLICES)]
+    assert np.array_equal(state.ends[:-1, 1], state.ends[1:, 0])
+    assert state.ends[-1, 1] == 1.0
     assert not state.log_wealth.any()
     assert not state.peak.any()
-
-
-def test_what_a_draw_pays_is_what_its_cell_contributes() -> None:
-    _, process = sliced("P[x | a] >= 0.8 * P[y | b]")
-    low, high = 0.25, 0.375
-    (side, at_least, at_most) = process.payoffs(np.asarray([low]), np.asarray([high]))[0, :, 0, :]
-    (slope,), (bound,) = process.slopes.tolist(), process.bounds.tolist()
-    for place in range(len(process.prior)):
-        assert at_least[place] == pytest.approx(process.present[place] * low - process.value[place])
-        assert at_most[place] == pytest.approx(process.value[place] - process.present[place] * high)
-        end = min(slope * low, slope * high)
-        assert side[place] == pytest.approx(process.others[0, place] - process.members[0, place] * (bound - end))
 
 
 def test_the_e_process_against_a_ratio_reads_both_groups_off_each_cell() -> None:
@@ -206,6 +196,35 @@ def test_the_e_process_against_a_ratio_reads_both_groups_off_each_cell() -> None
     assert process.span == (0.0, 1.0)
 
 
+def in_one_slice(process: SlicedEProcess, ends: tuple[float, float], copies: int) -> SlicedWealth:
+    """Nothing seen, in so many copies of one slice."""
+    state = begin_slices(process)
+    state = state.rows(np.zeros(copies, dtype=np.intp), state.tally)
+    return replace(state, ends=np.tile(ends, (copies, 1)))
+
+
+def test_within_a_slice_a_bettor_has_no_less_than_at_the_poorer_end() -> None:
+    _, process = sliced("P[x | a] >= 0.8 * P[y | b]")
+    rng, state = np.random.default_rng(4), in_one_slice(process, (0.2, 0.3), 1)
+    finer = [in_one_slice(process, (at, at), 1) for at in np.linspace(0.2, 0.3, 21)]
+    tally, wealths = np.zeros((1, len(process.prior))), np.zeros(len(finer))
+    for _ in range(60):
+        counts = rng.multinomial(8, rng.dirichlet(np.full(len(process.prior), 0.5)))[None].astype(float)
+        stakes, gains = bet_on_slices(process, state, tally, counts)
+        state = replace(state, bettors=state.bettors + gains, stakes=stakes)
+        # The same stakes at every value within: the bettor who follows the estimate is the last.
+        shown = process.others - process.members * process.bounds[:, None]
+        for k, at in enumerate(finer):
+            value = float(at.ends[0, 0])
+            pays = stakes[0, 0] @ np.stack(
+                [shown[0] + value * process.members[0] * process.slopes[0], process.present * value - process.value]
+            )
+            wealths[k] += np.log(1.0 + pays) @ counts[0] if tally.any() else 0.0
+        tally = tally + counts
+        assert wealths.min() >= state.bettors[0, :, -1].min() - 1e-9
+        assert wealths[10] >= state.bettors[0, :, -1].mean() - 1e-9
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_one_draw_is_a_fair_bet_against_the_slice_that_holds_the_truth(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -222,9 +241,12 @@ def test_one_draw_is_a_fair_bet_against_the_slice_that_holds_the_truth(seed: int
         low, high = max(0.0, own - rng.uniform(0, 0.1)), min(1.0, own + rng.uniform(0, 0.1))
         tally = rng.multinomial(rng.integers(1, 60), rng.dirichlet(np.ones(len(order)))).astype(float)
         draws = np.eye(len(order))
-        ends = np.full(len(order), low), np.full(len(order), high)
-        gains = bet_on_slices(process, ends, np.broadcast_to(tally, draws.shape), draws)[1]
-        assert truth @ np.exp(gains) <= 1.0 + 1e-9
+        for ends in ((low, high), (own, own)):
+            state = in_one_slice(process, ends, len(order))
+            for _ in range(3):  # the stakes of the bettor who follows the estimate come from earlier rounds
+                stakes, gains = bet_on_slices(process, state, np.broadcast_to(tally, draws.shape), draws)
+                state = replace(state, stakes=stakes)
+                assert (truth @ np.exp(gains.min(axis=1)) <= 1.0 + 1e-9).all()
         checked += 1
 
 
@@ -238,10 +260,11 @@ def test_the_first_batch_is_not_bet_on_and_slices_narrow_with_the_draws_that_inf
     once = step_slices(process, begin_slices(process), counts)
     assert not once.log_wealth.any()
     assert np.array_equal(once.tally, counts)
-    assert (once.high - once.low).max() <= SPLIT_WIDTH / np.sqrt(100.0)
-    assert (once.high - once.low).min() > 0.5 * SPLIT_WIDTH / np.sqrt(100.0)
-    assert len(once.low) <= MAX_SLICES
-    assert (once.high - once.low).sum() == pytest.approx(1.0)
+    widths = np.diff(once.ends)
+    assert widths.max() <= SPLIT_WIDTH / np.sqrt(100.0)
+    assert widths.min() > 0.5 * SPLIT_WIDTH / np.sqrt(100.0)
+    assert len(widths) <= MAX_SLICES
+    assert widths.sum() == pytest.approx(1.0)
 
 
 def test_slices_are_no_longer_split_where_there_are_as_many_as_may_be() -> None:
@@ -249,8 +272,8 @@ def test_slices_are_no_longer_split_where_there_are_as_many_as_may_be() -> None:
     counts = np.zeros(len(process.prior))
     counts[cells(test).index((1, 1, 1, 1))] = 1e8
     state = step_slices(process, begin_slices(process), counts)
-    assert len(state.low) == MAX_SLICES
-    assert np.unique(state.high - state.low).tolist() == [1 / MAX_SLICES]
+    assert len(state.ends) == MAX_SLICES
+    assert np.unique(np.diff(state.ends)).tolist() == [1 / MAX_SLICES]
 
 
 @pytest.mark.parametrize(("yes", "expected"), [((70, 30), True), ((20, 80), False), ((44, 56), None)])
@@ -275,7 +298,7 @@ def test_once_every_slice_is_refuted_the_peak_is_without_end() -> None:
     nothing = state.rows(np.zeros(FIRST_SLICES, dtype=bool), state.tally)
     assert nothing.peak.tolist() == [np.inf]
     some = state.rows(np.asarray([1, 3]), state.tally + 1.0)
-    assert some.low.tolist() == [1 / FIRST_SLICES, 3 / FIRST_SLICES]
+    assert some.ends[:, 0].tolist() == [1 / FIRST_SLICES, 3 / FIRST_SLICES]
     assert some.tally.tolist() == [1.0] * len(process.prior)
 
 
@@ -352,10 +375,7 @@ def test_slices_of_a_number_are_as_fine_as_its_range_and_its_draws_ask() -> None
     assert process.span == (2.0, 6.0)
     state = step_slices(process, begin_slices(process), np.where(process.present > 0, 1.0, 0.0))
     informed = float(process.present.sum())
-    assert state.low.min() == 2.0
-    assert state.high.max() == 6.0
-    assert (
-        0.5 * SPLIT_WIDTH * 4.0 / np.sqrt(informed)
-        < (state.high - state.low).max()
-        <= SPLIT_WIDTH * 4.0 / np.sqrt(informed)
-    )
+    assert state.ends.min() == 2.0
+    assert state.ends.max() == 6.0
+    widest = SPLIT_WIDTH * 4.0 / np.sqrt(informed)
+    assert 0.5 * widest < np.diff(state.ends).max() <= widest

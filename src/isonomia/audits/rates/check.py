@@ -24,12 +24,10 @@ from isonomia.audits.verdicts import introduce, new_verdict, no_other_values, sa
 from isonomia.engine.loop import Outcome
 from isonomia.engine.parameters import Observer, batch_rng, root
 from isonomia.errors import DataError
-from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_truth
 from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.normal_form import Polynomial, compared
 from isonomia.evidence.protocol import LeafTally
-from isonomia.evidence.slices import SlicedEProcess
 from isonomia.models.meter import current_meter
 from isonomia.models.named import named_models
 from isonomia.populations.protocol import Directable, Wanted, facts_of
@@ -190,7 +188,7 @@ def _sampled(
         remarks=(
             *why,
             *remarks_on_draws(check, work, outcome, leaves),
-            *_estimates_outside((*expressions, *leaves), work),
+            *_estimates_outside((*expressions, *leaves)),
             *_left_over(sampling, outcome),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
@@ -330,18 +328,15 @@ def remarks_on_draws(
     )
 
 
-def _estimates_outside(known: Sequence[Expression | LeafRecord], work: AnyWork) -> tuple[str, ...]:
+def _estimates_outside(known: Sequence[Expression | LeafRecord]) -> tuple[str, ...]:
     """Why an interval excludes its own estimate, where one does."""
     outside = [item for item in known if item.estimate is not None and not item.low <= item.estimate <= item.high]
     if not outside:
         return ()
-    tests = work.evidence.tests if isinstance(work.evidence, BetEvidence) else ()
-    sliced = any(isinstance(test.process, SlicedEProcess) for test in tests)
-    slices = ", and for overlapping groups each value of the rate they share at a look of its own" if sliced else ""
     names = first_few(list(dict.fromkeys(item.text for item in outside)), 4)
     return (
         f"the estimate of {names} lies outside its interval: the estimate comes from all draws together, and the "
-        f"interval excludes what was refuted at any earlier look{slices}. The guarantee is about the interval",
+        "interval excludes what was refuted at any earlier look. The guarantee is about the interval",
     )
 
 

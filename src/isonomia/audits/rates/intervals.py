@@ -168,7 +168,7 @@ class LeafKnowledge:
         quantities = len(self.inversions)
         if quantity not in self.paths:
             self.paths[quantity] = inversion.paths(self.history)
-        return inversion.interval(
+        low, high = inversion.interval(
             self.history,
             self.delta,
             near,
@@ -177,6 +177,8 @@ class LeafKnowledge:
             scan=SCAN if quantities <= VERY_MANY else COARSE_SCAN,
             paths=self.paths[quantity],
         )
+        estimate = self._estimate(quantity) if inversion.sliced else None
+        return (low, high) if estimate is None else (min(low, estimate), max(high, estimate))
 
     def _near(self, quantity: Quantity, leaves: Sequence[Leaf]) -> tuple[float, float] | None:
         """A value and its standard error, by the delta method, at means that lie within their ranges."""
