@@ -30,11 +30,13 @@ from numpy.typing import NDArray
 from isonomia.errors import UsageError
 from isonomia.evidence.bets import Wealth
 from isonomia.evidence.confidence_sequences import check_delta
-from isonomia.evidence.identified.bets import CellRegion, Refuted, begin, functional_interval, step
+from isonomia.evidence.identified.bets import CellRegion, Functional, Refuted, begin, functional_intervals, step
 from isonomia.evidence.identified.identified_set import IdentifiedSet
 from isonomia.evidence.strata.worlds import (
+    SMALL,
     Definition,
     LinearAssumption,
+    MergedCells,
     PrincipalEffect,
     TableShape,
     assumption_rows,
@@ -260,17 +262,50 @@ def effect_interval(
     zero: Sequence[PrincipalEffect] = (),
     assumptions: Sequence[LinearAssumption] = (),
 ) -> tuple[float, float] | Refuted:
-    """Enclose an effect: its sharp bounds, widened by what a finite sample leaves open.
+    """Enclose an effect: :func:`effect_intervals` for one of one region."""
+    rows = [(effect, normalised)]
+    return effect_intervals([region], shape, rows, zero=zero, assumptions=assumptions)[0][0]
+
+
+def effect_intervals(
+    regions: Sequence[CellRegion],
+    shape: TableShape,
+    effects: Sequence[tuple[PrincipalEffect, bool]],
+    *,
+    zero: Sequence[PrincipalEffect] = (),
+    assumptions: Sequence[LinearAssumption] = (),
+) -> list[list[tuple[float, float] | Refuted]]:
+    """Enclose effects, for each region: their sharp bounds, widened by what a finite sample leaves open.
 
     Guarantee: let the assumptions be true and the effects ``zero`` be zero. With probability at least ``1 - delta``,
-    where ``delta`` is the region's, the interval contains the true effect at all times, for all effects of the same
-    region together. As the sample grows it shrinks to the sharp bounds for the true table, which need not be a point.
+    where ``delta`` is a region's, its intervals contain the true effects at all times, all of them together. As the
+    sample grows they shrink to the sharp bounds for the true table, which need not be points.
 
-    The region's channels are the attribute values and its cells those of ``shape``. ``normalised`` asks for ``tau``,
-    the effect within its stratum, instead of ``tau'``, its share of the whole population.
+    A region's channels are the attribute values and its cells those of ``shape``. With each effect stands whether it is
+    ``tau``, the effect within its stratum, instead of ``tau'``, its share of the whole population.
     """
-    over = stratum_row(shape, effect.stratum) if normalised else None
-    return functional_interval(region, assumed_set(shape, assumptions, zero=zero), effect_row(shape, effect), over)
+    everyone = np.ones(shape.worlds)
+    functionals = [
+        Functional(effect_row(shape, effect), stratum_row(shape, effect.stratum) if normalised else everyone)
+        for effect, normalised in effects
+    ]
+    if shape.worlds <= SMALL:
+        return functional_intervals(regions, assumed_set(shape, assumptions, zero=zero), functionals)
+    # Cells that an effect and the constraints treat alike count as one: the distance to a set does not change, since
+    # what is nearest to the draws splits the cell as they do.
+    given, bounds = assumption_rows(shape, assumptions)
+    zeros, allowances = effect_rows(shape, zero), [region.allowance for region in regions]
+    columns = []
+    for each in functionals:
+        merged = MergedCells.of(shape, np.vstack([each.row, each.over, zeros, given]))
+        kept = merged.representatives
+        identified = IdentifiedSet.of(
+            merged.observation, (zeros[:, kept], np.zeros(len(zero))), (given[:, kept], bounds)
+        )
+        fewer = [CellRegion(merged.sums(region.tally), region.delta) for region in regions]
+        functional = Functional(each.row[kept], each.over[kept])
+        columns.append(functional_intervals(fewer, identified, [functional], allowances))
+    return [[column[number][0] for column in columns] for number in range(len(regions))]
 
 
 def _over(shape: TableShape, effect: PrincipalEffect, value: float, sign: float, normalised: bool) -> Floats:

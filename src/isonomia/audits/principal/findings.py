@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.principal.question import Key, PrincipalQuestion
-from isonomia.evidence.fair_worlds import effect_interval
+from isonomia.evidence.fair_worlds import effect_interval, effect_intervals
 from isonomia.evidence.identified.bets import CellRegion, Refuted
 from isonomia.evidence.strata.bounds import (
     TOLERANCE,
@@ -360,12 +360,16 @@ def find(
     Guarantee: the intervals of one subgroup, all together and at all times, miss their true effects with probability
     at most ``delta``.
     """
+    effects = [(effect, normalised) for normalised in (False, True) for effect in question.effects]
+    regions = [CellRegion(cells, delta) for cells in counts]
+    enclosed = effect_intervals(regions, question.shape, effects, assumptions=question.constraints)
     findings = []
-    for key, cells, answer, bet in zip(keys, counts, holds, bets, strict=True):
+    for key, cells, answer, bet, found in zip(keys, counts, holds, bets, enclosed, strict=True):
         everybody = bool((cells.sum(axis=1) > 0).all())
         table = answer_of(question, Observed.from_counts(cells.reshape(question.shape.table))) if everybody else None
-        intervals, inside = (_confidence(question, cells, delta, normalised) for normalised in (False, True))
-        findings.append(SubgroupFinding(key, cells, answer, table, intervals, inside, bet))
+        ends = tuple(None if isinstance(each, Refuted) else each for each in found)
+        half = len(question.effects)
+        findings.append(SubgroupFinding(key, cells, answer, table, ends[:half], ends[half:], bet))
     return findings
 
 
@@ -393,15 +397,6 @@ def largest_effect(
     low, high = (max(ends) for ends in zip(*[(low, high) for _, low, high in sizes], strict=True))
     item = Expression(text, "<=" if question.prop.within else "==", question.prop.within, None, low, high)
     return (item.agreeing(answer),)
-
-
-def _confidence(question: PrincipalQuestion, counts: Floats, delta: float, normalised: bool) -> tuple[Ends | None, ...]:
-    region = CellRegion(counts, delta)
-    intervals = []
-    for effect in question.effects:
-        ends = effect_interval(region, question.shape, effect, normalised=normalised, assumptions=question.constraints)
-        intervals.append(None if isinstance(ends, Refuted) else ends)
-    return tuple(intervals)
 
 
 def _expression(question: PrincipalQuestion, effect: PrincipalEffect, key: Key, ends: Ends) -> Expression:

@@ -39,7 +39,8 @@ the sample's shares ``h``, so it misses an identified set exactly when the set i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ from scipy.special import gammaln, xlogy
 from isonomia.errors import UsageError
 from isonomia.evidence.bets import Wealth
 from isonomia.evidence.confidence_sequences import check_delta
-from isonomia.evidence.identified.identified_set import IdentifiedSet, solve
+from isonomia.evidence.identified.identified_set import MAX_NUMBERS, IdentifiedSet, Iterate, solve
 
 Floats = NDArray[np.float64]
 
@@ -131,6 +132,16 @@ def best_cell_bet(identified: IdentifiedSet, estimate: Floats, weights: Floats, 
     pay on average. The tolerance is the accuracy to which ``S`` is maximised, in nats per draw, for each repetition;
     where less than that can be won, nothing is bet.
     """
+    bet, _ = _bet(identified, estimate, weights, tolerance)
+    idle = ~(growth_rate(identified, bet, estimate, weights) > tolerance)
+    bet.factors[idle], bet.equality_multipliers[idle], bet.inequality_multipliers[idle] = 1.0, 0.0, 0.0
+    return bet
+
+
+def _bet(
+    identified: IdentifiedSet, estimate: Floats, weights: Floats, tolerance: Floats, slope: Floats | None = None
+) -> tuple[CellBet, Iterate]:
+    """The bet of a projection, or of what maximises the likelihood plus a slope; and the solver's point."""
     share = weights.sum(axis=-1)
     factors = np.ones_like(estimate)
     on_equal = np.zeros((len(estimate), len(identified.equal)))
@@ -139,7 +150,8 @@ def best_cell_bet(identified: IdentifiedSet, estimate: Floats, weights: Floats, 
     part = share[rows, None]
     within = (weights[rows] / part)[:, :, None]
     mass = (within * estimate[rows])[:, identified.possible_cells]
-    solution = solve(identified, mass / np.maximum(mass.sum(axis=-1, keepdims=True), TINY), tolerance[rows])
+    mass /= np.maximum(mass.sum(axis=-1, keepdims=True), TINY)
+    solution = solve(identified, mass, tolerance[rows], None if slope is None else slope[rows])
     # A cell that no world shows does not enter T, however much is paid for it: such a draw refutes the set outright.
     paid = np.full((len(rows), identified.channels, identified.cells), MAX_FACTOR)
     shares = np.broadcast_to(np.where(within > 0, within, 1.0), paid.shape)
@@ -147,19 +159,21 @@ def best_cell_bet(identified: IdentifiedSet, estimate: Floats, weights: Floats, 
     paid[:, identified.possible_cells] = np.clip(payoffs, 1.0 / MAX_FACTOR, MAX_FACTOR)
     factors[rows] = np.where(within > 0, paid, 1.0)
     on_equal[rows], on_below[rows] = part * solution.eta[:, 1:], part * np.maximum(solution.lam, 0.0)
-    bet = CellBet(factors, on_equal, on_below)
-    idle = ~(growth_rate(identified, bet, estimate, weights) > tolerance)
-    factors[idle], on_equal[idle], on_below[idle] = 1.0, 0.0, 0.0
-    return bet
+    return CellBet(factors, on_equal, on_below), solution
 
 
 def payoff_bound(identified: IdentifiedSet, bet: CellBet, weights: Floats) -> Floats:
     """``T``, an upper bound on the expected payoff of a draw; positive where the identified set is not empty."""
+    return np.asarray(_worths(identified, bet, weights).max(axis=-1))
+
+
+def _worths(identified: IdentifiedSet, bet: CellBet, weights: Floats) -> Floats:
+    """What each world makes of the payoff bound, which is the largest of these numbers."""
     paid = (weights[:, :, None] * bet.factors).reshape(len(weights), -1)
     worth = paid @ identified.observation.reshape(-1, identified.worlds)
     on_equal, on_below = bet.equality_multipliers, bet.inequality_multipliers
     worth -= on_equal @ identified.equal + on_below @ identified.below
-    return np.asarray(worth.max(axis=-1) + on_equal @ identified.equal_to + on_below @ identified.at_most)
+    return np.asarray(worth + (on_equal @ identified.equal_to + on_below @ identified.at_most)[:, None])
 
 
 def log_factor(identified: IdentifiedSet, bet: CellBet, counts: Floats) -> Floats:
@@ -247,112 +261,157 @@ class CellRegion:
 
         Guarantee: ``True`` only where no point does, since any bet, good or bad, bounds the distance from below.
         """
-        return self.n > 0 and self.misses(identified, self.best_bet(identified))
-
-    def best_bet(self, identified: IdentifiedSet) -> CellBet:
-        """The bet that speaks most strongly against the identified set."""
-        estimate, weights = self._centre()
+        estimate, weights = self.centre
         # A thousandth of a nat over the whole sample: a looser bound only keeps sets alive and widens intervals.
-        return best_cell_bet(identified, estimate, weights, np.full(1, min(1e-3 / max(self.n, 1.0), 1e-6)))
+        tolerance = min(1e-3 / max(self.n, 1.0), 1e-6)
+        nats = self.n * float(certified_distance(identified, estimate[None], weights[None], tolerance)[0])
+        return self.n > 0 and nats >= self.allowance + MARGIN
 
-    def misses(self, identified: IdentifiedSet, bet: CellBet) -> bool:
-        """Whether this bet proves that the region misses the identified set."""
-        nats = self.n * float(growth_rate(identified, bet, *self._centre())[0])
-        return nats >= self.allowance + MARGIN
-
-    def _centre(self) -> tuple[Floats, Floats]:
+    @property
+    def centre(self) -> tuple[Floats, Floats]:
+        """The sample's shares of cells in each channel, and of channels."""
         draws = self.tally.sum(axis=1, keepdims=True)
-        return (self.tally / np.maximum(draws, 1.0))[None], (draws[:, 0] / max(self.n, 1.0))[None]
+        return self.tally / np.maximum(draws, 1.0), draws[:, 0] / max(self.n, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Functional:
+    """``row . x / over . x``, a function of the mixture: a number for each world above, one not below 0 below."""
+
+    row: Floats
+    over: Floats
 
 
 def functional_interval(
     region: CellRegion, identified: IdentifiedSet, row: Floats, over: Floats | None = None
 ) -> tuple[float, float] | Refuted:
-    """Enclose ``row . x``, or ``row . x / over . x``, over the admitted mixtures that produce a point of the region.
+    """Enclose ``row . x``, or ``row . x / over . x``: :func:`functional_intervals` for one."""
+    below = np.ones_like(row) if over is None else over
+    return functional_intervals([region], identified, [Functional(row, below)])[0][0]
 
-    Guarantee: if the true mixture is admitted, then with probability at least ``1 - delta`` the interval contains its
-    true value *at all times, and for all rows together*, since one region serves them all. Ends are rounded outwards:
-    each end that is not an end of the possible range comes with a bet that refutes everything beyond it.
+
+def functional_intervals(
+    regions: Sequence[CellRegion],
+    identified: IdentifiedSet,
+    functionals: Sequence[Functional],
+    allowances: Sequence[float] | None = None,
+) -> list[list[tuple[float, float] | Refuted]]:
+    """Enclose functions of the admitted mixtures that produce a point of a region: for each region, each function.
+
+    Guarantee: if the true mixture is admitted, then with probability at least ``1 - delta`` the intervals contain its
+    true values *at all times, and for all functions together*, since one region serves them all. Ends are rounded
+    outwards: each end that is not an end of the possible range comes with a bet that refutes everything beyond it.
 
     Parameters
     ----------
-    region
+    regions
         The cell probabilities that the draws do not refute.
     identified
         The admitted mixtures, and what they produce.
-    row
-        One number per world, for all the worlds that ``identified`` was made of.
-    over
-        The denominator, one non-negative number per world; all 1 by default. Mixtures for which both products are zero
-        count as having every value.
+    functionals
+        What is enclosed. Each has one number for every world that ``identified`` was made of. Mixtures for which both
+        products are zero count as having every value.
+    allowances
+        The regions' own, in nats; larger ones where cells were merged.
     """
-    row = row[identified.kept_worlds]
-    over = np.ones_like(row) if over is None else over[identified.kept_worlds]
-    some = over > 0
-    if not bool(some.any()):
+    kept = [Functional(each.row[identified.kept_worlds], each.over[identified.kept_worlds]) for each in functionals]
+    if not all(bool((each.over > 0).any()) for each in kept):
         raise UsageError("expected a denominator that is positive in some admitted world", name="denominator")
-    if region.refutes(identified):
-        return Refuted()
-    ratios = row[some] / over[some]
-    least, most = float(ratios.min()), float(ratios.max())
-    up, down = _AtLeast(region, identified, row, over), _AtLeast(region, identified, -row, over)
-    return -_upper_end(down, -most, -least), _upper_end(up, least, most)
+    limits = [region.allowance for region in regions] if allowances is None else allowances
+    found: list[list[tuple[float, float] | Refuted]] = []
+    for region in regions:
+        if region.n <= 0:
+            found.append([_range_of(each) for each in kept])
+        elif region.refutes(identified):
+            found.append([Refuted()] * len(kept))
+        else:
+            found.append([])
+    going = [number for number, entry in enumerate(found) if not entry]
+    # As many together as fit into the cache-sized arrays of the solver, several times over.
+    together = max(1, 2 * MAX_NUMBERS // (2 * len(kept) * max(identified.worlds, 1)))
+    for first in range(0, len(going), together):
+        part = going[first : first + together]
+        ends = _upper_ends(
+            identified, [regions[n] for n in part], np.asarray([limits[n] for n in part]), [*kept, *map(_negated, kept)]
+        )
+        for number, row in zip(part, ends, strict=True):
+            up, down = row[: len(kept)], row[len(kept) :]
+            found[number] = [(-float(low), float(high)) for low, high in zip(down, up, strict=True)]
+    return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _AtLeast:
-    """The hypotheses ``row . x >= value * over . x`` for any value, against the region."""
-
-    region: CellRegion
-    identified: IdentifiedSet
-    row: Floats
-    over: Floats
-
-    def constraints(self, value: float) -> tuple[Floats, Floats]:
-        """All inequalities, this one last."""
-        last = value * self.over - self.row
-        return np.vstack([self.identified.below, last]), np.append(self.identified.at_most, 0.0)
-
-    def refuted(self, value: float) -> tuple[bool, CellBet | None]:
-        """Whether a value is refuted; and the bet, if it can be tried on other values."""
-        whole = self.identified
-        piece = IdentifiedSet.of(whole.observation, (whole.equal, whole.equal_to), self.constraints(value))
-        if not piece.worlds:
-            return True, None  # no admitted mixture reaches the value, whatever was drawn
-        bet = self.region.best_bet(piece)
-        alike = piece.worlds == whole.worlds and bet.inequality_multipliers.shape[1] == len(whole.below) + 1
-        return self.region.misses(piece, bet), bet if alike else None
-
-    def refuted_by(self, bet: CellBet, value: float) -> bool:
-        """Whether a given bet refutes a value: that takes a maximum over worlds, but no solver."""
-        below, at_most = self.constraints(value)
-        return self.region.misses(replace(self.identified, below=below, at_most=at_most), bet)
+def _negated(functional: Functional) -> Functional:
+    return Functional(-functional.row, functional.over)
 
 
-def _upper_end(hypotheses: _AtLeast, least: float, most: float) -> float:
-    """The least value found such that everything beyond it is refuted; ``most`` where nothing is.
+def _range_of(functional: Functional) -> tuple[float, float]:
+    some = functional.over > 0
+    ratios = functional.row[some] / functional.over[some]
+    return float(ratios.min()), float(ratios.max())
 
-    Fewer mixtures reach a larger value, so a refuted value refutes all above it. A bet found for one value may refute
-    others too, and trying it is cheap. That is Newton's method, since the distance to a value is convex and the bet is
-    its tangent. It alternates with bisection, for the start and for safety.
+
+MAX_TRIALS = 40
+"""Multipliers tried for an end; six are usual. Changes widths only: every end is refuted by a bet of its own."""
+
+
+def _upper_ends(
+    identified: IdentifiedSet, regions: Sequence[CellRegion], allowances: Floats, functionals: Sequence[Functional]
+) -> Floats:
+    """The least values found such that everything beyond is refuted: shape ``(regions, functionals)``.
+
+    For a multiplier ``t > 0`` let ``x`` maximise the likelihood's logarithm plus ``t (row - value over) . x``. Its bet
+    pays ``f``, and with ``t`` as the multiplier of ``row . x >= v over . x`` the bound ``T`` falls in ``v``. So the bet
+    refutes every ``v`` above an end that is a maximum over worlds. The end is least where ``x`` is as far from the
+    draws as the region reaches; that distance rises with ``t``, nearly as its square.
     """
-    if hypotheses.region.n <= 0 or not hypotheses.refuted(most)[0]:
-        return most
-    inside, outside, near = least, most, False
-    while outside - inside > END_TOLERANCE:
-        # Try half a tolerance below an end that a bet has just moved: if that is not refuted, the search is over.
-        value = outside - 0.5 * END_TOLERANCE if near else 0.5 * (inside + outside)
-        gone, bet = hypotheses.refuted(value)
-        inside, outside = (inside, value) if gone else (value, outside)
-        further = outside if bet is None else _as_far_as(hypotheses, bet, inside, outside)
-        near, outside = not near and further < outside, further
-    return outside
-
-
-def _as_far_as(hypotheses: _AtLeast, bet: CellBet, inside: float, outside: float) -> float:
-    """The lowest value that the same bet still refutes; ``outside`` where it refutes nothing below it."""
-    # Finer than the search around it, which would otherwise call the solver again for the rest.
-    while outside - inside > 0.1 * END_TOLERANCE:
-        middle = 0.5 * (inside + outside)
-        inside, outside = (inside, middle) if hypotheses.refuted_by(bet, middle) else (middle, outside)
-    return outside
+    centres = [region.centre for region in regions]
+    times, count = len(functionals), len(regions) * len(functionals)
+    estimate = np.repeat(np.stack([each[0] for each in centres]), times, axis=0)
+    weights = np.repeat(np.stack([each[1] for each in centres]), times, axis=0)
+    limit = np.repeat((allowances + MARGIN) / np.asarray([region.n for region in regions]), times)
+    row = np.tile(np.stack([each.row for each in functionals]), (len(regions), 1))
+    over = np.tile(np.stack([each.over for each in functionals]), (len(regions), 1))
+    least, most = (np.tile(ends, len(regions)) for ends in np.transpose([_range_of(each) for each in functionals]))
+    # A hundred-thousandth of how far the region reaches, and for small samples what a precise end needs.
+    tolerance = np.minimum(1e-8, 1e-5 * limit)
+    # A world with 0 below counts in T for every v, so the distance must exceed the limit, by little more than rounding.
+    beside = (over == 0).any(axis=1)
+    extra = np.where(beside, np.maximum(1e-6, 1e-13 / limit), 0.0)
+    near_enough = np.where(beside, 0.5 * extra, 1e-3)
+    end, inside, value = most.copy(), least.copy(), 0.5 * (least + most)
+    log_t, low, high = 0.5 * np.log(limit), np.full(count, -np.inf), np.full(count, np.inf)
+    last_t, last_d = np.full(count, np.nan), np.full(count, np.nan)
+    going = np.flatnonzero(least < most)
+    for trial in range(MAX_TRIALS):
+        if not len(going):
+            break
+        t, up, down = np.exp(log_t[going])[:, None], row[going], over[going]
+        slope = t * (up - value[going, None] * down)
+        bet, at = _bet(identified, estimate[going], weights[going], tolerance[going], slope)
+        paid = (weights[going] * (estimate[going] * np.log(bet.factors)).sum(axis=-1)).sum(axis=-1)
+        worth = _worths(identified, bet, weights[going]) - np.exp(paid - limit[going])[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beyond = np.where(down > 0, (worth + t * up) / (t * down), np.where(worth > 0, np.inf, -np.inf))
+            reached = (at.x * up).sum(axis=1) / (at.x * down).sum(axis=1)
+        end[going] = np.minimum(end[going], np.nan_to_num(beyond.max(axis=1), nan=np.inf))
+        near = (paid <= limit[going]) & np.isfinite(reached)
+        inside[going] = np.where(near, np.maximum(inside[going], reached), inside[going])
+        value[going] = np.where(np.isfinite(reached), np.minimum(reached, end[going]), value[going])
+        distance = np.log(np.maximum(paid, TINY) / limit[going]) - extra[going]
+        low[going] = np.where(distance < 0, np.maximum(low[going], log_t[going]), low[going])
+        high[going] = np.where(distance > 0, np.minimum(high[going], log_t[going]), high[going])
+        steep = (distance - last_d[going]) / (log_t[going] - last_t[going])
+        steep = np.where(np.isfinite(steep) & (steep > 0.2), np.minimum(steep, 4.0), 2.0)
+        last_t[going], last_d[going] = log_t[going], distance
+        next_t = log_t[going] - np.clip(distance / steep, -3.0, 3.0)
+        middle = 0.5 * (low[going] + high[going])
+        # Where the draws miss cells the distance may jump, and every third trial halves what is left.
+        outside = (next_t <= low[going]) | (next_t >= high[going]) | (trial % 3 == 2)
+        log_t[going] = np.where(outside & np.isfinite(middle), middle, next_t)
+        done = (
+            (end[going] - inside[going] <= 0.5 * END_TOLERANCE)
+            | (np.abs(distance) < near_enough[going])
+            | (log_t[going] > 20.0)
+        )
+        going = going[~done & (high[going] - low[going] > np.where(beside, 1e-8, 1e-5)[going])]
+    return end.reshape(len(regions), times)

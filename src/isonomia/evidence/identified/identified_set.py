@@ -13,7 +13,8 @@ whose optimality conditions, with a multiplier ``v`` for each cell, ``eta`` for 
 
 Newton's method is applied to these conditions with both products held at a positive number that goes to zero, as in
 Mehrotra (1992): a trial step that aims at zero tells how far to aim, and corrects for the products' curvature. Every
-system is reduced to one row per cell, equation and inequality, whatever the number of worlds.
+system is reduced to one row per cell, equation and inequality, whatever the number of worlds. A *slope*, a linear
+function of the mixture, may be added to what is maximised; then it is subtracted from ``r``.
 
 The accuracy of a projection affects only power and running time: every bet made from one is valid
 (:mod:`isonomia.evidence.identified.bets`). So no number in this module can make a verdict wrong.
@@ -22,7 +23,7 @@ The accuracy of a projection affects only power and running time: every bet made
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,6 +178,10 @@ MAX_TOGETHER = 128
 """At most this many repetitions are solved together: enough to spread the cost of a call, few enough to stay in a
 core's cache. Changes cost only."""
 
+DENSE = 2**15
+"""Numbers in the largest stack of rows that is kept whole; of a larger one only what is not 0, a few numbers for each
+world. Changes cost only."""
+
 MAX_NUMBERS = 2**21
 """Numbers in the largest array of repetitions solved together: 16 MiB of doubles. Changes cost only."""
 
@@ -231,15 +236,18 @@ class Iterate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConstraintMatrix:
-    """The rows of an identified set, stacked: the cells that some world shows, the equations, the inequalities."""
+    """The rows of an identified set, stacked: the cells that some world shows, the equations, the inequalities.
 
-    cells: Floats
-    equal: Floats
+    Large ones are sparse arrays.
+    """
+
+    cells: Any
+    equal: Any
     equal_to: Floats
-    below: Floats
+    below: Any
     at_most: Floats
-    rows: Floats
-    pairs: Floats | None
+    rows: Any
+    pairs: Any
 
     @classmethod
     def of(cls, identified: IdentifiedSet) -> ConstraintMatrix:
@@ -247,24 +255,37 @@ class ConstraintMatrix:
         cells = identified.observation[identified.possible_cells]
         equal = np.vstack([np.ones((1, identified.worlds)), identified.equal])
         rows = np.vstack([cells, equal, identified.below])
-        pairs = None
+        pairs, keep = None, np.asarray
         if len(rows) ** 2 * identified.worlds <= MAX_PAIRS:
             pairs = (rows[:, None, :] * rows[None, :, :]).reshape(-1, identified.worlds).T
-        return cls(
-            cells,
-            equal,
-            np.concatenate([[1.0], identified.equal_to]),
-            identified.below,
-            identified.at_most,
-            rows,
-            pairs,
-        )
+        elif rows.size > DENSE:
+            from scipy.sparse import csr_array
+
+            pairs, keep = _sparse_pairs(rows), csr_array
+        right = np.concatenate([[1.0], identified.equal_to])
+        return cls(keep(cells), keep(equal), right, keep(identified.below), identified.at_most, keep(rows), pairs)
 
     def products(self, weights: Floats) -> Floats:
         """``rows @ diag(weights) @ rows'`` for each repetition."""
         if self.pairs is not None:
-            return np.asarray((weights @ self.pairs).reshape(len(weights), len(self.rows), len(self.rows)))
+            return np.ascontiguousarray((weights @ self.pairs).reshape(len(weights), *[self.rows.shape[0]] * 2))
         return np.asarray((self.rows * weights[:, None, :]) @ self.rows.T)
+
+
+def _sparse_pairs(rows: Floats) -> Any:
+    """The products of all pairs of rows, world by world, without those that are 0: shape ``(worlds, rows ** 2)``."""
+    from scipy.sparse import csr_array
+
+    world, row = np.nonzero(rows.T)
+    counts = np.bincount(world, minlength=rows.shape[1])
+    ends = np.cumsum(counts)
+    left = np.repeat(np.arange(len(world)), counts[world])
+    first = np.repeat((ends - counts)[world], counts[world])
+    before = np.repeat(np.cumsum(counts[world]) - counts[world], counts[world])
+    right = first + np.arange(len(left)) - before
+    values = rows[row[left], world[left]] * rows[row[right], world[right]]
+    places = (world[left], row[left] * len(rows) + row[right])
+    return csr_array((values, places), shape=(rows.shape[1], len(rows) ** 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,32 +294,33 @@ class NewtonSystem:
 
     constraints: ConstraintMatrix
     at: Iterate
+    slope: Floats
     q: Floats
     spread: Floats
     scale: Floats
     matrix: Floats
 
     @classmethod
-    def of(cls, constraints: ConstraintMatrix, at: Iterate, q: Floats) -> NewtonSystem:
+    def of(cls, constraints: ConstraintMatrix, at: Iterate, slope: Floats, q: Floats) -> NewtonSystem:
         """Eliminate the worlds: what is left has one row per cell, equation and inequality, scaled to similar size."""
         spread = at.x / at.r
-        scale = np.ones((len(q), len(constraints.rows)))
+        scale = np.ones((len(q), constraints.rows.shape[0]))
         scale[:, : q.shape[1]] = np.sqrt(at.v / q)
         scale[:, q.shape[1] + at.eta.shape[1] :] = np.sqrt(at.lam / at.y)
         matrix = constraints.products(spread)
         matrix *= scale[:, :, None]
         matrix *= scale[:, None, :]
-        diagonal = np.ones(len(constraints.rows))
+        diagonal = np.ones(constraints.rows.shape[0])
         diagonal[q.shape[1] : q.shape[1] + at.eta.shape[1]] = 0.0
-        index = np.arange(len(constraints.rows))
+        index = np.arange(constraints.rows.shape[0])
         # Slightly more than rounding, so that nearly dependent rows stay solvable.
         matrix[:, index, index] = matrix[:, index, index] * (1.0 + 1e-13) + diagonal + 1e-300
-        return cls(constraints, at, q, spread, scale, matrix)
+        return cls(constraints, at, slope, q, spread, scale, matrix)
 
     def direction(self, to_world: Floats, to_slack: Floats, to_cell: Floats) -> Iterate:
         """The step that changes the products ``x r``, ``lam y`` and ``v q`` by the given amounts, to first order."""
         constraints, at, q = self.constraints, self.at, self.q
-        dual = at.eta @ constraints.equal + at.lam @ constraints.below - at.v @ constraints.cells - at.r
+        dual = at.eta @ constraints.equal + at.lam @ constraints.below - at.v @ constraints.cells - self.slope - at.r
         b1 = to_world / at.x - dual + (to_cell / q) @ constraints.cells
         b2 = at.x @ constraints.equal.T - constraints.equal_to
         b3 = at.x @ constraints.below.T + at.y - constraints.at_most + to_slack / at.lam
@@ -323,22 +345,25 @@ def _solve_linear(matrix: Floats, right: Floats) -> Floats:
         return np.asarray(np.linalg.solve(matrix + ridge, right[:, :, None])[:, :, 0])
 
 
-def solve(identified: IdentifiedSet, mass: Floats, tolerance: Floats) -> Iterate:
+def solve(identified: IdentifiedSet, mass: Floats, tolerance: Floats, slope: Floats | None = None) -> Iterate:
     """Find the mixture and the multipliers of a projection, as accurately as ``MAX_ROUNDS`` allows.
 
     ``mass`` is ``m`` for the cells that some world shows, summing to 1, zero in channels without draws. A repetition's
-    search ends when its conditions are violated by at most its ``tolerance`` in total.
+    search ends when its conditions are violated by at most its ``tolerance`` in total. ``slope`` is a number for each
+    repetition and world; by default 0.
     """
     constraints = ConstraintMatrix.of(identified)
-    best = _initial(constraints, mass)
-    together = max(1, min(MAX_TOGETHER, MAX_NUMBERS // constraints.rows.size))
+    slopes = np.zeros((len(mass), 1)) if slope is None else slope
+    best = _initial(constraints, mass, slopes)
+    largest = constraints.rows.size if constraints.pairs is None else identified.worlds
+    together = max(1, min(MAX_TOGETHER, MAX_NUMBERS // largest))
     for first in range(0, len(mass), together):
         rows = np.arange(first, min(first + together, len(mass)))
-        best.put(rows, _search(constraints, best.take(rows), mass[rows], tolerance[rows]))
+        best.put(rows, _search(constraints, best.take(rows), mass[rows], slopes[rows], tolerance[rows]))
     return best
 
 
-def _search(constraints: ConstraintMatrix, best: Iterate, mass: Floats, tolerance: Floats) -> Iterate:
+def _search(constraints: ConstraintMatrix, best: Iterate, mass: Floats, slope: Floats, tolerance: Floats) -> Iterate:
     """Take Newton steps until every repetition is done; improves ``best`` in place."""
     gap = _gap(constraints, best, mass)
     rows = np.flatnonzero(gap > tolerance)
@@ -347,7 +372,7 @@ def _search(constraints: ConstraintMatrix, best: Iterate, mass: Floats, toleranc
         if not len(rows):
             break
         with np.errstate(all="ignore"):
-            here = _newton_step(constraints, here, mass[rows])
+            here = _newton_step(constraints, here, mass[rows], slope[rows])
             now = _gap(constraints, here, mass[rows])
         better = now < gap[rows]
         best.put(rows[better], here.take(np.flatnonzero(better)))
@@ -358,7 +383,7 @@ def _search(constraints: ConstraintMatrix, best: Iterate, mass: Floats, toleranc
     return best
 
 
-def _initial(constraints: ConstraintMatrix, mass: Floats) -> Iterate:
+def _initial(constraints: ConstraintMatrix, mass: Floats, slope: Floats) -> Iterate:
     """All worlds equally likely, with multipliers that give every world a positive reduced cost.
 
     The constants only keep the start well inside the boundary.
@@ -366,8 +391,8 @@ def _initial(constraints: ConstraintMatrix, mass: Floats) -> Iterate:
     repetitions, worlds = len(mass), constraints.cells.shape[1]
     x = np.full((repetitions, worlds), 1.0 / worlds)
     v = mass / (x @ constraints.cells.T)
-    worth = v @ constraints.cells
-    eta = np.zeros((repetitions, len(constraints.equal)))
+    worth = v @ constraints.cells + slope
+    eta = np.zeros((repetitions, constraints.equal.shape[0]))
     eta[:, 0] = 1.25 * worth.max(axis=1) + 0.25
     y = np.maximum(constraints.at_most - x @ constraints.below.T, 0.1)
     lam = np.full_like(y, 0.1)
@@ -382,10 +407,10 @@ def _gap(constraints: ConstraintMatrix, at: Iterate, mass: Floats) -> Floats:
     return np.asarray((at.x * at.r).sum(axis=1) + (at.lam * at.y).sum(axis=1) + short + cells)
 
 
-def _newton_step(constraints: ConstraintMatrix, at: Iterate, mass: Floats) -> Iterate:
+def _newton_step(constraints: ConstraintMatrix, at: Iterate, mass: Floats, slope: Floats) -> Iterate:
     """One predictor, one corrector, one step."""
     q = at.x @ constraints.cells.T
-    system = NewtonSystem.of(constraints, at, q)
+    system = NewtonSystem.of(constraints, at, slope, q)
     count = at.x.shape[1] + at.y.shape[1]
     now = ((at.x * at.r).sum(axis=1) + (at.lam * at.y).sum(axis=1)) / count
     aim = system.direction(-at.x * at.r, -at.lam * at.y, mass - at.v * q)

@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from isonomia.errors import NumericalError
 from isonomia.evidence.strata.worlds import (
+    SMALL,
     Definition,
     LinearAssumption,
+    MergedCells,
     Observed,
     PrincipalEffect,
     assumption_rows,
@@ -313,15 +315,16 @@ def normalised_bounds(
     ``1 / P(stratum)``, so for a stratum of a few in a hundred million the solver is not accurate enough: then the
     bounds are -1 and 1, which always hold but are not sharp.
     """
-    masses = stratum_bounds(observed, effect, zero=zero, assumptions=assumptions)
-    if isinstance(masses, Contradiction):
-        return masses
-    if masses.upper <= NEGLIGIBLE:
+    mass = stratum_row(observed.shape, effect.stratum)
+    most = solve(_program(observed, -mass, zero, assumptions))
+    if isinstance(most, InfeasibilityProof):
+        return Contradiction(most)
+    if -most.value <= NEGLIGIBLE:
         return EmptyStratum()
-    program = _program(observed, effect_row(observed.shape, effect), zero, assumptions)
-    bounds = _range(_scaled(program, effect, observed))
+    program = _program(observed, effect_row(observed.shape, effect), zero, assumptions, mass)
+    bounds = _range(_scaled(program))
     # The stratum need not be empty, as the program before has proved, so a contradiction here is due to rounding.
-    return bounds if isinstance(bounds, Bounds) else Bounds(-1.0, 1.0, masses.proofs)
+    return bounds if isinstance(bounds, Bounds) else Bounds(-1.0, 1.0, (most.certificate, most.certificate))
 
 
 def fair_world(
@@ -342,14 +345,29 @@ def fair_world(
 
 
 def _program(
-    observed: Observed, row: Floats, zero: Sequence[PrincipalEffect], assumptions: Sequence[LinearAssumption]
+    observed: Observed,
+    row: Floats,
+    zero: Sequence[PrincipalEffect],
+    assumptions: Sequence[LinearAssumption],
+    mass: Floats | None = None,
 ) -> LinearProgram:
-    """Minimise ``row @ w`` over the worlds that produce the table, or one of the tables between its ends."""
+    """Minimise ``row @ w`` over the worlds that produce the table, or one of the tables between its ends.
+
+    Where there are many worlds, cells that no row tells apart are merged; a row of zeros, which asks for a world, keeps
+    them. ``mass`` is one more equation, without a right-hand side, for :func:`_scaled`.
+    """
     shape = observed.shape
     fixed = effect_rows(shape, zero)
     below, bound = assumption_rows(shape, assumptions)
-    shown = observation(shape).reshape(-1, shape.worlds)
-    equal, right = shown, observed.probabilities.ravel()
+    scaled = np.zeros((0, shape.worlds)) if mass is None else mass[None]
+    shown, right = observation(shape).reshape(-1, shape.worlds), observed.probabilities.ravel()
+    if shape.worlds > SMALL and observed.ends is None and row.any():
+        merged = MergedCells.of(shape, np.vstack([row, fixed, below, scaled]))
+        kept, some = merged.representatives, merged.observation.any(axis=-1)
+        row, fixed, below, scaled = row[kept], fixed[:, kept], below[:, kept], scaled[:, kept]
+        table = observed.probabilities.reshape(shape.attributes, -1)
+        shown, right = merged.observation[some], merged.sums(table)[some]
+    equal = shown
     if observed.ends is not None:
         low, high = (end.ravel() for end in observed.ends)
         known, wide = low == high, low < high
@@ -360,20 +378,24 @@ def _program(
         below, bound = np.vstack([shown[wide], -shown[wide], below]), np.concatenate([high[wide], -low[wide], bound])
     return LinearProgram(
         cost=row,
-        equal=np.vstack([equal, fixed]),
-        right=np.concatenate([right, np.zeros(len(fixed))]),
+        equal=np.vstack([scaled, equal, fixed]),
+        right=np.concatenate([np.zeros(len(scaled)), right, np.zeros(len(fixed))]),
         below=below,
         bound=bound,
     )
 
 
-def _scaled(program: LinearProgram, effect: PrincipalEffect, observed: Observed) -> LinearProgram:
-    """Charnes and Cooper's program in ``(w t, t)``: right-hand sides move to the new column, the stratum has mass 1."""
-    mass = np.append(stratum_row(observed.shape, effect.stratum), 0.0)
+def _scaled(program: LinearProgram) -> LinearProgram:
+    """Charnes and Cooper's program in ``(w t, t)``: right-hand sides move to the new column, the stratum has mass 1.
+
+    The stratum is the program's first equation.
+    """
+    right = np.zeros(len(program.right))
+    right[0] = 1.0
     return LinearProgram(
         cost=np.append(program.cost, 0.0),
-        equal=np.vstack([np.column_stack([program.equal, -program.right]), mass]),
-        right=np.append(np.zeros(len(program.right)), 1.0),
+        equal=np.column_stack([program.equal, -program.right]),
+        right=right,
         below=np.column_stack([program.below, -program.bound]),
         bound=np.zeros(len(program.bound)),
     )

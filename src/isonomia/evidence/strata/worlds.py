@@ -181,6 +181,64 @@ class Observed:
         return TableShape(*self.probabilities.shape)
 
 
+SMALL = 256
+"""With up to this many worlds cells are not merged: it would cost more than it saves. Changes cost only."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedCells:
+    """The cells of each attribute value in classes, so that some rows over worlds depend on the classes alone.
+
+    A distribution over worlds determines one over the merged worlds. Conversely, every distribution over these with the
+    sums of a table as its cells is that of a distribution over worlds that produces the table: split each class as the
+    table does, independently. So a linear program whose rows depend on the classes alone has the same value.
+
+    Attributes
+    ----------
+    classes
+        The class of each cell: shape ``(attributes, cells)``.
+    shown
+        The class of each merged world's cell under each attribute value: shape ``(attributes, merged worlds)``.
+    representatives
+        For each merged world the number of one of its worlds.
+    """
+
+    classes: Integers
+    shown: Integers
+    representatives: Integers
+
+    @classmethod
+    def of(cls, shape: TableShape, rows: Floats) -> MergedCells:
+        """Merge the cells that no row tells apart: shape ``(rows, worlds)``."""
+        digits = (shape.predictions,) * shape.attributes + (shape.outcomes,) * shape.attributes
+        tensor = rows.reshape(-1, *digits)
+        classes = np.zeros((shape.attributes, shape.cells), dtype=np.intp)
+        for a in range(shape.attributes):
+            cells = np.moveaxis(tensor, (1 + a, 1 + shape.attributes + a), (0, 1)).reshape(shape.cells, -1)
+            known: dict[bytes, int] = {}
+            # Adding 0 makes -0.0, which has other bytes, 0.0.
+            classes[a] = [known.setdefault((cell + 0.0).tobytes(), len(known)) for cell in cells]
+        every = worlds(shape)
+        first = [np.unique(row, return_index=True)[1] for row in classes]
+        cell = every[:, 0] * shape.outcomes + every[:, 1]
+        chosen = np.all([np.isin(cell[:, a], first[a]) for a in range(shape.attributes)], axis=0)
+        kept = np.flatnonzero(chosen)
+        return cls(classes, np.stack([classes[a, cell[kept, a]] for a in range(shape.attributes)]), kept)
+
+    @property
+    def observation(self) -> Floats:
+        """Map merged worlds to classes, as :func:`observation` does; some classes may be shown by no world."""
+        numbers = np.arange(int(self.classes.max()) + 1)
+        return np.asarray(self.shown[:, None, :] == numbers[None, :, None], dtype=np.float64)
+
+    def sums(self, table: Floats) -> Floats:
+        """The sums of a table of shape ``(attributes, cells)`` over each class."""
+        summed = np.zeros((len(self.classes), int(self.classes.max()) + 1))
+        for a, row in enumerate(self.classes):
+            np.add.at(summed[a], row, table[a])
+        return summed
+
+
 def tally(shape: TableShape, attributes: ArrayLike, predictions: ArrayLike, outcomes: ArrayLike) -> NDArray[np.int64]:
     """Count people, given as numbers from 0 in each column: shape ``(attributes, predictions, outcomes)``."""
     columns = [np.asarray(column) for column in (attributes, predictions, outcomes)]
@@ -268,8 +326,9 @@ def stratum_row(shape: TableShape, stratum: Stratum) -> Floats:
         if len(pattern) != shape.attributes or not all(0 <= y < shape.outcomes for y in pattern):
             ends = f"between 0 and {shape.outcomes - 1}"
             raise UsageError(f"expected patterns of {shape.attributes} outcomes {ends}, but got {pattern}")
-    inside = {pattern: float(pattern in stratum.patterns) for pattern in _patterns(shape)}
-    return np.asarray([inside[tuple(int(y) for y in outcomes)] for outcomes in worlds(shape)[:, 1]])
+    inside, places = np.zeros((shape.outcomes,) * shape.attributes), np.asarray(list(stratum.patterns), dtype=np.intp)
+    inside[tuple(places.reshape(-1, shape.attributes).T)] = 1.0
+    return np.asarray(inside[tuple(worlds(shape)[:, 1].T)])
 
 
 def effect_row(shape: TableShape, effect: PrincipalEffect) -> Floats:

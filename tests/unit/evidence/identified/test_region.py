@@ -7,7 +7,7 @@ import pytest
 from scipy.special import gammaln
 
 from isonomia.errors import UsageError
-from isonomia.evidence.fair_worlds import assumed_set, effect_interval, fair_set, unfair_sets
+from isonomia.evidence.fair_worlds import assumed_set, effect_interval, effect_intervals, fair_set, unfair_sets
 from isonomia.evidence.identified.bets import CellRegion, Refuted, functional_interval
 from isonomia.evidence.strata.worlds import PrincipalEffect, TableShape, assume, definition_effects, unaffected
 from raising import raises
@@ -113,3 +113,25 @@ def test_the_definitions_effects_share_one_region():
     for effect in definition_effects(BINARY, 1):
         low, high = effect_interval(region, BINARY, effect)
         assert -1.0 <= low < high <= 1.0
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_many_effects_of_many_regions_at_once_are_those_of_each_alone(normalised, monkeypatch):
+    shape = TableShape(3, 2, 3)
+    rng = np.random.default_rng(1)
+    regions = [CellRegion(rng.multinomial(200, np.full(6, 1 / 6), size=3).astype(float), 0.05) for _ in range(3)]
+    effects = [(effect, normalised) for effect in definition_effects(shape, 1)[:3]]
+    together = effect_intervals(regions, shape, effects)
+    # Merged cells, and one region and effect at a time.
+    monkeypatch.setattr("isonomia.evidence.fair_worlds.SMALL", 0)
+    for region, row in zip(regions, together, strict=True):
+        alone = [effect_interval(region, shape, effect, normalised=normalised) for effect, _ in effects]
+        np.testing.assert_allclose(alone, row, atol=5e-6)
+
+
+def test_the_products_of_rows_are_the_same_where_only_those_that_are_not_zero_are_kept(monkeypatch):
+    shape = TableShape(3, 2, 3)
+    effect, region = definition_effects(shape, 1)[0], CellRegion(np.full((3, 6), 20.0), 0.05)
+    whole = effect_interval(region, shape, effect)
+    monkeypatch.setattr("isonomia.evidence.identified.identified_set.DENSE", 0)
+    assert effect_interval(region, shape, effect) == pytest.approx(whole, abs=2e-6)

@@ -196,3 +196,24 @@ def test_a_stratum_of_a_few_in_a_hundred_million_is_no_contradiction(seen: tuple
     found = normalised_bounds(Observed.from_counts(counts), ONE)
     assert isinstance(found, Bounds)
     assert -1.0 <= found.lower <= found.upper <= 1.0
+
+
+@pytest.mark.parametrize("assumptions", [(), ("outcome never falls",), ("P[S0 == 1] <= 0.6",)])
+def test_merged_cells_leave_the_bounds_as_they_are(
+    assumptions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape = TableShape(3, 2, 3)
+    world = np.random.default_rng(3).dirichlet(np.ones(shape.worlds) / 4)
+    if "outcome never falls" in assumptions:
+        world = np.where((np.diff(worlds(shape)[:, 1]) < 0).any(axis=1), 0.0, world)
+    observed = Observed.of((observation(shape) @ (world / world.sum())).reshape(shape.table))
+    rows = [row for words in assumptions for row in assume(shape, words)]
+    found = {}
+    for small in (0, 10**6):
+        monkeypatch.setattr("isonomia.evidence.strata.bounds.SMALL", small)
+        found[small] = [
+            ends(bound(observed, effect, assumptions=rows))
+            for effect in definition_effects(shape, 1)
+            for bound in (effect_bounds, normalised_bounds)
+        ]
+    np.testing.assert_allclose(found[0], found[10**6], atol=1e-8)
