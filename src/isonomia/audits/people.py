@@ -142,7 +142,8 @@ class _KnownValues:
             truths: tuple[Value, ...] = (False, True) if kind_of(column) == "truth" else ()
             return cls(people, column, (*declared, *people.rows.categories(name), *truths))
         if isinstance(people, Sample | Census):
-            return cls(people, None, people.values(name)) if read else None
+            values = people.values(name) if read else ()
+            return cls(people, None, values) if values else None
         return cls(people, None, declared) if declared else None
 
     def has(self, value: Value) -> bool:

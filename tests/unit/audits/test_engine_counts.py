@@ -244,3 +244,29 @@ def test_medians_are_found_by_counting_ever_finer(few, people, monkeypatch):
     for name in ("score", "age"):
         table = iso.measure(people, by="sex", score=name)
         assert table.median == np.median(people[name].to_numpy())
+
+
+def test_numbers_that_are_not_a_number_are_missing_also_in_parquet_files_whose_statistics_hide_them(tmp_path):
+    """DuckDB 2.0 takes the least and the greatest number of a file for those of all rows, and folds comparisons."""
+    import pyarrow.parquet as parquet
+
+    for number, scores in enumerate(([0.3, np.nan, 0.8, 0.9], [0.4, np.nan, 0.4, 0.4])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        table = pa.table({"sex": ["F", "F", "M", "M"], "score": scores})
+        parquet.write_table(table, folder / "people.parquet")
+        for prop in ("P[score > 0.25 | sex == 'F'] >= 0.4", "P[score is missing | sex == 'F'] <= 0.6"):
+            verdict = iso.check(prop, population=iso.Census(folder))
+            assert verdict.leaves == iso.check(prop, population=iso.Census(table)).leaves
+            assert verdict.interval == (0.5, 0.5)
+        found, held = (iso.measure(iso.Census(data), by="sex", score="score") for data in (folder, table))
+        assert (found.rows, found.median) == (held.rows, held.median)
+
+
+def test_a_column_without_a_value_is_the_same_in_files(tmp_path):
+    import pyarrow.parquet as parquet
+
+    table = pa.table({"sex": pa.array([None, None], pa.string()), "hired": [1, 0]})
+    parquet.write_table(table, tmp_path / "people.parquet")
+    for data in (table, str(tmp_path)):
+        assert iso.check("P[hired == 1 | sex == 'F'] >= 0.4", population=iso.Census(data)).answer == "undecided"
