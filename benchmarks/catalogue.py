@@ -90,6 +90,7 @@ ELSEWHERE = {
     "backends": "a trial of equality over eight kinds of tables, which passes or fails",
     "budgets": "a trial of what each budget lets through, which passes or fails",
     "clusters": "error rates by the thousand of rows that belong together, which take an hour",
+    "labels": "error rates by the thousand of few labels with a judge, which take half an hour",
     "floors": "a trial of the lowest versions of dependencies, which passes or fails",
     "floor_loaders": "part of floors",
     "crash": "a trial of the store, which passes or fails",

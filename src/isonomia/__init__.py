@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from isonomia.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from isonomia.audits import evals as evals
     from isonomia.audits import repair as repair
     from isonomia.audits.assert_holds import PropertyFailure as PropertyFailure
     from isonomia.audits.assert_holds import assert_holds as assert_holds
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from isonomia.models.loader import read_service as read_service
     from isonomia.populations import Census as Census
     from isonomia.populations import Generator as Generator
+    from isonomia.populations import Labels as Labels
     from isonomia.populations import Ranges as Ranges
     from isonomia.populations import Sample as Sample
     from isonomia.populations import Weighted as Weighted
@@ -84,7 +86,6 @@ if TYPE_CHECKING:
     from isonomia.spec import col as col
     from isonomia.spec import do as do
     from isonomia.spec import each as each
-    from isonomia.spec import evals as evals
     from isonomia.spec import fairness as fairness
     from isonomia.spec import maximum as maximum
     from isonomia.spec import minimum as minimum
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
     from isonomia.watch.evals import StopEarly as StopEarly
 
 _MODULES = {
-    "evals": "isonomia.spec.evals",
+    "evals": "isonomia.audits.evals",
     "fairness": "isonomia.spec.fairness",
     "groups": "isonomia.audits.rates.subgroups",
     "repair": "isonomia.audits.repair",
@@ -123,7 +124,7 @@ _NAMES = {
     "isonomia.models.chat": "ChatModel",
     "isonomia.models.executable": "ExecutableModel",
     "isonomia.models.http": "HttpModel",
-    "isonomia.populations": "Census Generator Ranges Sample Weighted",
+    "isonomia.populations": "Census Generator Labels Ranges Sample Weighted",
     "isonomia.populations.causal": "Causal",
     "isonomia.populations.domains": "Games Images LunarLander Sounds Texts",
     "isonomia.populations.paired": "paired",

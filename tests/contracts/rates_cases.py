@@ -49,6 +49,15 @@ def check(prop: Any, population: Any, **options: Any) -> Repeatable:
     return Repeatable(prop, model, population, {"seed": 5, "random_model": False, "growth": 1.3, **options})
 
 
+def labeled() -> Any:
+    """A sample of which a third has a label, with a judge that is right nine times in ten."""
+    rng, table = np.random.default_rng(4), people()
+    judge = np.where(rng.random(1500) < 0.9, table["passed"], 1 - table["passed"])
+    label = np.where(rng.random(1500) < 0.33, table["passed"], np.nan)
+    columns = {**table, "judge": judge, "label": label}
+    return iso.Sample(columns, labels=iso.Labels("label", judge="judge", probability=0.33))
+
+
 PROGRAM = """
 def popModel():
     points = gaussian(0, 1)
@@ -103,5 +112,6 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "one look without a method": lambda: check(
         "P[prediction == 1 | sex == 'F'] * P[passed == 1 | sex == 'M'] >= 0.1", SAMPLE(), looks="once"
     ),
+    "few labels": lambda: check("P[prediction == label | sex == 'F'] >= 0.4", labeled()),
     "a random model": lambda: check(PARITY, SAMPLE(), random_model=True),
 }

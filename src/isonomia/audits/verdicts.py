@@ -100,6 +100,7 @@ def _population(population: Any) -> Entry:
         **({} if facts.batch_sizes is None else {"batches": asdict(facts.batch_sizes)}),
         **_growth(population),
         **({} if facts.clusters is None else {"clusters": asdict(facts.clusters)}),
+        **({} if facts.labels is None else {"labels": asdict(facts.labels)}),
     }
 
 

@@ -33,6 +33,9 @@ def check(
     cluster: str | None = None,
     weigh: str = "rows",
     max_cluster: int | None = None,
+    labels: str | None = None,
+    judge: str | None = None,
+    label_probability: str | None = None,
     delta: float = 0.05,
     budget: str | None = None,
     seed: int | None = None,
@@ -75,6 +78,7 @@ def check(
     need_files(violations=violations, json=json, keep=keep)
     given = cluster is not None or weigh != "rows" or max_cluster is not None
     together = {"cluster": cluster, "weigh": weigh, "max_cluster": max_cluster} if given else {}
+    together |= _labels(labels, judge, label_probability)
     named = all(text.endswith(SUFFIX) for text in texts)
     population = _population(program, data, census, device, together, specified=named)
     read_spec = partial(
@@ -171,7 +175,8 @@ def _population(
     if program is None and device is not None:
         raise UsageError("--device requires a program.fr")
     if together and (census or data is None):
-        raise UsageError("--cluster requires a sample: --data people.csv without --census")
+        option = "--labels" if "labels" in together else "--cluster"
+        raise UsageError(f"{option} requires a sample: --data people.csv without --census")
     if program is None:
         if data is None:
             if specified and not census:
@@ -185,6 +190,21 @@ def _population(
     from isonomia.populations.program import Program
 
     return Program(program, device=device)
+
+
+def _labels(column: str | None, judge: str | None, probability: str | None) -> dict[str, Any]:
+    """How labels were drawn, as an option of a sample; nothing where every row has one."""
+    from isonomia.populations import Labels
+
+    if column is None and judge is None and probability is None:
+        return {}
+    if column is None or judge is None:
+        raise UsageError("--labels COLUMN, --judge COLUMN and --label-probability P go together: some are missing")
+    try:
+        chance: float | str | None = None if probability is None else float(probability)
+    except ValueError:
+        chance = probability
+    return {"labels": Labels(column, judge=judge, probability=chance)}
 
 
 def _from_ratio(population: Population | None, ratio: float) -> Property:

@@ -147,6 +147,11 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
             "Recheck counterexamples with this model; NAME=MODEL for one of several.", "MODEL"
         ),
         "cluster": OptionDisplay("Rows with the same value belong together: customer, prompt, school.", "COLUMN"),
+        "labels": OptionDisplay("Labels exist for a random part of the rows, in this column.", "COLUMN"),
+        "judge": OptionDisplay("With --labels: a judge's answer for every row.", "COLUMN"),
+        "label_probability": OptionDisplay(
+            "With --labels: the probability of a label, or the column that has it.", "P|COLUMN"
+        ),
         "max_cluster": OptionDisplay("With --cluster: the largest number of rows in a cluster.", "ROWS"),
         "delta": OptionDisplay("The risk of a wrong answer.", "RISK", parser=as_risk),
         "measure: delta": OptionDisplay("The risk of each interval.", "RISK", parser=as_risk),

@@ -82,6 +82,14 @@ class ClusterEvidence:
     largest: float
     deadline: int | None = None
 
+    def about(self, formula: Formula, delta: float) -> ClusterEvidence:
+        """The same of another claim about these leaves, at another risk."""
+        return replace(self, formula=formula, delta=delta)
+
+    def complete(self, state: ClusterState) -> bool:
+        """Whether the only look has come; always so without a deadline."""
+        return self.deadline is None or state.clusters >= self.deadline
+
     @property
     def method(self) -> str:
         """Bets, one for each cluster; or a box of their limits."""
@@ -279,16 +287,16 @@ class ClusterEvidence:
             least, (low, high) = max(0.0, low, -high), self._interval(history, quantity.arguments[0], delta)
             return least, max(-low, high)
         leaves, means = leaves_of(quantity), self.means(history)
-        limits = _over(quantity, {leaf: self.ranges[leaf] for leaf in leaves})
+        limits = over(quantity, {leaf: self.ranges[leaf] for leaf in leaves})
         if not leaves or not all(leaf in means for leaf in leaves):
             return limits
-        estimate = _over(quantity, {leaf: (means[leaf], means[leaf]) for leaf in leaves})[0]
+        estimate = over(quantity, {leaf: (means[leaf], means[leaf]) for leaf in leaves})[0]
         parts = (isinstance(node, Extreme) for node in nodes(quantity))
-        several = len(leaves) > 2 or any(parts) or self._half_space(quantity, estimate, upper=False) is None
+        several = len(leaves) > 2 or any(parts) or half_space_of(quantity, estimate, self.ranges, upper=False) is None
         if several or not isfinite(estimate):
-            return _over(quantity, self.box(history, delta / (2 * len(leaves)), leaves))
+            return over(quantity, self.box(history, delta / (2 * len(leaves)), leaves))
         spread = self._error(history, quantity, means) * sqrt(2.0 * log(1.0 / delta) + 1.0)
-        return _scan(
+        return scan(
             lambda searches: [self._refutes(history, quantity, delta, values, upper) for _, upper, values in searches],
             [estimate],
             [spread],
@@ -301,24 +309,10 @@ class ClusterEvidence:
         """The limits of each leaf, each at this risk."""
         return {leaf: self._interval(history, leaf, risk) for leaf in leaves}
 
-    def _half_space(self, quantity: Quantity, value: float, *, upper: bool) -> HalfSpace | bool | None:
-        """``quantity <= value``, or with ``upper`` ``>= value``; a truth value where it is never or always so.
-
-        ``None`` where it is not a single half-space.
-        """
-        relation: Relation = ">=" if upper else "<="
-        hypothesis = hypothesis_of(Comparison(quantity, ((relation, Constant(value)),)), self.ranges, positive=True)
-        if hypothesis is None or len(hypothesis.polytopes) > 1:
-            return None
-        if not hypothesis.polytopes:
-            return False
-        halves = hypothesis.polytopes[0].half_spaces
-        return True if not halves else halves[0] if len(halves) == 1 else None
-
     def _refutes(
         self, history: Sequence[ClusterBatch], quantity: Quantity, delta: float, values: Floats, upper: bool
     ) -> NDArray[np.bool_]:
-        result = [self._half_space(quantity, float(value), upper=upper) for value in values]
+        result = [half_space_of(quantity, float(value), self.ranges, upper=upper) for value in values]
         out = np.asarray([half is False for half in result])
         leaves = leaves_of(quantity)
         # The leaf with the larger slope everywhere comes first: its value is bounded by that of the other.
@@ -337,12 +331,12 @@ class ClusterEvidence:
         """The standard error of a quantity between clusters, by the delta method."""
         leaves = leaves_of(quantity)
         rows, sums, times = _stacked(history)
-        away, centre = np.zeros(len(times)), _over(quantity, {leaf: (means[leaf],) * 2 for leaf in leaves})[0]
+        away, centre = np.zeros(len(times)), over(quantity, {leaf: (means[leaf],) * 2 for leaf in leaves})[0]
         for leaf in leaves:
             k, (low, high) = self.leaves.index(leaf), self.ranges[leaf]
             step = 1e-4 * (high - low) * (1.0 if means[leaf] < 0.5 * (low + high) else -1.0)
             moved = {other: (means[other],) * 2 for other in leaves} | {leaf: (means[leaf] + step,) * 2}
-            slope = (_over(quantity, moved)[0] - centre) / step * (high - low)
+            slope = (over(quantity, moved)[0] - centre) / step * (high - low)
             mean = (means[leaf] - low) / (high - low)
             away += slope * (sums[:, k] - mean * rows[:, k]) / (times @ rows[:, k])
         error = sqrt(float(times @ away**2))
@@ -350,7 +344,22 @@ class ClusterEvidence:
         return max(error, least) if isfinite(error) else 1.0
 
 
-def _over(quantity: Quantity, box: Box) -> tuple[float, float]:
+def half_space_of(quantity: Quantity, value: float, ranges: Box, *, upper: bool) -> HalfSpace | bool | None:
+    """``quantity <= value``, or with ``upper`` ``>= value``; a truth value where it is never or always so.
+
+    ``None`` where it is not a single half-space.
+    """
+    relation: Relation = ">=" if upper else "<="
+    hypothesis = hypothesis_of(Comparison(quantity, ((relation, Constant(value)),)), ranges, positive=True)
+    if hypothesis is None or len(hypothesis.polytopes) > 1:
+        return None
+    if not hypothesis.polytopes:
+        return False
+    halves = hypothesis.polytopes[0].half_spaces
+    return True if not halves else halves[0] if len(halves) == 1 else None
+
+
+def over(quantity: Quantity, box: Box) -> tuple[float, float]:
     """Bounds on a quantity over a box."""
     low, high = enclose_over_box(quantity, box)
     return (low if low == low else -inf), (high if high == high else inf)
@@ -360,7 +369,7 @@ Search: TypeAlias = tuple[int, bool, Floats]
 """Which quantity, whether its upper limit is searched, and the values to be tested."""
 
 
-def _scan(
+def scan(
     refutes: Callable[[Sequence[Search]], Sequence[NDArray[np.bool_]]],
     estimates: Sequence[float],
     widths: Sequence[float],
@@ -464,7 +473,7 @@ def _limits(
         return np.split(tests.run(joined), np.cumsum(sizes)[:-1])
 
     widths = [max(error, 1e-3) * sqrt(2.0 * log(1.0 / risk) + 1.0) for error in where[1]]
-    return _scan(refutes, where[0], widths, limits)
+    return scan(refutes, where[0], widths, limits)
 
 
 def _stacked(history: Sequence[ClusterBatch]) -> tuple[Floats, Floats, Floats]:

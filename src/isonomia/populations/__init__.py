@@ -10,8 +10,19 @@ imported when they are used. Each gives numbered batches of a :class:`Table`.
 from isonomia.populations.files import read_table
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.generator import Generator, Weighted
-from isonomia.populations.protocol import Population, Source
+from isonomia.populations.protocol import Labels, Population, Source
 from isonomia.populations.ranges import Ranges
 from isonomia.populations.table import Table
 
-__all__ = ["Census", "Generator", "Population", "Ranges", "Sample", "Source", "Table", "Weighted", "read_table"]
+__all__ = [
+    "Census",
+    "Generator",
+    "Labels",
+    "Population",
+    "Ranges",
+    "Sample",
+    "Source",
+    "Table",
+    "Weighted",
+    "read_table",
+]

@@ -10,21 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from numbers import Integral
 from os import PathLike, fspath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
+from isonomia.populations.design import Clustering, check_design, clustering_of
 from isonomia.populations.files import rows_at
 from isonomia.populations.fingerprint import TableDigest, fingerprint_of, table_fingerprint
 from isonomia.populations.profile import signs_of_repeats
-from isonomia.populations.protocol import Clusters, PopulationFacts, Wanted, check_request
+from isonomia.populations.protocol import Clusters, Labels, PopulationFacts, Wanted, check_request
 from isonomia.populations.streaming import LongTable, Rows, long_engine, long_lazy, long_relation
 from isonomia.populations.table import Table, check_known, declared_values, distinct, joined
-from isonomia.spec.columns import missing, plain
 from isonomia.spec.tree import Value
 
 ROW_ORDERS = ("random", "file")
@@ -106,6 +104,9 @@ class Sample(_TablePopulation):
     max_cluster
         The most rows that a cluster of the population can have, where rows count the same: one huge cluster could
         change any rate. Without it, no cluster is assumed to be larger than the largest in the table.
+    labels
+        How labels were drawn, where only a random part of the rows has one and a judge answered for all:
+        ``Labels("human", judge="judge", probability=0.2)``.
 
     Raises
     ------
@@ -133,6 +134,7 @@ class Sample(_TablePopulation):
     note: str  # about earlier looks that the risk does not cover; empty if all are covered
     declared: dict[str, tuple[Value, ...]]
     clustering: Clustering | None
+    labels: Labels | None
     _signs: list[tuple[str, ...]] = field(repr=False)  # that rows repeat, once they were looked for
     _fingerprints: list[str] | None = field(repr=False)  # computed once, of a file, which other code cannot write into
 
@@ -145,15 +147,20 @@ class Sample(_TablePopulation):
         cluster: str | None = None,
         weigh: str = "rows",
         max_cluster: int | None = None,
+        labels: Labels | None = None,
     ) -> None:
         if order not in ROW_ORDERS:
             raise UsageError(f"expected order to be {' or '.join(map(repr, ROW_ORDERS))}, but got order={order!r}")
         rows = rows_from(data)
         cluster = rows.together if cluster is None and isinstance(rows, Table) else cluster
+        if labels is not None:
+            rows = rows.table() if isinstance(rows, LongTable) else rows
+            check_design(rows, labels, cluster)
+        object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "declared", _declared(values, rows))
         object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and cluster is not None else rows)
         object.__setattr__(self, "_signs", [])
-        object.__setattr__(self, "clustering", _clustering(self.rows, cluster, weigh, max_cluster))
+        object.__setattr__(self, "clustering", clustering_of(self.rows, cluster, weigh, max_cluster))
         object.__setattr__(self, "row_order", order)
         object.__setattr__(self, "looks", None)
         object.__setattr__(self, "note", "")
@@ -170,6 +177,7 @@ class Sample(_TablePopulation):
             declared=self._declared,
             rows=self.rows,
             clusters=None if together is None or together.largest == 1 else together,
+            labels=self.labels,
         )
 
     def _repeats(self) -> tuple[str, ...]:
@@ -186,6 +194,7 @@ class Sample(_TablePopulation):
         independent = (f"the {self.size:,} rows are independent draws from the population{order}",)
         return (
             *(independent if self.clustering is None else self.clustering.facts.assumptions(order)),
+            *(() if self.labels is None else self.labels.assumptions),
             *self._looks_assumed(alone),
             *((self.note,) if self.note else ()),
         )
@@ -213,6 +222,11 @@ class Sample(_TablePopulation):
 
     def repeated(self, times: int) -> Sample:
         """Every row so many times, as a cluster: what a model that answers at random says of it each time."""
+        if self.labels is not None:
+            raise UsageError(
+                "a model that may answer the same row differently needs a label in every row: leave out labels",
+                name="labels",
+            )
         looks = None if self.looks is None else tuple(size * times for size in self.looks)
         declared = self.clustering is None or self.clustering.facts.declared
         facts = Clusters("row", self.size, 1) if self.clustering is None else self.clustering.facts
@@ -272,7 +286,8 @@ class Sample(_TablePopulation):
         own = _fingerprint(self.rows, self._fingerprints)
         looks = (f"looks {self.looks}",) if self.looks else ()
         together = () if self.clustering is None else (repr(self.clustering.facts),)
-        return fingerprint_of(self.kind, self.row_order, own, *_said(self.declared), *looks, *together)
+        drawn = () if self.labels is None else (repr(self.labels),)
+        return fingerprint_of(self.kind, self.row_order, own, *_said(self.declared), *looks, *together, *drawn)
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -367,54 +382,6 @@ class Census(_TablePopulation):
         """Tell this census from others; the same rows in another kind of table are the same census."""
         own = _fingerprint(self.rows, self._fingerprints)
         return fingerprint_of(self.kind, str(self.exact), own, *_said(self.declared))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Clustering:
-    """Which rows belong together: the number of each row's cluster, counted by first appearance, and its facts."""
-
-    codes: NDArray[np.intp]
-    facts: Clusters
-
-
-LARGEST_CLUSTER = 2**53
-"""The most rows of a cluster that can be declared: larger numbers are not exact in double precision."""
-
-
-def _clustering(rows: Rows, cluster: str | None, weigh: str, max_cluster: int | None) -> Clustering | None:
-    if weigh not in ("rows", "clusters"):
-        raise UsageError(f"expected weigh='rows' or weigh='clusters', but got weigh={weigh!r}")
-    if cluster is None:
-        if weigh != "rows" or max_cluster is not None:
-            raise UsageError("weigh and max_cluster are about clusters: name their column, cluster='customer'")
-        return None
-    if not isinstance(cluster, str):
-        raise UsageError(f"expected cluster as the name of a column, but got {cluster!r}")
-    check_known([cluster], rows.names)
-    assert isinstance(rows, Table), "rows of clusters are held in memory"
-    column = rows.column(cluster)
-    empty = missing(column)
-    if empty.any():
-        raise DataError(
-            f"expected a value of {cluster!r}, the cluster, in every row, but it is missing in row "
-            f"{int(np.argmax(empty))}: fill it in, or leave such rows out"
-        )
-    _, first, codes, counts = np.unique(
-        np.asarray(plain(column, cluster)), return_index=True, return_inverse=True, return_counts=True
-    )
-    rank = np.empty(len(first), dtype=np.intp)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    biggest = int(counts.max(initial=1))
-    declared: Any = max_cluster
-    whole = isinstance(declared, Integral) and not isinstance(declared, bool)
-    if declared is not None and not (whole and biggest <= declared <= LARGEST_CLUSTER):
-        raise UsageError(
-            f"expected max_cluster as a whole number of at least {biggest:,}, the rows of the largest {cluster!r} in "
-            f"the table, but got {max_cluster!r}"
-        )
-    largest = biggest if max_cluster is None else int(max_cluster)
-    facts = Clusters(cluster, len(first), largest, weigh, max_cluster is not None)
-    return Clustering(rank[codes].astype(np.intp), facts)
 
 
 def _repeated(table: Table, times: int) -> Table:

@@ -182,6 +182,67 @@ class Clusters:
         return independent, f"no {self.column!r} of the population has more than {self.largest:,} rows, {source}"
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Labels:
+    """How a table got its labels: for a random subset of its rows, with a judge's answer for all of them.
+
+    Parameters
+    ----------
+    column
+        The column with the labels, missing in rows that were not chosen. Properties speak of it.
+    judge
+        The column with the judge's answer, for every row: in the same terms as the labels, or a score of what the
+        property asks for. A good judge saves labels, and a bad one saves none; neither makes a verdict wrong.
+    probability
+        The probability with which each row was chosen for a label, decided by chance for each row by itself, whatever
+        its label is: a number, or the column with each row's own.
+
+    Examples
+    --------
+    >>> Labels("human", judge="judge", probability=0.2)
+    Labels(column='human', judge='judge', probability=0.2)
+    """
+
+    column: str
+    judge: str
+    probability: float | str
+
+    def __init__(self, column: str, *, judge: str, probability: float | str | None = None) -> None:
+        for name, value in (("the labels' column", column), ("judge", judge)):
+            if not isinstance(value, str) or not value:
+                raise UsageError(f"expected {name} as the name of a column, but got {value!r:.60}", name="labels")
+        if probability is None:
+            raise UsageError(
+                "labels need the probability with which each row was chosen for one: rows that were picked may differ "
+                "from the others in any way, so nothing follows for the table. Draw rows by "
+                "iso.evals.label_next(table, n=200), and give probability=0.2, or the name of its column",
+                name="probability",
+            )
+        if not isinstance(probability, str):
+            number = isinstance(probability, int | float) and not isinstance(probability, bool)
+            if not number or not 0.0 < probability <= 1.0:
+                raise UsageError(
+                    f"expected the probability of a label above 0 and at most 1, or the name of a column, but got "
+                    f"{probability!r:.60}",
+                    name="probability",
+                )
+            probability = float(probability)
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "judge", judge)
+        object.__setattr__(self, "probability", probability)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names."""
+        return (self.column, self.judge, *((self.probability,) if isinstance(self.probability, str) else ()))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a verdict rests on, in words."""
+        chance = f"{self.probability:g}" if isinstance(self.probability, float) else f"that of {self.probability!r}"
+        return (f"each row got its label {self.column!r} by chance, with probability {chance}, whatever the label is",)
+
+
 class Source(Protocol):
     """A population opened for one run: it knows the run's seed."""
 
@@ -283,6 +344,8 @@ class PopulationFacts:
         The table, for a population that is one: in memory, or read batch by batch.
     clusters
         The rows that belong together; ``None`` where each draw stands alone.
+    labels
+        How its labels were drawn, where few rows have one; otherwise ``None``.
     """
 
     device: Device | None = None
@@ -291,6 +354,7 @@ class PopulationFacts:
     declared: Callable[[str], tuple[Value, ...]] = _nothing_declared
     rows: Table | LongTable | None = None
     clusters: Clusters | None = None
+    labels: Labels | None = None
 
 
 @runtime_checkable
@@ -308,8 +372,15 @@ def facts_of(population: object) -> PopulationFacts:
 
 
 def refuse_clusters(population: object, what: str) -> None:
-    """Refuse rows that belong together where no method takes them into account."""
-    clusters = facts_of(population).clusters
+    """Refuse rows that belong together, and few labels, where no method takes them into account."""
+    facts = facts_of(population)
+    clusters = facts.clusters
+    if facts.labels is not None:
+        raise UsageError(
+            f"expected a label in every row for {what}, but {facts.labels.column!r} has them for a random part, which "
+            "only properties about rates allow for: leave out labels, and the rows without one",
+            name=facts.labels.column,
+        )
     if clusters is not None:
         raise UsageError(
             f"expected independent rows for {what}, but rows with the same {clusters.column!r} belong together, and "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isonomia.errors import DataError, UsageError
-from isonomia.populations.protocol import BatchSizes, Clusters, PopulationFacts, Wanted
+from isonomia.populations.protocol import BatchSizes, Clusters, Labels, PopulationFacts, Wanted
 from isonomia.populations.table import Table, column_from
 from isonomia.spec.parser import parse_condition
 from isonomia.spec.tree import Row, Value
@@ -44,6 +44,7 @@ class RecordedPopulation:
     looks: tuple[int, ...] = ()  # the numbers of rows at earlier looks
     row_order: str = "random"  # of a sample
     clusters: Clusters | None = None  # which rows belonged together
+    labels: Labels | None = None  # how its labels were drawn
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> RecordedPopulation:
@@ -66,6 +67,7 @@ class RecordedPopulation:
             looks=tuple(entry.get("looks", ())),
             row_order=entry.get("order", "random"),
             clusters=Clusters(**entry["clusters"]) if "clusters" in entry else None,
+            labels=Labels(**entry["labels"]) if "labels" in entry else None,
         )
 
     def values(self, column: str) -> tuple[Value, ...]:
@@ -77,7 +79,9 @@ class RecordedPopulation:
     @property
     def facts(self) -> PopulationFacts:
         """What the population stated, as far as its reasoning needs it."""
-        return PopulationFacts(remarks=self.remarks, batch_sizes=self.batch_sizes, clusters=self.clusters)
+        return PopulationFacts(
+            remarks=self.remarks, batch_sizes=self.batch_sizes, clusters=self.clusters, labels=self.labels
+        )
 
     @property
     def finite(self) -> bool:
@@ -125,6 +129,8 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
         return f"the sizes of its batches are {entry['batches']!r:.60}"
     if "clusters" in entry and not _are_clusters(entry["clusters"], size):
         return f"what it says of its clusters is {entry['clusters']!r:.60}"
+    if "labels" in entry and not _are_labels(entry["labels"], entry.get("names", ())):
+        return f"what it says of its labels is {entry['labels']!r:.60}"
     return None if isinstance(entry.get("fingerprint"), str | None) else "its fingerprint is not text"
 
 
@@ -134,6 +140,16 @@ def _are_clusters(clusters: Any, size: int | None) -> bool:
     texts = isinstance(clusters["column"], str) and clusters["weigh"] in ("rows", "clusters")
     numbers = all(type(clusters[key]) is int and 1 <= clusters[key] <= _MAX_SIZE for key in ("count", "largest"))
     return texts and type(clusters["declared"]) is bool and numbers and size is not None and clusters["count"] <= size
+
+
+def _are_labels(labels: Any, names: Sequence[str]) -> bool:
+    if not isinstance(labels, dict) or labels.keys() != {each.name for each in fields(Labels)}:
+        return False
+    chance, columns = labels["probability"], [labels["column"], labels["judge"]]
+    columns += [chance] if isinstance(chance, str) else []
+    return set(map(repr, columns)) <= set(map(repr, names)) and (
+        isinstance(chance, str) or (type(chance) is float and 0.0 < chance <= 1.0)
+    )
 
 
 def _are_sizes(batches: Any) -> bool:

@@ -42,7 +42,7 @@ from isonomia.models.cache import AnswerCache
 from isonomia.models.loader import load_model, load_object
 from isonomia.models.protocol import Model, model_facts
 from isonomia.models.session import ModelSession
-from isonomia.populations import Census, Generator, Sample
+from isonomia.populations import Census, Generator, Labels, Sample
 from isonomia.records.compare import ValueDifference, differences
 from isonomia.records.evidence import EvidenceFile
 from isonomia.records.strict_json import canonical, read_strictly
@@ -354,7 +354,7 @@ def _origin(load: str) -> str:
 
 
 _SOURCES: Mapping[str, tuple[str, ...]] = {
-    "sample": ("order", "values", "cluster", "weigh", "max_cluster"),
+    "sample": ("order", "values", "cluster", "weigh", "max_cluster", "labels"),
     "census": ("exact", "values"),
     "generator": ("values", "device"),
     "program": ("device",),
@@ -441,7 +441,8 @@ def _population(entry: FileTable) -> Any:
     with _pointing(entry.error, kind, shown=kind != "program" or is_inside(entry.folder, source)):
         match kind:
             case "sample":
-                return Sample(entry.folder / source, **options)
+                drawn = {"labels": _labels(entry)} if "labels" in options else {}
+                return Sample(entry.folder / source, **options | drawn)
             case "census":
                 return Census(entry.folder / source, **options)
             case "generator":
@@ -452,6 +453,19 @@ def _population(entry: FileTable) -> Any:
                 return Program.of(entry.read(source), Path(source).name, **options)
             case _:
                 return load_object(source)
+
+
+def _labels(entry: FileTable) -> Labels:
+    given = dict(entry.get("labels"))
+    column = given.pop("column", None)
+    others = sorted(given.keys() - {"judge", "probability"})
+    if column is None or "judge" not in given or others:
+        raise entry.error(
+            "expected labels as {column = 'human', judge = 'judge', probability = 0.2}, and the probability may be "
+            f"a column, too, but got {entry.get('labels')!r:.80}",
+            "labels",
+        )
+    return Labels(column, **given)
 
 
 @contextmanager

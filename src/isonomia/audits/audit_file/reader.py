@@ -325,6 +325,9 @@ POPULATION: Mapping[str, TomlKey] = {
     "cluster": TomlKey("text", "for a sample: the column that says which rows belong together"),
     "weigh": TomlKey("text", "with cluster: rows or clusters, what counts the same"),
     "max_cluster": TomlKey("whole", "with cluster: the most rows that one can have"),
+    "labels": TomlKey(
+        "table", "for a sample of few labels: {column = 'human', judge = 'judge', probability = 0.2}, or its column"
+    ),
     "values": TomlKey("table", "the values that columns can have"),
     "device": TomlKey(
         "text", "where a generator or a program draws by torch: cuda, cpu, or auto for cuda if there is some"

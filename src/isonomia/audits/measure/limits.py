@@ -34,7 +34,7 @@ from isonomia.evidence.clusters import ClusterBatch
 from isonomia.evidence.confidence_sequences import anytime_interval, mean_ends, mean_interval
 from isonomia.evidence.looks import LookPlan, planned_report
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
-from isonomia.populations.finite import Clustering
+from isonomia.populations.design import Clustering
 from isonomia.records.group_table import Estimate
 
 Floats = NDArray[np.float64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from math import inf
 from time import monotonic
@@ -15,7 +15,9 @@ from isonomia.audits.proofs import EVERY_WAY, REAL_NUMBERS, proved_by
 from isonomia.audits.protocol import Check
 from isonomia.audits.rates.census import CensusResult, count_census, exact_groups
 from isonomia.audits.rates.groups import group_records
+from isonomia.audits.rates.histories import HistorySampling
 from isonomia.audits.rates.intervals import agreeing
+from isonomia.audits.rates.labels import judge_records
 from isonomia.audits.rates.looks import next_table
 from isonomia.audits.rates.programs import LeafProof, prove
 from isonomia.audits.rates.question import RatesQuestion, ask_about, check_predicted_values, countable, rows_each
@@ -45,6 +47,9 @@ NARROWEST = "the value is too near the threshold for floats to tell"
 
 ASKED_AGAIN = 1000
 """The most people about whom the model is queried again, to find out what it predicts."""
+
+MOST_JUDGED = 6
+"""The most rates whose judge is described in words; all are in the details."""
 
 _PLANNED = "the number of people was fixed beforehand, and nobody looks at them between the planned looks"
 
@@ -171,6 +176,7 @@ def _sampled(
         expressions = agreeing(question.formula, answer, items)
         groups = () if shares is None else exact_groups(question, shares, draws)
     leaves = tuple(knowledge.leaf(leaf) for leaf in question.leaves)
+    judges = judge_records(work, outcome.state) if isinstance(work, HistorySampling) else ()
     if len(expressions) == 1 and not groups:
         # A rate that is itself compared has one interval, which agrees with the answer.
         (one,) = expressions
@@ -188,12 +194,14 @@ def _sampled(
         remarks=(
             *why,
             *remarks_on_draws(check, work, outcome, leaves),
+            *(each.remark for each in judges[:MOST_JUDGED]),
             *_estimates_outside((*expressions, *leaves)),
             *_left_over(sampling, outcome),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
         stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
         seconds=outcome.seconds + monotonic() - began,
+        **({"details": {"judge": [asdict(each) for each in judges]}} if judges else {}),
     )
 
 
@@ -205,7 +213,7 @@ def _left_over(sampling: Sampling[AnyWork], outcome: Outcome[Any]) -> tuple[str,
 
 def _planned(check: Check[Property], question: RatesQuestion, work: AnyWork, outcome: Outcome[Any]) -> tuple[str, ...]:
     """For a table that was too small, how large the next one should be."""
-    if outcome.reason != "exhausted" or question.in_clusters:
+    if outcome.reason != "exhausted" or isinstance(work, HistorySampling):
         return ()
     return next_table(check, question, work.leaf_tallies(outcome.state), outcome.samples)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isonomia.audits.people import UNLIMITED, census_of, in_random_order
 from isonomia.audits.pipeline import Sampling
 from isonomia.audits.protocol import Check
-from isonomia.audits.rates.clusters import ClusterSampling, cluster_schedule, cluster_work
+from isonomia.audits.rates.clusters import cluster_schedule, cluster_work
 from isonomia.audits.rates.counting import (
     BatchCounts,
     BatchReader,
@@ -28,7 +28,9 @@ from isonomia.audits.rates.counting import (
     whole_table_counts,
 )
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
+from isonomia.audits.rates.histories import HistorySampling
 from isonomia.audits.rates.intervals import LeafKnowledge, inversions_for, progress_text
+from isonomia.audits.rates.labels import label_schedule, label_work, reads_labels
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
 from isonomia.audits.rates.question import RatesQuestion, countable, need_ranges, rows_each
 from isonomia.audits.verdicts import earlier_looks
@@ -55,7 +57,7 @@ from isonomia.records.verdict import Expression
 from isonomia.spec.property import Property
 from isonomia.spec.tree import Column, Comparison, Formula, Leaf, Other, Quantity
 
-AnyWork: TypeAlias = "RatesSampling[Any] | ClusterSampling"
+AnyWork: TypeAlias = "RatesSampling[Any] | HistorySampling"
 AnyEvidence: TypeAlias = BetEvidence | RegionEvidence | VerifairEvidence
 
 
@@ -69,12 +71,18 @@ def prepare(check: Check[Property], question: RatesQuestion) -> Sampling[AnyWork
     if check.population.size is None and isinf(check.budget.seconds):
         check = replace(check, schedule=replace(check.schedule, most=MANY))
     need_ranges(question)
+    labelled = reads_labels(question, check.population)
+    if labelled is not None:
+        question = labelled
     refuse_known_outside(question, check.population, check.model is not None)
     need_streams(question.leaves, check.population.streams)
     if question.in_clusters:
-        clustered = cluster_work(check, question, *_drawn_and_asked(check, question, replaced=False))
-        available = float(clustered.clusters.count)
-        return _sampling(check, clustered, check.budget, cluster_schedule(clustered), available)
+        clusters, count, deadline = cluster_work(check, question, *_drawn_and_asked(check, question, replaced=False))
+        return _sampling(check, clusters, check.budget, cluster_schedule(check, deadline), count)
+    if labelled is not None:
+        labels = label_work(check, question, *_drawn_and_asked(check, question, replaced=False))
+        available = _available(check, question, replaced=False)
+        return _sampling(check, labels, check.budget, label_schedule(check), available)
     notes: tuple[str, ...] = ()
     if check.looks != "any":
         try:
