@@ -96,6 +96,7 @@ ELSEWHERE = {
     "crash": "a trial of the store, which passes or fails",
     "growing": "a hundred thousand whole checks of growing tables, which take an hour",
     "guided": "twenty trainings of a policy, which take hours",
+    "eval_peers": "error rates of evals by four programs, with what each guarantees, which is a table of its own",
     "executors": "a trial of equality and of killed workers, with times for a machine of 16 cores",
     "fuzz": "a trial of everything that is read, which passes or fails",
     "promises": "error rates by the thousand of everything that is promised, which take an hour",

@@ -80,6 +80,15 @@ SOUGHT = (
     "Coming from Fairlearn",
     "AIF360",
     "Aequitas",
+    "gate an LLM",
+    "evals",
+    "LLM judge",
+    "pass@k",
+    "win rate",
+    "regression test",
+    "inspect_ai",
+    "promptfoo",
+    "lm-evaluation-harness",
 )
 
 
