@@ -115,7 +115,12 @@ def on_device(found: dict[str, Any]) -> Iterator[Figure]:
 
 def reach(found: dict[str, Any]) -> Iterator[Figure]:
     """Reachable sets."""
-    aims = {("german", "every point"): "0.5 s", ("german", "1,000 draws each"): "2 s"}
+    aims = {
+        ("german", "every point"): "0.5 s",
+        ("german", "1,000 draws each"): "2 s",
+        ("mixed", "400 draws each"): "1 s",
+    }
+    aims |= {("8 coupled", "400 draws each"): "0.05 s", ("20 coupled", "400 draws each"): "1 s"}
     for row in found["rows"]:
         if row["rows"]:
             aim = aims.get((row["data"], row["work"]))

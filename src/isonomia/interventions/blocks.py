@@ -457,6 +457,11 @@ class MixedIntegerProgram:
     whole: Bools
     exact: bool
 
+    def identity(self) -> bytes:
+        """The same bytes for the same program."""
+        parts = self.matrix, self.low, self.high, self.least, self.most, self.whole
+        return b"|".join(part.tobytes() for part in parts)
+
 
 def program_of(block: FeatureBlock, start: Floats, box: tuple[Floats, Floats] | None = None) -> MixedIntegerProgram:
     """The program of one person; where a box is given, only the part of it in the box."""

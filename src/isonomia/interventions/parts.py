@@ -19,11 +19,14 @@ from isonomia.interventions.blocks import (
     Boxes,
     Enumerated,
     FeatureBlock,
+    MixedIntegerProgram,
     enumerate_moves,
+    program_of,
     tightened,
 )
 from isonomia.interventions.constraints.base import Floats
 from isonomia.interventions.polytopes import MoveSlices, accepted_share, draw_by_proposals, slices_of
+from isonomia.interventions.rows import RowMoves, row_moves
 
 _TIGHT = 1e-3
 """The share of accepted proposals below which a block is cut into polytopes instead; it changes the cost only."""
@@ -130,29 +133,28 @@ class RejectionPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolytopePoints:
-    """Points of polytopes, for people with the same start in the block; effects come after the actions."""
+    """Points of polytopes, for people whose moves satisfy the same linear rows; effects come after the actions."""
 
     rows: NDArray[np.intp]
     block: FeatureBlock
     boxes: Boxes
-    slices: MoveSlices
+    slices: MoveSlices | RowMoves
 
     def counts(self) -> Floats:
         """Infinite: the points are not counted."""
         return np.full(len(self.rows), np.inf)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Points of uniform actions; one that a constraint without a linear form forbids is drawn again."""
-        wanted = len(self.rows) * n
-        allowed, count = list[Floats](), 0
+        """Points of uniform actions; one that another constraint forbids is drawn again."""
+        acted = np.empty((len(self.rows) * n, len(self.block.columns)))
+        wanted = np.arange(len(acted))
         for _ in range(_MAX_ROUNDS):
-            acted = self.slices.draw(wanted, rng)
-            points = acted[self.boxes.at(np.zeros(wanted, dtype=np.intp)).allowed(self.block, acted)]
-            allowed.append(points)
-            count += len(points)
-            if count >= wanted:
-                acted = np.concatenate(allowed)[:wanted].reshape(len(self.rows), n, -1)
-                return _followed(self.block, self.boxes.at(np.zeros(len(self.rows), dtype=np.intp)), acted, rng)
+            proposed = self.slices.draw(len(wanted), rng)
+            allowed = self.boxes.at(wanted // n).allowed(self.block, proposed)
+            acted[wanted[allowed]] = proposed[allowed]
+            wanted = wanted[~allowed]
+            if not len(wanted):
+                return _followed(self.block, self.boxes, acted.reshape(len(self.rows), n, -1), rng)
         names = ", ".join(feature.name for feature in self.block.features)
         raise NumericalError(f"almost no point of the linear constraints on {names} satisfies the others: loosen them")
 
@@ -291,12 +293,42 @@ def _to_draw_from(block: FeatureBlock, keys: Floats, which: NDArray[np.intp], ke
     block = block.acting()
     boxes = Boxes.of(block, keys[which])
     tight = _are_tight(block, boxes)
+    known: dict[bytes, RowMoves | None] = {}
+    alike: dict[bytes, list[int]] = {}
     for index in np.flatnonzero(tight):
-        yield _tight_part(block, boxes.at(np.asarray([index])), np.flatnonzero(key == which[index]))
+        box = boxes.at(np.asarray([index]))
+        program = program_of(block, box.start[0], (box.low[0], box.high[0]))
+        rules = program.identity()
+        if rules not in known:
+            known[rules] = _row_part(block, box, program)
+        if known[rules] is None:
+            yield _tight_part(block, box, np.flatnonzero(key == which[index]))
+        else:
+            alike.setdefault(rules, []).append(int(index))
+    for rules, members in alike.items():
+        slices = known[rules]
+        assert slices is not None
+        place = np.full(len(keys), -1)
+        place[which[members]] = members
+        rows = np.flatnonzero(place[key] >= 0)
+        yield PolytopePoints(rows, block, boxes.at(place[key[rows]]), slices)
     easy = np.full(len(keys), -1)
     easy[which[~tight]] = np.flatnonzero(~tight)
     rows = np.flatnonzero(easy[key] >= 0)
     yield RejectionPart(rows, block, boxes.at(easy[key[rows]]))
+
+
+def _row_part(block: FeatureBlock, box: Boxes, program: MixedIntegerProgram) -> RowMoves | None:
+    """The draws of one row of the linear constraints, where enough of them satisfy all the others."""
+    made = row_moves(program, len(block.columns))
+    if made is None:
+        return None
+    try:
+        tried = made.draw(_PILOTS[1], np.random.default_rng(0))
+    except NumericalError:
+        return None
+    allowed = box.at(np.zeros(len(tried), dtype=np.intp)).allowed(block, tried)
+    return made if allowed.mean() >= _TIGHT else None
 
 
 def _are_tight(block: FeatureBlock, boxes: Boxes) -> NDArray[np.bool_]:
@@ -322,7 +354,7 @@ def _tight_part(block: FeatureBlock, box: Boxes, rows: NDArray[np.intp]) -> Part
         return RejectionPart(rows, block, box.at(np.zeros(len(rows), dtype=np.intp)))
     slices = slices_of(block, box.start[0], *ends)
     if slices.slices[0].dimension or block.given:
-        return PolytopePoints(rows, block, box, slices)
+        return PolytopePoints(rows, block, box.at(np.zeros(len(rows), dtype=np.intp)), slices)
     rng = np.random.default_rng(0)  # each slice is a single point, so every draw is the same
     points = [slices.only(one).draw(1, rng) for one in slices.slices]
     return _list_part(block, box, np.concatenate(points), rows)
@@ -393,4 +425,4 @@ def part_of(part: Part, who: NDArray[np.intp], count: int) -> Part:
         case RejectionPart():
             return RejectionPart(rows, part.block, part.boxes.at(at))
         case PolytopePoints():
-            return PolytopePoints(rows, part.block, part.boxes, part.slices)
+            return PolytopePoints(rows, part.block, part.boxes.at(at), part.slices)

@@ -1,8 +1,9 @@
 """Uniform draws from a polytope, and its volume.
 
-Up to six dimensions a polytope is cut into simplices: the volume is exact up to rounding, and draws are independent
-and exactly uniform. Beyond that, draws are by hit-and-run, random walks whose law tends to the uniform one, and the
-volume is an estimate; a sampler says which it is.
+A polytope that comes here is cut out by several rows that none of them alone comes near to (see ``rows.py``). Up to six
+dimensions it is cut into simplices: the volume is exact up to rounding, and draws are independent and exactly uniform.
+Beyond that, draws are by hit-and-run, independent random walks whose law tends to the uniform one, with no proved bound
+on how near it is, and the volume is an estimate, made only where slices must be compared; a sampler says which it is.
 
 Sources: R. L. Smith, "Efficient Monte Carlo procedures for generating points uniformly distributed over bounded
 regions", Operations Research 32 (1984); L. Lovász and S. Vempala, "Hit-and-run from a corner", SIAM J. Computing 35
@@ -67,6 +68,11 @@ class Simplices:
     corners: Floats
     volumes: Floats
 
+    @property
+    def log_volume(self) -> float:
+        """The logarithm of the whole volume."""
+        return float(np.log(self.volumes.sum()))
+
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Independent uniform points."""
         which = rng.choice(len(self.volumes), size=n, p=self.volumes / self.volumes.sum())
@@ -83,6 +89,12 @@ class PolytopeWalk:
     centre: Floats
     spread: Floats
 
+    @property
+    def log_volume(self) -> float:
+        """An estimate of the logarithm of the volume."""
+        rows, rng = self.bound - self.matrix @ self.centre, np.random.default_rng(0)
+        return volume(self.matrix @ self.spread, rows, rng) + float(np.linalg.slogdet(self.spread)[1])
+
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Points of ``n`` independent walks."""
         steps = hit_and_run(self.matrix @ self.spread, self.bound - self.matrix @ self.centre, n, rng)
@@ -94,17 +106,21 @@ Inside: TypeAlias = Simplices | PolytopeWalk
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolytopeSampler:
-    """Draws from a polytope in the affine space that it fills: ``y = origin + basis @ z``, with orthonormal columns.
-
-    ``log_volume`` is that within the affine space, 0 for a single point. ``exact`` says that draws are exactly uniform
-    and the volume exact, up to rounding.
-    """
+    """Draws from a polytope in the affine space that it fills: ``y = origin + basis @ z``, with orthonormal columns."""
 
     origin: Floats
     basis: Floats
     inside: Inside | None
-    log_volume: float
-    exact: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether draws are exactly uniform and the volume is exact, up to rounding."""
+        return not isinstance(self.inside, PolytopeWalk)
+
+    @property
+    def log_volume(self) -> float:
+        """The logarithm of the volume within the affine space, 0 for a single point; slow where it is estimated."""
+        return 0.0 if self.inside is None else self.inside.log_volume
 
     @property
     def dimension(self) -> int:
@@ -128,7 +144,7 @@ def polytope_sampler(polytope: LinearSystem) -> PolytopeSampler | None:
         return None
     basis = null_space(polytope.equal) if len(polytope.equal) else np.eye(len(start))
     if basis.shape[1] == 0:
-        return PolytopeSampler(start, basis, None, 0.0, True)
+        return PolytopeSampler(start, basis, None)
     matrix, bound = polytope.matrix @ basis, polytope.bound - polytope.matrix @ start
     length = np.linalg.norm(matrix, axis=1)
     real = length > _FLAT
@@ -136,8 +152,7 @@ def polytope_sampler(polytope: LinearSystem) -> PolytopeSampler | None:
     centre, radius = _centre(matrix, bound)
     if radius <= _FLAT:
         return polytope_sampler(_flattened(polytope, matrix, bound, real, centre))
-    inside, log_volume = _inside(matrix, bound, centre)
-    return PolytopeSampler(start, basis, inside, log_volume, isinstance(inside, Simplices))
+    return PolytopeSampler(start, basis, _inside(matrix, bound, centre))
 
 
 def _centre(matrix: Floats, bound: Floats) -> tuple[Floats, float]:
@@ -167,19 +182,15 @@ def _flattened(polytope: LinearSystem, matrix: Floats, bound: Floats, real: Floa
     )
 
 
-def _inside(matrix: Floats, bound: Floats, centre: Floats) -> tuple[Inside, float]:
-    """A full-dimensional polytope ready for drawing, and the logarithm of its volume."""
+def _inside(matrix: Floats, bound: Floats, centre: Floats) -> Inside:
+    """A full-dimensional polytope ready for drawing."""
     if matrix.shape[1] == 1:
         ends = bound / matrix[:, 0]
         low, high = ends[matrix[:, 0] < 0].max(), ends[matrix[:, 0] > 0].min()
-        return Simplices(np.asarray([[[low], [high]]]), np.asarray([high - low])), float(np.log(high - low))
+        return Simplices(np.asarray([[[low], [high]]]), np.asarray([high - low]))
     if matrix.shape[1] <= _EXACT_DIMENSIONS:
-        simplices = _simplices(matrix, bound, centre)
-        return simplices, float(np.log(simplices.volumes.sum()))
-    rng = np.random.default_rng(0)
-    spread = rounded(matrix, bound - matrix @ centre, rng)
-    log_volume = volume(matrix @ spread, bound - matrix @ centre, rng) + float(np.linalg.slogdet(spread)[1])
-    return PolytopeWalk(matrix, bound, centre, spread), log_volume
+        return _simplices(matrix, bound, centre)
+    return PolytopeWalk(matrix, bound, centre, rounded(matrix, bound - matrix @ centre, np.random.default_rng(0)))
 
 
 def _simplices(matrix: Floats, bound: Floats, centre: Floats) -> Simplices:
@@ -425,7 +436,7 @@ def slices_of(block: FeatureBlock, start: Floats, low: Floats, high: Floats) -> 
         real = [MoveSlice(start, ())]
     highest = max(one.dimension for one in real)
     largest = tuple(one for one in real if one.dimension == highest)
-    logs = np.asarray([one.log_volume for one in largest])
+    logs = np.asarray([one.log_volume for one in largest] if len(largest) > 1 else [0.0])
     shares = np.exp(logs - logs.max())
     exact = all(sampler.exact for one in largest for _, sampler in one.samplers)
     return MoveSlices(largest, shares / shares.sum(), low, width, exact)
