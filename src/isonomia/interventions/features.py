@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.interventions.constraints import Constraint, OneHot, Reachability, Thermometer
-from isonomia.interventions.constraints.base import TOLERANCE, Floats
+from isonomia.interventions.constraints.base import TOLERANCE, Bools, Floats
 from isonomia.populations.profile import words_in
 from isonomia.populations.table import Table, plain_value
 
@@ -207,8 +207,24 @@ def chosen(which: str | Sequence[str], names: Sequence[str], what: str = "featur
 def encoded(features: Sequence[Feature], people: Table) -> Floats:
     """The people's features as numbers, one row per person; a person with an impossible value is refused."""
     people.select([feature.name for feature in features])
-    columns = [_codes(feature, people.column(feature.name)) for feature in features]
+    columns = list[Floats]()
+    for feature in features:
+        column = people.column(feature.name)
+        values, bad, expected = _codes(feature, column)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise _impossible(feature, row, column[row], expected)
+        columns.append(values)
     return np.column_stack(columns) if columns else np.zeros((people.rows, 0))
+
+
+def impossible(features: Sequence[Feature], people: Table) -> Bools:
+    """Who has a value that is missing or impossible."""
+    people.select([feature.name for feature in features])
+    bad = np.zeros(people.rows, dtype=bool)
+    for feature in features:
+        bad |= _codes(feature, people.column(feature.name))[1]
+    return bad
 
 
 def decoded(feature: Feature, values: Floats) -> NDArray[Any]:
@@ -222,29 +238,24 @@ def decoded(feature: Feature, values: Floats) -> NDArray[Any]:
     return values
 
 
-def _codes(feature: Feature, column: NDArray[Any]) -> Floats:
+def _codes(feature: Feature, column: NDArray[Any]) -> tuple[Floats, Bools, str]:
+    """A column as numbers, which of them are impossible, and what is expected instead."""
     if feature.kind == "categorical":
-        return _category_indices(feature, column)
+        index = {label: float(j) for j, label in enumerate(feature.values)}
+        codes = np.asarray([index.get(value, np.nan) for value in column.tolist()], dtype=np.float64)
+        return codes, np.isnan(codes), f"one of {', '.join(map(repr, feature.values))}"
     if column.dtype.kind not in "biuf":
-        row = next((row for row, value in enumerate(column) if not isinstance(value, bool | int | float)), 0)
-        raise _impossible(feature, row, column[row], "a number")
+        wrong = np.asarray([not isinstance(value, bool | int | float) for value in column], dtype=bool)
+        if wrong.any() or not len(column):
+            return np.where(wrong, np.nan, 0.0), wrong, "a number"
+        column = column.astype(np.float64)
     numbers = column.astype(np.float64)
     bad = ~np.isfinite(numbers)
-    if feature.whole:
+    if not feature.whole:
+        return numbers, bad, "a finite number"
+    with np.errstate(invalid="ignore"):
         bad |= np.abs(numbers - np.round(numbers)) > TOLERANCE
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise _impossible(feature, row, column[row], "a whole number" if feature.whole else "a finite number")
-    return np.round(numbers) if feature.whole else numbers
-
-
-def _category_indices(feature: Feature, column: NDArray[Any]) -> Floats:
-    index = {label: float(j) for j, label in enumerate(feature.values)}
-    values = column.tolist()
-    for row, value in enumerate(values):
-        if value not in index:
-            raise _impossible(feature, row, column[row], f"one of {', '.join(map(repr, feature.values))}")
-    return np.asarray([index[value] for value in values])
+    return np.round(numbers), bad, "a whole number"
 
 
 def _impossible(feature: Feature, row: int, value: Any, expected: str) -> PersonError:

@@ -17,7 +17,7 @@ from isonomia.interventions.constraints import Constraint, Linkage
 from isonomia.interventions.constraints.base import TOLERANCE, ActionScope, Bools, Floats, Form
 from isonomia.interventions.draft import TomlComments, guess, read_interventions, written
 from isonomia.interventions.effects import Effect
-from isonomia.interventions.features import FIELDS, Feature, PersonError, chosen, decoded, encoded
+from isonomia.interventions.features import FIELDS, Feature, PersonError, chosen, decoded, encoded, impossible
 from isonomia.interventions.parts import Memory
 from isonomia.interventions.reach import ReachableSets, reachable_sets
 from isonomia.populations.fingerprint import fingerprint_of
@@ -170,6 +170,14 @@ class Interventions:
     def refusals(self, people: Any) -> tuple[Refusal, ...]:
         """The people whose own values break a constraint or a bound, with the first reason for each."""
         return refusals_of(self.features, self.constraints, self.coded(), encoded(self.features, Table.of(people)))
+
+    def invalid(self, people: Any) -> Bools:
+        """Whose values are missing, impossible, or break a constraint or a bound."""
+        table = Table.of(people)
+        bad = impossible(self.features, table)
+        good = np.flatnonzero(~bad)
+        bad[[good[refusal.row] for refusal in self.refusals(table.take(good))]] = True
+        return bad
 
     def contradiction(self) -> tuple[Constraint, ...]:
         """A minimal set of constraints that no person can meet together; empty if the constraints are compatible."""

@@ -64,6 +64,9 @@ class Actions(Protocol):
     def reach(self, people: Any, memory: Any = None) -> Any:
         """What people can reach; a memory keeps the results for the next time."""
 
+    def invalid(self, people: Any) -> Any:
+        """Whose values are missing, impossible or break a rule."""
+
     def fingerprint(self) -> str:
         """A text that tells these interventions from others."""
 
@@ -123,6 +126,9 @@ class Responsiveness:
     failing_at_most
         The claim may fail for this share of people; by default, for no one. With ``at_least``, that is the share of
         people without enough ways; with ``at_most``, of those who can game it. With ``Sample``, as for ``average``.
+    skip_invalid
+        Leave out people whose values are missing, impossible or break a rule, and count them; by default, the first of
+        them is an error. What is claimed is then about the others.
     memory
         An :class:`isonomia.interventions.Memory`, which keeps what was computed about reachable points for other models
         and other runs; by default nothing is stored.
@@ -157,6 +163,7 @@ class Responsiveness:
     one_is_enough: bool = False
     average: bool = False
     failing_at_most: float | None = None
+    skip_invalid: bool = False
     _target: Row = field(init=False)
     _who: Row | None = field(init=False)
 
@@ -183,6 +190,8 @@ class Responsiveness:
             raise UsageError(f"expected control as 'family' or 'discovery', but got {self.control!r}.{hint}")
         self._check_counts()
         self._check_about_all()
+        if not isinstance(self.skip_invalid, bool):
+            raise UsageError(f"expected skip_invalid as true or false, but got {self.skip_invalid!r}")
         put(self, "rows", _rows(self.rows))
         if self.only is not None:
             self.interventions.only(self.only)
@@ -487,18 +496,18 @@ def stability(
 
 
 def affordability(
-    interventions: Actions, limit: str | float, *, at_least: float = 0.1, **options: Any
+    interventions: Actions, limit: str | float, *, at_least: float = 0.95, **options: Any
 ) -> Responsiveness:
-    """Everyone can bring a predicted price down to what they can pay, by a share of their changes.
+    """Everyone's predicted price remains what they can pay, whatever befalls them, but for a small share of cases.
 
     Parameters
     ----------
     interventions
-        What people can change.
+        What may befall people, such as a diagnosis and what follows from it; it is not what they choose.
     limit
         The largest affordable prediction: a number, or the column with each person's own limit.
     at_least
-        The share of changes that must reach it.
+        The share of cases in which the price must be affordable.
     options
         As for :func:`preclusion`.
     """

@@ -60,7 +60,7 @@ def test_several_targets_are_classes(second: str) -> None:
         ({"test": "preclusion", "target": ("1",), "at_least": 0.02}, "prediction == 1 >= 0.02"),
         ({"test": "gaming", "target": ("1",), "at_most": 0.2}, "prediction == 1 <= 0.2"),
         ({"test": "stability", "within": 2.0}, "abs(prediction - own) <= 2 >= 0.95"),
-        ({"test": "affordability", "limit": "500"}, "prediction <= 500 >= 0.1"),
+        ({"test": "affordability", "limit": "500"}, "prediction <= 500 >= 0.95"),
         ({"test": "affordability", "limit": "budget", "at_least": 0.5}, "prediction <= budget >= 0.5"),
         ({"test": "monotonicity", "direction": "down"}, "prediction <= own >= 0.99"),
     ],

@@ -82,7 +82,7 @@ def test_named_tests_say_what_they_claim() -> None:
         iso.Responsiveness(RULES, 1, at_most=0.1, one_is_enough=True)
     assert "prediction == own >= 0.95" in str(named.stability(RULES))
     assert "abs(prediction - own) <= 2 >= 0.95" in str(named.stability(RULES, within=2))
-    assert "prediction <= budget >= 0.1" in str(named.affordability(RULES, "budget"))
+    assert "prediction <= budget >= 0.95" in str(named.affordability(RULES, "budget"))
     assert "prediction >= own >= 0.99" in str(named.monotonicity(RULES))
     assert list(named.by_feature(RULES, 1)) == ["a", "b"]
     with raises(iso.UsageError, "direction", "up", "down", "sideways"):

@@ -113,12 +113,6 @@ def _groups(
 def refuse_hopeless(prop: Responsiveness, delta: float, sampled: int) -> None:
     """Refuse, before anything is drawn, a number of draws with which no person could ever be called fixed."""
     if not sampled:
-        if prop.draws is not None:
-            raise UsageError(
-                f"draws={prop.draws:,} has no effect: every reachable point of each person is listed, at most "
-                f"{prop.most_listed:,} (most_listed), so nothing is drawn. Leave draws out, or "
-                "say most_listed=0 to draw"
-            )
         return
     if prop.draws is not None:
         name, given, least = "draws", prop.draws, least_draws(delta, prop.threshold)
@@ -183,12 +177,17 @@ def remarks(
     shown: Sequence[Mapping[str, Any]] = (),
     doubt: str = "",
     cleared: int = 0,
+    skipped: int = 0,
 ) -> tuple[str, ...]:
     """What a reader should know about how the answer was reached, in words."""
     result = [doubt] if doubt else []
     result.append(f"the model was asked about {plural(distinct, 'different row')}")
     if check.population.kind == "sample" and not check.prop.about_all:
         result.append("it is about the people in the table, and says nothing about others")
+    if skipped:
+        result.append(f"{_people(skipped)} left out: values are missing, impossible or break a rule (skip_invalid)")
+    if check.prop.draws is not None and not sampled:
+        result.append("every point was listed, which is exact: no draws were needed (most_listed=0 draws all the same)")
     if sampled and len(counts.n) > 1:
         result.append(_control(rule, sampled))
     if sampled:
@@ -345,10 +344,17 @@ def _about_people(setup: ResponsivenessSetup, observer: Observer, began: float) 
         expressions=_expressions(details) if claim is None else (claim.expression(counts),),
         stopped=TARGET_UNKNOWN if doubt else why_stopped(prop, outcome, answer),
         assumptions=assumptions(check, counts, setup.reach.approximate),
-        remarks=remarks(check, counts, rule, sampler.distinct, sampled, shown, doubt, len(cleared)),
+        remarks=remarks(
+            check, counts, rule, sampler.distinct, sampled, shown, doubt, len(cleared), setup.members.skipped
+        ),
         counterexamples=shown,
         seconds=monotonic() - began,
-        details={**details, "points": sampler.points, "distinct": sampler.distinct},
+        details={
+            **details,
+            **({"skipped": setup.members.skipped} if setup.members.skipped else {}),
+            "points": sampler.points,
+            "distinct": sampler.distinct,
+        },
         kept=_deciding(setup, counts),
     )
 

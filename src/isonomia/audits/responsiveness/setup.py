@@ -138,29 +138,33 @@ class AuditedPeople:
         The groups that they are counted by, as the values of the columns that define them.
     group
         Which of the groups each of them is in.
+    skipped
+        How many others were left out, because their values are missing, impossible or break a rule.
     """
 
     rows: NDArray[np.intp]
     groups: tuple[tuple[Any, ...], ...]
     group: NDArray[np.intp]
+    skipped: int = 0
 
     def pack(self) -> Entry:
         """As plain values."""
         steps = np.diff(self.rows, prepend=0)  # for rows in order these are all equal, and take little room
         rows = {"steps": packed(steps)} if (steps >= 0).all() else {"rows": packed(self.rows)}
         grouped = {"groups": list(map(list, self.groups)), "group": packed(self.group)} if self.groups else {}
-        return rows | grouped
+        return rows | grouped | ({"skipped": self.skipped} if self.skipped else {})
 
     @classmethod
     def unpack(cls, entry: Entry) -> AuditedPeople:
         """From plain values; a record with a person in a group that does not exist is refused."""
         rows = np.cumsum(unpacked(entry["steps"])) if "steps" in entry else unpacked(entry["rows"])
+        skipped = int(entry.get("skipped", 0))
         if "groups" not in entry:
-            return cls(rows, (), np.zeros(len(rows), dtype=np.intp))
+            return cls(rows, (), np.zeros(len(rows), dtype=np.intp), skipped)
         groups, group = tuple(map(tuple, entry["groups"])), unpacked(entry["group"], len(rows))
         if not (group < len(groups)).all():
             raise DataError(f"expected {len(groups):,} groups of people in the record, but some are in another")
-        return cls(rows, groups, group)
+        return cls(rows, groups, group, skipped)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,15 +274,19 @@ def _choose_members(check: Check[Responsiveness], session: ModelSession) -> Audi
     check_property(check)
     refuse_absent_values((prop.members,), check.population)
     rows = _stated_rows(prop, table)
+    skipped = 0
+    if prop.skip_invalid:
+        invalid = prop.actions.invalid(table.take(rows))
+        rows, skipped = rows[~invalid], int(invalid.sum())
     if prop.members is not None:
-        some = table if prop.rows is None else table.take(rows)
+        some = table if prop.rows is None and not skipped else table.take(rows)
         with errors_by_row_of_table(rows):
             if outputs_of(prop.members):
                 encoded(prop.actions.features, some)  # a missing value is better reported than a failing model
             rows = rows[np.flatnonzero(holds_for(prop.members, some, session))]
     if not prop.by or not len(rows):
-        return AuditedPeople(rows, (), np.zeros(len(rows), dtype=np.intp))
-    return AuditedPeople(rows, *numbered(_rows_of(prop, table, rows), prop.by))
+        return AuditedPeople(rows, (), np.zeros(len(rows), dtype=np.intp), skipped)
+    return AuditedPeople(rows, *numbered(_rows_of(prop, table, rows), prop.by), skipped)
 
 
 def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
@@ -302,7 +310,7 @@ def holds_for(row: Row, table: Table, session: ModelSession) -> NDArray[np.bool_
 
 
 def _rows_of(prop: Responsiveness, table: Table, rows: NDArray[np.intp]) -> Table:
-    return table if prop.rows is None and prop.members is None else table.take(rows)
+    return table if len(rows) == table.rows and prop.rows is None else table.take(rows)
 
 
 @contextmanager

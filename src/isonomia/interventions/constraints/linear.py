@@ -48,6 +48,8 @@ class Linear:
         ``"<="``, ``">="`` or ``"=="``.
     bound
         What the sum is compared with.
+    tolerance
+        How far the sum may miss the bound, for rounded data: shares that add up to 0.999.
     """
 
     kind: ClassVar[str] = "linear"
@@ -57,6 +59,7 @@ class Linear:
     coefficients: tuple[float, ...]
     sense: Sense
     bound: float
+    tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", names_of(self.kind, self.names))
@@ -64,11 +67,15 @@ class Linear:
         object.__setattr__(self, "coefficients", given)
         check_one_of(self.kind, "sense", self.sense, ("==", ">=", "<="))
         check_number(self.kind, "bound", self.bound)
+        check_number(self.kind, "tolerance", self.tolerance)
+        if self.tolerance < 0:
+            raise UsageError(f"tolerance of the linear constraint is at least 0, but it is {self.tolerance!r}")
 
     def words(self) -> str:
         """The constraint as a sentence."""
         total = " + ".join(f"{weight:g} * {name}" for weight, name in zip(self.coefficients, self.names, strict=True))
-        return f"{total} {self.sense} {self.bound:g}"
+        near = f" up to {self.tolerance:g}" if self.tolerance else ""
+        return f"{total} {self.sense} {self.bound:g}{near}"
 
     def coded(self, levels: Levels) -> Linear:  # noqa: ARG002
         """The constraint itself: it has no categories."""
@@ -76,15 +83,17 @@ class Linear:
 
     def accepts(self, start: Floats) -> Bools:
         """Whether it is true of the start."""
-        return satisfied(start @ self._weights(), self.sense, self.bound)
+        return self._true(start @ self._weights())
 
     def holds(self, moves: Moves) -> Bools:
         """Whether it is true of the end."""
-        return satisfied(moves.ended @ self._weights(), self.sense, self.bound)
+        return self._true(moves.ended @ self._weights())
 
     def possible(self, box: Box) -> Bools:
         """Whether it can be true."""
-        return attainable(self._weights(), box.end_low, box.end_high, self.sense, self.bound)
+        box_ends = self._weights(), box.end_low, box.end_high
+        low, high = self._limits()
+        return attainable(*box_ends, ">=", low) & attainable(*box_ends, "<=", high)
 
     def standing(self, scope: ActionScope) -> Form | None:
         """The same rows: the start must satisfy them, too."""
@@ -92,8 +101,16 @@ class Linear:
 
     def form(self, scope: ActionScope) -> Form:  # noqa: ARG002
         """One row."""
-        low, high = limits(self.sense, self.bound)
+        low, high = self._limits()
         return Form((FormRow(ended=dict(enumerate(self.coefficients)), low=low, high=high),))
+
+    def _limits(self) -> tuple[float, float]:
+        low, high = limits(self.sense, self.bound)
+        return low - self.tolerance, high + self.tolerance
+
+    def _true(self, total: Floats) -> Bools:
+        low, high = self._limits()
+        return np.asarray(satisfied(total, ">=", low) & satisfied(total, "<=", high))
 
     def _weights(self) -> Floats:
         return np.asarray(self.coefficients)

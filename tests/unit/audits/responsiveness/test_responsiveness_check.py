@@ -104,9 +104,10 @@ def test_one_draw_that_reaches_the_target_is_a_way_whatever_the_share(control: s
     assert precluded  # its share of 0.002 is below 0.01, which is what draws can show
 
 
-def test_a_fixed_number_of_draws_where_everything_is_listed_is_refused() -> None:
-    with raises(UsageError, "draws=500", 500):
-        iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, draws=500), rich, iso.Census(PEOPLE))
+def test_a_fixed_number_of_draws_where_everything_is_listed_is_not_needed() -> None:
+    verdict = iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, draws=50), old_only, iso.Census(PEOPLE), seed=0)
+    assert verdict.method == "exact"
+    assert any("no draws were needed" in remark for remark in verdict.remarks)
 
 
 def test_a_table_of_points_names_who_has_no_way_and_leaves_other_columns_out() -> None:

@@ -10,8 +10,8 @@ import pytest
 import isonomia as iso
 from isonomia.audits.responsiveness.shares import DecisionRule, PointsByPerson, SharedClaim
 from isonomia.audits.responsiveness.view import VIEW
-from isonomia.errors import UsageError
-from isonomia.interventions import Feature, Interventions
+from isonomia.errors import DataError, UsageError
+from isonomia.interventions import Feature, Interventions, Linear
 from isonomia.records.display.view import TableBlock
 
 STEPS = Interventions((Feature("x", "integer", 0, 9, direction="up"),))
@@ -115,3 +115,45 @@ def test_groups_of_a_census_add_up() -> None:
     item = claim(False, at_least=0.3, average=True).expression(counts)
     assert item.estimate == 0.5
     assert item.low < 0.5 < item.high
+
+
+@pytest.mark.parametrize("who", [None, "prediction == 0"])
+def test_invalid_people_are_left_out_and_counted(who: str | None) -> None:
+    people = {"x": [0.0, np.nan, 8.0, 2.5, 99.0, 9.0, 4.0], "sex": list("FMFMFMF")}
+
+    def strict(table: Any) -> Any:
+        assert np.isfinite(table["x"]).all()
+        return rich(table)
+
+    prop = iso.Responsiveness(STEPS, 1, at_least=0.1, skip_invalid=True, who=who, by="sex")
+    verdict = iso.check(prop, strict, iso.Census(people), seed=0)
+    assert verdict.details["skipped"] == 3
+    assert verdict.details["people"]["row"] == ([0, 2, 5, 6] if who is None else [0, 6])
+    assert any("left out" in remark for remark in verdict.remarks)
+    with pytest.raises(DataError) as caught:
+        iso.check(iso.Responsiveness(STEPS, 1, at_least=0.1, who=who), rich, iso.Census(people), seed=0)
+    assert caught.value.row == 1
+
+
+def test_a_fixed_number_of_draws_goes_with_features_of_two_values() -> None:
+    changes = Interventions((Feature("x", "real", 0, 10), Feature("on", "binary")))
+    props = iso.responsiveness.by_feature(changes, 1, draws=402)
+    model = lambda table: (np.asarray(table["x"]) + 5 * np.asarray(table["on"]) >= 8).astype(int)  # noqa: E731
+    found = {
+        name: iso.check(prop, model, iso.Census({"x": [5.0], "on": [0]}), seed=0).details["people"]
+        for name, prop in props.items()
+    }
+    assert (found["on"]["share"], found["on"]["exact"]) == ([0.5], [True])
+    assert (found["x"]["n"], found["x"]["exact"]) == ([402], [False])
+
+
+@pytest.mark.parametrize("sense", ["==", "<="])
+def test_a_sum_of_rounded_data_may_miss_its_bound_by_the_tolerance(sense: Any) -> None:
+    features = tuple(Feature(name, "real", 0, 1) for name in "abc")
+    shares = {"a": [0.3333], "b": [0.3333], "c": [0.3335]}
+    with pytest.raises(DataError):
+        Interventions(features, (Linear(tuple("abc"), (1, 1, 1), sense, 1),)).reach(shares)
+    rule = Linear(tuple("abc"), (1, 1, 1), sense, 1, tolerance=0.001)
+    sums = Interventions(features, (rule,)).reach(shares).sample(500, np.random.default_rng(0)).values.sum(1)
+    assert (sums <= 1.001 + 1e-9).all()
+    assert sense == "<=" or (sums >= 0.999 - 1e-9).all()
