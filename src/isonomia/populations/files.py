@@ -19,10 +19,10 @@ from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import Table, check_columns
 
 HELD = 2**28
-"""A text file of up to this many bytes is held in memory; a larger one is read batch by batch."""
+"""JSON lines and compressed files of up to this many bytes are held in memory; larger ones are read batch by batch."""
 
-HELD_TYPED = 2**23
-"""The same for a file of columns with types, which an engine counts without reading all of it."""
+HELD_COUNTED = 2**23
+"""The same for other files: an engine counts them as they are read, in no more time than if they were held."""
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -50,12 +50,9 @@ def rows_at(path: str) -> Rows:
     refuse_no_path(path)
     if is_many(path):
         return long_files(path)
-    file = Path(path)
-    if (
-        _ending(file) in _IN_FOLDERS
-        and file.is_file()
-        and file.stat().st_size > (HELD_TYPED if _ending(file) in _TYPED else HELD)
-    ):
+    file, ending = Path(path), _ending(Path(path))
+    held = HELD if ending in _JSON_LINES or file.suffix.lower() in _COMPRESSED else HELD_COUNTED
+    if ending in _IN_FOLDERS and file.is_file() and file.stat().st_size > held:
         return _read_as_it_goes([file], file.parent)
     return read_table(path)
 

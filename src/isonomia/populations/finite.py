@@ -116,7 +116,7 @@ class Sample(_TablePopulation):
     Notes
     -----
     In a random order, all rows are held in memory once the first is drawn. With ``order="file"`` a folder, a pattern, a
-    text file of more than 256 MiB, a Parquet file of more than 8 MiB, a polars ``LazyFrame``, a DuckDB relation or a
+    file of more than 8 MiB (JSON lines and compressed files: 256 MiB), a polars ``LazyFrame``, a DuckDB relation or a
     pyarrow ``Dataset`` is read batch by batch, and only as far as the check goes. One look at yes and no without a
     model is counted by the table's engine, and no row is held.
 
@@ -316,7 +316,7 @@ class Census(_TablePopulation):
 
     Notes
     -----
-    An exact census of a folder, a pattern, a text file of more than 256 MiB, a Parquet file of more than 8 MiB, a
+    An exact census of a folder, a pattern, a file of more than 8 MiB (JSON lines and compressed files: 256 MiB), a
     polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is never held in memory, whatever its size: without
     a model its engine counts it, and with one it is read batch by batch. That is so for rates and principal fairness;
     whatever needs rows in random order reads the whole table.

@@ -23,7 +23,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -71,7 +71,7 @@ class FileLayout:
     file: Path
     separator: str
     names: tuple[str, ...]
-    begin: int  # bytes before the first row
+    begin: int  # bytes before the first row to read
     lines: int  # lines before it
     remarks: tuple[str, ...]
 
@@ -208,7 +208,11 @@ def _blocks(layout: FileLayout) -> Iterator[tuple[int, bytes]]:
     """Blocks of whole rows whose quotation marks are right, each with the number of its first line."""
     line, rest, ended = layout.lines + 1, b"", False
     with open_bytes(layout.file) as stream:
-        stream.read(layout.begin)
+        if stream.seekable():
+            stream.seek(layout.begin)
+        else:
+            for start in range(0, layout.begin, lines.BLOCK):
+                stream.read(min(lines.BLOCK, layout.begin - start))
         while not ended:
             read = stream.read(lines.BLOCK)
             ended, block = not read, rest + read
@@ -302,6 +306,9 @@ class LineAccount:
     broken: int = 0  # cells with a line break
     first: int = 0  # the first line with one
     empty: int = 0  # the first empty line
+    rows: int = 0  # so far
+    size: int = 0  # bytes so far
+    places: list[tuple[int, FileLayout]] = field(default_factory=list)  # rows at which reading can start
 
     def settle(self, part: pa.Table | None, block: bytes, line: int) -> None:
         """Account for the lines of a block, of which the first has the number ``line``."""
@@ -321,6 +328,9 @@ class LineAccount:
         if len(self.layout.names) == 1 and rows and (self.empty or (first and first + count < line + ended)):
             raise _empty_line(self.layout, self.empty or first)
         self.empty = self.empty or first
+        if rows:
+            self.places.append((self.rows, replace(self.layout, begin=self.layout.begin + self.size, lines=line - 1)))
+        self.rows, self.size = self.rows + rows, self.size + len(block)
 
     def remarks(self) -> tuple[str, ...]:
         """What the verdict says about the file."""

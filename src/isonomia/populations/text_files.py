@@ -67,7 +67,12 @@ class _TextReader:
     folders: Any  # the columns from the names of folders, a row for each file
     kind: str
     form: PandasForm
-    starts: None = None
+
+    @property
+    def starts(self) -> Callable[[], Iterator[int]] | None:
+        """The first rows of blocks; JSON lines are always read from the start."""
+        places = self.survey.places
+        return (lambda: (place.row for place in places)) if places else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +92,9 @@ class _TextReader:
         return ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
-        for table in of_size(self._parts(columns), size, start):
+        place = max((each for each in self.survey.places if each.row <= start), key=lambda each: each.row, default=None)
+        skip = start if place is None else start - place.row
+        for table in of_size(self._parts(columns, place), size, skip):
             yield table if plain else as_kind(table, self.kind, self.form)
 
     def frame(self, columns: Sequence[str]) -> Any:
@@ -95,20 +102,22 @@ class _TextReader:
         schema = pa.schema([fields[name] for name in columns])
         return lazy_frame(database().from_arrow(_ArrowStream(schema, partial(self._parts, columns))))
 
-    def _parts(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _parts(self, columns: Sequence[str], place: _Place | None = None) -> Iterator[Any]:
         inside = [name for name in self.survey.schema.names if name in columns] or self.survey.schema.names[:1]
         schema = pa.schema([self.survey.schema.field(name) for name in inside])
-        for number, file in enumerate(self.files):
-            for table in self._typed_parts(number, file, schema):
+        first = 0 if place is None else place.file
+        for number, file in enumerate(self.files[first:], start=first):
+            layout = place.layout if place is not None and number == first else self.survey.layouts.get(file)
+            for table in self._typed_parts(file, layout, schema):
                 for name in self.folders.column_names:
                     table = table.append_column(name, pa.repeat(self.folders[name][number], table.num_rows))
                 yield from table.select(list(columns)).to_batches()
 
-    def _typed_parts(self, number: int, file: Path, schema: Any) -> Iterator[pa.Table]:
-        if not self.survey.layouts:
+    def _typed_parts(self, file: Path, layout: FileLayout | None, schema: Any) -> Iterator[pa.Table]:
+        if layout is None:
             yield from objects(file, schema)
             return
-        for part in cells_of_file(self.survey.layouts[number], schema.names):
+        for part in cells_of_file(layout, schema.names):
             yield pa.table([typed_cells(part[name], self.survey.types[name]) for name in schema.names], schema)
 
 
@@ -139,6 +148,15 @@ def text_files(files: Sequence[Path], base: Path, separator: str | None, kind: s
     return LongTable(reader, remarks=survey.remarks)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A row at which reading can start: the first of a block, with the number of its file, and the rest of that."""
+
+    row: int
+    file: int
+    layout: FileLayout
+
+
 @dataclass(slots=True)
 class _Survey:
     """The result of a first pass over all rows."""
@@ -148,7 +166,8 @@ class _Survey:
     present: Counter[str] = field(default_factory=Counter)  # values that are not missing
     large: set[str] = field(default_factory=set)  # columns with whole numbers that a float would round
     remarks: tuple[str, ...] = ()
-    layouts: tuple[FileLayout, ...] = ()  # none for JSON lines
+    layouts: Mapping[Path, FileLayout] = field(default_factory=dict)  # none for JSON lines
+    places: tuple[_Place, ...] = ()
     types: Mapping[str, CellType] = field(default_factory=dict)
 
 
@@ -157,8 +176,9 @@ def _all_cells(files: Sequence[Path], separator: str, kept: list[Any] | None = N
     layouts = tuple(layout_of(file, separator) for file in files)
     first = layouts[0]
     columns = {name: TextColumn(first.separator) for name in first.names}
-    rows, remarks = 0, list[str]()
-    for layout in layouts:
+    remarks, places = list[str](), list[_Place]()
+    rows = 0
+    for number, layout in enumerate(layouts):
         refuse_other_columns(layout.names, layout.file, set(first.names), first.file)
         if layout.separator != first.separator:
             signs = SIGNS[first.separator], SIGNS[layout.separator]
@@ -169,12 +189,13 @@ def _all_cells(files: Sequence[Path], separator: str, kept: list[Any] | None = N
             )
         account = LineAccount(layout)
         for part in cells_of_file(layout, account=account):
-            rows += part.num_rows
             for name, column in columns.items():
                 column.add(part[name])
             if kept is not None:
                 kept.append(part)
         remarks += account.remarks()
+        places += [_Place(rows + row, number, there) for row, there in account.places]
+        rows += account.rows
     chosen = {name: column.type for name, column in columns.items()}
     points = [repr(name) for name, kind in chosen.items() if kind.comma]
     if points:
@@ -185,7 +206,8 @@ def _all_cells(files: Sequence[Path], separator: str, kept: list[Any] | None = N
         Counter({name: column.chosen.values for name, column in columns.items()}),
         {name for name, column in columns.items() if column.chosen.is_large},
         tuple(remarks),
-        layouts,
+        dict(zip(files, layouts, strict=True)),
+        tuple(places),
         chosen,
     )
 

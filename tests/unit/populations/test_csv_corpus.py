@@ -239,3 +239,19 @@ def test_tables_in_every_dialect_are_read_as_they_were(tmp_path_factory, rows, s
         assert table.column("x y").tolist() == ["k" + left for left, _ in rows]
         assert table.column("z").tolist() == ["k" + right for _, right in rows]
         assert any("between its cells" in remark for remark in table.remarks) == (sign != ",")
+
+
+def test_reading_starts_in_the_middle_of_files_as_if_all_were_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 100)
+    for number in range(2):
+        rows = "".join(f'{number}{i:03},"x\n{i}"\n\n' if i % 7 == 0 else f"{number}{i:03},y\n" for i in range(90))
+        (tmp_path / f"{number}.csv").write_text("a,b\n" + rows)
+    (tmp_path / "2.csv").write_text("a,b\n1,z\n")
+    table = long_files(str(tmp_path))
+    assert len(table.pieces(1)) > 10
+    whole = table.table().column("a").tolist()
+    for start, stop in table.pieces(1):
+        part = next(table.batches(["a"], size=stop - start, start=start))
+        assert part.column("a").tolist() == whole[start:stop]
+    assert next(table.batches(["a"], size=5, start=33)).column("a").tolist() == whole[33:38]
+    assert not list(table.batches(["a"], start=table.rows))

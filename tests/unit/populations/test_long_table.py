@@ -13,7 +13,7 @@ import pytest
 import isonomia as iso
 from isonomia.errors import DataError, SpecError
 from isonomia.populations import Table
-from isonomia.populations.files import HELD_TYPED
+from isonomia.populations.files import HELD_COUNTED
 from isonomia.populations.finite import rows_from
 from isonomia.populations.streaming import LongTable, database, free_memory, long_lazy, long_relation, refuse_more_than
 from raising import raises
@@ -136,9 +136,9 @@ def test_other_audits_read_the_whole_table(folder):
 
 def test_a_single_file_is_held_unless_it_is_large(folder, monkeypatch):
     file = folder / "0.parquet"
-    assert file.stat().st_size < HELD_TYPED
+    assert file.stat().st_size < HELD_COUNTED
     assert isinstance(rows_from(file), Table)
-    monkeypatch.setattr("isonomia.populations.files.HELD_TYPED", 1000)
+    monkeypatch.setattr("isonomia.populations.files.HELD_COUNTED", 1000)
     large = rows_from(file)
     assert isinstance(large, LongTable)
     assert large.kind == rows_from(folder).kind == "pandas"

@@ -41,6 +41,7 @@ TEXT = "\n".join([",".join(COLUMNS), *(",".join(map(str, row)) for row in zip(*C
 def small_blocks(monkeypatch):
     """Every file is read as it goes, in many blocks."""
     monkeypatch.setattr("isonomia.populations.files.HELD", 10)
+    monkeypatch.setattr("isonomia.populations.files.HELD_COUNTED", 10)
     monkeypatch.setattr("isonomia.populations.lines.BLOCK", 2**12)
 
 
