@@ -13,6 +13,7 @@ SOURCE = Path(isonomia.__file__).parent
 LEVELS = (
     ("__main__",),
     ("cli", "pytest_plugin"),
+    ("app",),
     ("report",),
     ("watch",),
     ("audits",),

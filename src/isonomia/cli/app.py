@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "watch:watch": "Monitor decisions in production, as they come.",
     },
     "Single checks": {
+        "open:open": "Open a page in the browser, for people who do not program.",
         "measure:measure": "Measure decisions by group, with intervals.",
         "check:check": "Check properties of a model and a table.",
         "principal:principal": "Check principal fairness: like people, treated alike.",

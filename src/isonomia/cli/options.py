@@ -89,6 +89,9 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         "demo: report": OptionDisplay("Write the HTML report.", "FILE"),
         "no_report": OptionDisplay("Write no report."),
         "show_it": OptionDisplay("Open the report in a browser.", names=("--open",)),
+        "open: data": OptionDisplay("A table, or a folder with tables.", "DATA", positional=True),
+        "port": OptionDisplay("The port; default: any that is free.", "NUMBER", min=0),
+        "no_browser": OptionDisplay("Print the address and open no browser."),
         "sources": OptionDisplay(
             "The model, and the table. Without a model, the table has its answers.", "[MODEL] DATA", positional=True
         ),
