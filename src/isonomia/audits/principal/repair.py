@@ -28,7 +28,15 @@ from isonomia.audits.principal.question import (
 from isonomia.audits.principal.sampling import count
 from isonomia.errors import DataError, NumericalError, UsageError, nearest
 from isonomia.evidence.strata.bounds import Contradiction
-from isonomia.evidence.strata.repair import Objective, Repair, adjust_outcomes, outcome_deviation, repair
+from isonomia.evidence.strata.certified import BLOCKS, certified_repair
+from isonomia.evidence.strata.repair import (
+    Objective,
+    Repair,
+    adjust_outcomes,
+    outcome_deviation,
+    remaining_unfairness,
+    repair,
+)
 from isonomia.evidence.strata.worlds import Definition, LinearAssumption, Observed, TableShape, assume, tally
 from isonomia.models.adapt import adapt
 from isonomia.models.session import open_session
@@ -45,6 +53,8 @@ _PARAMETERS = (
     "definition",
     "assumptions",
     "objective",
+    "margin",
+    "delta",
     "never_lower",
     "order",
     "cv",
@@ -60,8 +70,15 @@ class PrincipalRepair:
     repair.
 
     What this does *not* promise: that decisions are fair. The repaired table is one that a fair world can produce, and
-    unfair worlds may produce it too. The table is a sample's, so the true one misses fairness by the order of
-    ``1 / sqrt(n)``. And all of it assumes that the attribute is as good as random within each subgroup.
+    unfair worlds may produce it too. Without ``delta`` the table is a sample's, so the true one misses fairness by the
+    order of ``1 / sqrt(n)`` about half of the time. And all of it assumes that the attribute is as good as random
+    within each subgroup.
+
+    With ``delta``, some fair world explains the repaired decisions of the *population*, in every subgroup, except with
+    that probability. The repair is then learned from and certified on people that the classifier was not fitted on: a
+    half of those given to ``fit``, or all with ``cv="prefit"``. It goes further than without, which costs accuracy:
+    ``repairs_[key].lost_accuracy`` says how much. Where too few people or ``margin=0`` allow nothing else, everybody
+    gets the same decision, with a warning.
 
     Parameters
     ----------
@@ -79,7 +96,14 @@ class PrincipalRepair:
         a subgroup contradict them by chance, as those of a sample contradict ``"outcome never changes"``, the nearest
         outcomes that do not are used.
     objective
-        What to keep small: ``"total"``, ``"changes"`` or ``"accuracy"``.
+        What to keep small: ``"loss"``, ``"total"``, ``"changes"`` or ``"accuracy"``; see
+        :data:`~isonomia.evidence.strata.repair.OBJECTIVES`. By default the lost accuracy, or, where decisions and
+        outcomes have different numbers of values, the number of changes. The paper's is ``"total"``.
+    margin
+        How large an effect ``tau'`` still counts as fair.
+    delta
+        The risk that no fair world explains the repaired decisions of the population; ``None`` for none stated. For
+        tables of up to about ten free cells, and for assumptions about outcomes alone.
     never_lower
         Never change a decision to a less favourable one.
     order
@@ -87,7 +111,7 @@ class PrincipalRepair:
     cv
         How ``fit`` gets decisions to learn the repair from: a number of folds (or anything that scikit-learn takes) for
         decisions about people the classifier was not fitted on, ``None`` for decisions about those it was, ``"prefit"``
-        where the classifier is already fitted and is left as it is.
+        where the classifier is already fitted and is left as it is. With ``delta`` all but ``"prefit"`` are the same.
     random_state
         The seed of the changes. With a number, a person's decision depends on the seed and on the person's values in
         the columns of ``fit`` alone, however people are put together in a call: those with equal values are decided
@@ -104,6 +128,9 @@ class PrincipalRepair:
         The attribute's values, in the order of the repairs' first axis.
     repairs_
         The repair of each subgroup, by its values of ``given``; the key is ``()`` where there is none.
+    strengths_
+        With ``delta``: how far inside each repair aims to be, in standard deviations; ``None`` where everybody gets the
+        same decision.
     moved_outcomes_
         How far the outcomes of each subgroup had to be moved to agree with the assumptions: 0 where they did already.
     feature_names_in_
@@ -120,7 +147,9 @@ class PrincipalRepair:
         given: Sequence[str | int] = (),
         definition: Definition = 2,
         assumptions: Sequence[str] = (),
-        objective: Objective = "total",
+        objective: Objective | None = None,
+        margin: float = 0.0,
+        delta: float | None = None,
         never_lower: bool = False,
         order: Sequence[Value] | None = None,
         cv: Any = 5,
@@ -132,6 +161,8 @@ class PrincipalRepair:
         self.definition = definition
         self.assumptions = assumptions
         self.objective = objective
+        self.margin = margin
+        self.delta = delta
         self.never_lower = never_lower
         self.order = order
         self.cv = cv
@@ -156,20 +187,59 @@ class PrincipalRepair:
         table, outcomes = Table.of(X), column_from(y, "y")
         if len(outcomes) != table.rows:
             raise DataError(f"expected one outcome a row, but got {len(outcomes)} outcomes for {table.rows} rows")
+        if not 0.0 <= self.margin < 1.0:
+            raise UsageError(f"expected margin from 0 to below 1, but got margin={self.margin!r}", name="margin")
         name = _name(table, self.attribute)
         attribute = coding_of(name, [table.column(name)])
-        self.estimator_, decisions = decisions_by(self.estimator, X, y, self.cv)
-        decided = column_from(decisions, "decisions")
+        fresh = np.arange(table.rows)
+        if self.delta is not None and self.cv != "prefit":
+            self.estimator_, decisions, fresh = _on_others(self.estimator, X, y, self.random_state)
+        else:
+            self.estimator_, decisions = decisions_by(self.estimator, X, y, self.cv)
+        table, outcomes, decided = table.take(fresh), outcomes[fresh], column_from(decisions, "decisions")
         coding = coding_of("decisions and outcomes", [decided, outcomes], self.order)
         a, s, t = attribute.codes(table.column(name)), coding.codes(decided), coding.codes(outcomes)
         shape = TableShape(len(attribute.values), len(coding.values), len(coding.values))
         assumed = [row for words in self.assumptions for row in assume(shape, words, labels_for(words, coding, coding))]
-        repairs = {
-            key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key, assumed)
-            for key, rows in _rows_of(table, self.given)
-        }
-        self.repairs_ = {key: best for key, (best, _) in repairs.items()}
-        self.moved_outcomes_ = {key: moved for key, (_, moved) in repairs.items()}
+        subgroups = _rows_of(table, self.given)
+        if self.delta is None:
+            repairs = {
+                key: self._repair(tally(shape, a[rows], s[rows], t[rows]), attribute, key, assumed)
+                for key, rows in subgroups
+            }
+            self.repairs_ = {key: best for key, (best, _) in repairs.items()}
+            self.moved_outcomes_ = {key: moved for key, (_, moved) in repairs.items()}
+        else:
+            rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
+            certified = {}
+            for key, rows in subgroups:
+                # A third teaches repairs; the blocks of the others certify one.
+                parts = rng.permutation(np.arange(len(rows)) % (3 * BLOCKS))
+                parts = np.where(parts < BLOCKS, 0, 1 + parts % BLOCKS)
+                counts = np.zeros((BLOCKS + 1, *shape.table), dtype=np.int64)
+                np.add.at(counts, (parts, a[rows], s[rows], t[rows]), 1)
+                self._people(counts[0], attribute, key)
+                certified[key] = certified_repair(
+                    counts[0],
+                    counts[1:],
+                    self.definition,
+                    delta=self.delta / len(subgroups),
+                    margin=self.margin,
+                    objective=self.objective,
+                    never_lower=self.never_lower,
+                    assumptions=assumed,
+                )
+            self.repairs_ = {key: each.repair for key, each in certified.items()}
+            self.strengths_ = {key: each.strength for key, each in certified.items()}
+            self.moved_outcomes_ = dict.fromkeys(certified, 0.0)
+            alike = [self._where(key) for key, strength in self.strengths_.items() if strength is None]
+            if alike:
+                warnings.warn(
+                    f"no repair could be certified at risk {self.delta:g} in {', '.join(alike)}, so that everybody "
+                    "there gets the same decision: give more people, a larger delta, or a margin",
+                    UserWarning,
+                    stacklevel=2,
+                )
         self.classes_ = np.asarray(coding.values)
         self.attribute_values_ = np.asarray(attribute.values)
         self.n_features_in_ = len(table.names)
@@ -211,6 +281,31 @@ class PrincipalRepair:
         for key, rows in places:
             chances[rows] = self.repairs_[key].change[values[rows], before[rows]]
         return chances
+
+    def remaining_unfairness(self, X: Any, y: Any) -> dict[Key, float]:
+        """How far repaired decisions are from what a fair world can produce, in each subgroup (the paper's Theorem 3).
+
+        It is the least sum of the sizes of the effects ``tau'`` in a world that produces the table of these people, who
+        should be others than those of ``fit``; 0 where some fair world does. An estimate, without a guarantee: where
+        the truth is 0, the table of a sample may still be off by the order of ``1 / sqrt(n)``.
+
+        Parameters
+        ----------
+        X, y
+            People and their outcomes.
+        """
+        before, values, places = self._codes(X)
+        outcomes = Coding("outcomes", tuple(self.classes_.tolist())).codes(column_from(y, "y"))
+        shape = TableShape(len(self.attribute_values_), len(self.classes_), len(self.classes_))
+        found = {}
+        for key, rows in places:
+            counts = tally(shape, values[rows], before[rows], outcomes[rows])
+            self._people(counts, Coding("the attribute", tuple(self.attribute_values_.tolist())), key)
+            changed = np.einsum("ast,asy->aty", self.repairs_[key].change, counts.astype(np.float64))
+            left = remaining_unfairness(Observed.from_counts(changed), self.definition)
+            assert isinstance(left, float), "without assumptions some world produces every table"
+            found[key] = left
+        return found
 
     def score(self, X: Any, y: Any) -> float:
         """The share of repaired decisions that equal the outcome."""
@@ -255,18 +350,24 @@ class PrincipalRepair:
     def _repair(
         self, counts: NDArray[np.int64], attribute: Coding, key: Key, assumed: Sequence[LinearAssumption]
     ) -> tuple[Repair, float]:
-        people = counts.sum((1, 2))
-        where = ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"
-        if not people.all():
-            raise DataError(
-                f"expected people with every value of {attribute.name} in each subgroup, but nobody in {where} has "
-                f"{attribute.values[int(np.argmin(people))]!r}: leave a column out of `given`, or merge its values"
-            )
-        how: dict[str, Any] = {"objective": self.objective, "never_lower": self.never_lower}
+        self._people(counts, attribute, key)
+        how: dict[str, Any] = {"objective": self.objective, "margin": self.margin, "never_lower": self.never_lower}
         try:
             return repaired(counts, self.definition, assumptions=assumed, **how)
         except DataError as error:
-            raise DataError(f"in {where}, {error}") from error
+            raise DataError(f"in {self._where(key)}, {error}") from error
+
+    def _where(self, key: Key) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in zip(self.given, key, strict=True)) or "the data"
+
+    def _people(self, counts: NDArray[np.int64], attribute: Coding, key: Key) -> None:
+        people = counts.sum((1, 2))
+        if not people.all():
+            raise DataError(
+                f"expected people with every value of {attribute.name} in each subgroup, but nobody in "
+                f"{self._where(key)} has {attribute.values[int(np.argmin(people))]!r}: leave a column out of `given`, "
+                "or merge its values"
+            )
 
     def _codes(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[Key, NDArray[np.intp]]]]:
         """Decisions and attribute values as numbers, and the rows of each subgroup."""
@@ -321,7 +422,8 @@ def repaired(
     counts: NDArray[np.int64],
     definition: Definition,
     *,
-    objective: Objective,
+    objective: Objective | None,
+    margin: float = 0.0,
     never_lower: bool,
     assumptions: Sequence[LinearAssumption],
 ) -> tuple[Repair, float]:
@@ -331,13 +433,19 @@ def repaired(
     assumptions. Otherwise that of the table with the nearest outcomes that do: a repair changes decisions only, so no
     repair could make these counts agree.
     """
+    how: dict[str, Any] = {
+        "objective": objective,
+        "margin": margin,
+        "never_lower": never_lower,
+        "assumptions": assumptions,
+    }
     table, moved = Observed.from_counts(counts), 0.0
-    best = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumptions)
+    best = repair(table, definition, **how)
     if isinstance(best, Contradiction) and not assumptions:
         raise NumericalError("expected a repair, since equal decisions for all are one, but the solver found none")
     if isinstance(best, Contradiction):
         table, moved = _agreeing(counts, table, assumptions)
-        best = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumptions)
+        best = repair(table, definition, **how)
     if isinstance(best, Contradiction):
         raise DataError("no change of decisions makes them fair under the assumptions: drop one, or never_lower")
     return best, moved
@@ -363,7 +471,7 @@ def remedies(
     model: Any,
     people: Sample | Census,
     *,
-    objective: Objective = "total",
+    objective: Objective | None = None,
     never_lower: bool = False,
 ) -> dict[str, Repair | None]:
     """Find the least repair of each subgroup, from all rows of a table.
@@ -401,7 +509,7 @@ def remedies(
 def _best(
     counts: NDArray[np.int64],
     question: PrincipalQuestion,
-    objective: Objective,
+    objective: Objective | None,
     never_lower: bool,
     *,
     of_a_sample: bool,
@@ -416,6 +524,17 @@ def _best(
     table = Observed.from_counts(counts)
     best = repair(table, definition, objective=objective, never_lower=never_lower, assumptions=assumed)
     return best if isinstance(best, Repair) else None
+
+
+def _on_others(estimator: Any, X: Any, y: Any, seed: int | None) -> tuple[Any, Any, NDArray[np.intp]]:
+    """Fit a classifier on a half; return it with its decisions about the other half, and the rows of that half."""
+    from sklearn.base import clone
+    from sklearn.model_selection import train_test_split
+
+    rows = np.arange(len(column_from(y, "y")))
+    mine, others, its, _, _, fresh = train_test_split(X, y, rows, test_size=0.5, random_state=seed)
+    fitted = clone(estimator).fit(mine, its)
+    return fitted, fitted.predict(others), np.asarray(fresh)
 
 
 def decisions_by(estimator: Any, X: Any, y: Any, cv: Any) -> tuple[Any, Any]:

@@ -39,9 +39,10 @@ Integers = NDArray[np.intp]
 Move: TypeAlias = tuple[int, int, int]
 """An attribute value, a decision, and another decision that it may be changed to."""
 
-Objective: TypeAlias = Literal["total", "changes", "accuracy"]
+Objective: TypeAlias = Literal["loss", "total", "changes", "accuracy"]
 
 OBJECTIVES: dict[str, str] = {
+    "loss": "the least lost accuracy, then the fewest changes; a gain does not count, so a fair table is left as it is",
     "total": "the least sum of the probabilities of change, as in the paper",
     "changes": "the fewest changed decisions",
     "accuracy": "the least lost accuracy; a gain counts, so that even a fair table may be changed for the better",
@@ -75,7 +76,7 @@ class Repair:
         What was minimised.
     proof
         The proof that no other repair of this kind is better. Its solution begins with a fair world that produces the
-        repaired table.
+        repaired table. ``None`` for a repair with a stated risk, which is certified on people instead.
     """
 
     change: Floats
@@ -84,7 +85,7 @@ class Repair:
     lost_accuracy: float | None
     repaired: Observed
     objective: Objective
-    proof: OptimalityProof
+    proof: OptimalityProof | None
 
     @property
     def epsilon(self) -> Floats:
@@ -119,7 +120,8 @@ def repair(
     observed: Observed,
     definition: Definition = 2,
     *,
-    objective: Objective = "total",
+    objective: Objective | None = "total",
+    margin: float = 0.0,
     never_lower: bool = False,
     assumptions: Sequence[LinearAssumption] = (),
 ) -> Repair | Contradiction:
@@ -137,7 +139,10 @@ def repair(
     definition
         Which of the paper's definitions, 1 to 4.
     objective
-        One of ``OBJECTIVES``.
+        One of ``OBJECTIVES``; the paper's is ``"total"``. ``None`` for ``"loss"``, or ``"changes"`` where decisions and
+        outcomes have different numbers of values.
+    margin
+        How large an effect ``tau'`` still counts as fair.
     never_lower
         Never change a decision to one with a smaller number: number decisions from the least to the most favourable.
     assumptions
@@ -154,25 +159,67 @@ def repair(
     is the same as changing ``1 - b`` to ``b``. With more decisions, a probability for each pair of them can do all that
     forcing can, with fewer changes. As in the paper, the probabilities from ``s`` to ``s'`` and back sum to at most 1.
     """
-    if objective not in OBJECTIVES:
-        raise UsageError(f"expected objective {', '.join(map(repr, OBJECTIVES))}, but got {objective!r}")
-    moves = _moves(observed, never_lower)
-    cost = np.asarray([_cost(observed, objective, move) for move in moves])
-    answer = solve(_program(observed, definition, moves, cost, assumptions))
+    objective = checked_objective(observed, objective)
+    moves = moves_of(observed, never_lower)
+    cost = np.asarray([cost_of(observed, objective, move) for move in moves])
+    answer = solve(_program(observed, definition, margin, moves, cost, assumptions))
     match answer:
         case InfeasibilityProof():
             return Contradiction(answer)
         case Solution(certificate=proof):
-            return _result(observed, objective, moves, proof)
+            change = changed_by(observed.shape, moves, proof.solution[observed.shape.worlds :])
+            return repair_of(observed, change, objective, proof)
 
 
-def _moves(observed: Observed, never_lower: bool) -> list[Move]:
+def remaining_unfairness(
+    observed: Observed, definition: Definition = 2, *, assumptions: Sequence[LinearAssumption] = ()
+) -> float | Contradiction:
+    """The least sum of sizes of effects ``tau'`` in a world that produces the table (the paper's ``alpha``, Theorem 3).
+
+    It is 0 exactly where some fair world produces the table. For a table of decisions after a repair it is how far they
+    remain from fairness; for one learned from a sample, the order of ``1 / sqrt(n)``. The paper squares the effects.
+    """
+    shape = observed.shape
+    fair = fairness_rows(shape, definition)
+    shown = observation(shape).reshape(-1, shape.worlds)
+    assumed, bound = assumption_rows(shape, assumptions)
+    size = np.eye(len(fair))
+    answer = solve(
+        LinearProgram(
+            cost=np.concatenate([np.zeros(shape.worlds), np.ones(2 * len(fair))]),
+            equal=np.vstack(
+                [np.hstack([shown, np.zeros((len(shown), 2 * len(fair)))]), np.hstack([fair, -size, size])]
+            ),
+            right=np.concatenate([observed.probabilities.ravel(), np.zeros(len(fair))]),
+            below=np.hstack([assumed, np.zeros((len(assumed), 2 * len(fair)))]),
+            bound=bound,
+        )
+    )
+    return Contradiction(answer) if isinstance(answer, InfeasibilityProof) else max(answer.value, 0.0)
+
+
+def checked_objective(observed: Observed, objective: Objective | None) -> Objective:
+    """The objective, or the default for a table."""
+    square = observed.shape.predictions == observed.shape.outcomes
+    if objective is None:
+        return "loss" if square else "changes"
+    if objective not in OBJECTIVES:
+        raise UsageError(f"expected objective {', '.join(map(repr, OBJECTIVES))}, but got {objective!r}")
+    if not square and objective in {"loss", "accuracy"}:
+        message = "expected as many decisions as outcomes for the accuracy, but their numbers differ"
+        raise UsageError(message, name="objective")
+    return objective
+
+
+def moves_of(observed: Observed, never_lower: bool) -> list[Move]:
+    """Every change of a decision that is allowed."""
     shape = observed.shape
     pairs = permutations(range(shape.predictions), 2)
     return [(a, s, t) for a, (s, t) in product(range(shape.attributes), pairs) if t > s or not never_lower]
 
 
-def _cost(observed: Observed, objective: Objective, move: Move) -> float:
+def cost_of(observed: Observed, objective: Objective, move: Move) -> float:
+    """What a move costs for each unit of its probability."""
     a, s, t = move
     cells = observed.probabilities[a, s]
     match objective:
@@ -181,21 +228,29 @@ def _cost(observed: Observed, objective: Objective, move: Move) -> float:
         case "changes":
             return float(observed.shares[a] * cells.sum())
         case "accuracy":
-            if observed.shape.predictions != observed.shape.outcomes:
-                message = "expected as many decisions as outcomes for the accuracy, but their numbers differ"
-                raise UsageError(message, name="objective")
             return float(observed.shares[a] * (cells[s] - cells[t]))
+        case "loss":
+            # A thousandth for each change decides only between repairs that lose about the same.
+            return float(observed.shares[a] * (max(cells[s] - cells[t], 0.0) + 1e-3 * cells.sum()))
 
 
 def _program(
-    observed: Observed, definition: Definition, moves: list[Move], cost: Floats, assumptions: Sequence[LinearAssumption]
+    observed: Observed,
+    definition: Definition,
+    margin: float,
+    moves: list[Move],
+    cost: Floats,
+    assumptions: Sequence[LinearAssumption],
 ) -> LinearProgram:
     """The variables are the worlds' probabilities, then the probabilities of the moves."""
     shape = observed.shape
     fair = fairness_rows(shape, definition)
     shown = observation(shape).reshape(-1, shape.worlds)
     assumed, bound = assumption_rows(shape, assumptions)
-    limits = _limits(moves)
+    if margin > 0.0:
+        assumed, bound = np.vstack([assumed, fair, -fair]), np.append(bound, np.full(2 * len(fair), margin))
+        fair = fair[:0]
+    limits = limits_of(moves)
     return LinearProgram(
         cost=np.concatenate([np.zeros(shape.worlds), cost]),
         equal=np.block([[shown, -_flows(observed, moves)], [fair, np.zeros((len(fair), len(moves)))]]),
@@ -216,26 +271,42 @@ def _flows(observed: Observed, moves: list[Move]) -> Floats:
     return flows.reshape(-1, len(moves))
 
 
-def _limits(moves: list[Move]) -> Floats:
+def limits_of(moves: list[Move]) -> Floats:
     """Rows of moves whose probabilities sum to at most 1: all that leave a decision, and each move with its reverse."""
     leaving = {move[:2]: [other for other in moves if other[:2] == move[:2]] for move in moves}
     back = [[(a, s, t), (a, t, s)] for a, s, t in moves if s < t and (a, t, s) in moves]
     return np.asarray([[move in together for move in moves] for together in (*leaving.values(), *back)], np.float64)
 
 
-def _result(observed: Observed, objective: Objective, moves: list[Move], proof: OptimalityProof) -> Repair:
-    chances = proof.solution[observed.shape.worlds :]
-    chances = np.where(chances <= NEGLIGIBLE_CHANGE, 0.0, np.minimum(chances, 1.0))
-    change = np.zeros((observed.shape.attributes, observed.shape.predictions, observed.shape.predictions))
+def changed_by(shape: TableShape, moves: list[Move], chances: Floats) -> Floats:
+    """The probability of each decision for each decision: shape ``(attributes, predictions, predictions)``."""
+    change = np.zeros((shape.attributes, shape.predictions, shape.predictions))
     for move, chance in zip(moves, chances, strict=True):
-        change[move] = chance
-    stays = np.arange(observed.shape.predictions)
+        change[move] = 0.0 if chance <= NEGLIGIBLE_CHANGE else min(chance, 1.0)
+    stays = np.arange(shape.predictions)
     change[:, stays, stays] = np.maximum(1.0 - change.sum(-1), 0.0)
     change.setflags(write=False)
+    return change
+
+
+def best_law(observed: Observed, never_lower: bool) -> Floats:
+    """The same decision for all: the one that most often equals the outcome, or the highest."""
+    shape = observed.shape
+    frequent = np.einsum("a,asy->y", observed.shares, observed.probabilities)
+    square = shape.predictions == shape.outcomes and not never_lower
+    change = np.zeros((shape.attributes, shape.predictions, shape.predictions))
+    change[:, :, int(frequent.argmax()) if square else shape.predictions - 1] = 1.0
+    return change
+
+
+def repair_of(observed: Observed, change: Floats, objective: Objective, proof: OptimalityProof | None = None) -> Repair:
+    """What a change of decisions costs, and the table after it."""
+    moves = moves_of(observed, never_lower=False)
+    chances = np.asarray([change[move] for move in moves])
     table = np.einsum("ast,asy->aty", change, observed.probabilities)
     square = observed.shape.predictions == observed.shape.outcomes
-    lost = float(chances @ [_cost(observed, "accuracy", move) for move in moves]) if square else None
-    changed = float(chances @ [_cost(observed, "changes", move) for move in moves])
+    lost = float(chances @ [cost_of(observed, "accuracy", move) for move in moves]) if square else None
+    changed = float(chances @ [cost_of(observed, "changes", move) for move in moves])
     return Repair(change, float(chances.sum()), changed, lost, Observed.of(table, observed.shares), objective, proof)
 
 

@@ -302,3 +302,56 @@ def test_assumptions_speak_of_decisions_by_their_names() -> None:
     assert repair.fit(frame, told).moved_outcomes_[()] > 0.0
     with raises(SpecError, "outcome", meant="outcome never falls"):
         clone(repair).set_params(assumptions=["outcome never fals"]).fit(frame, told)
+
+
+def test_with_a_stated_risk_a_fair_world_explains_the_decisions_about_others() -> None:
+    fresh = people(200_000, seed=90)
+    gaps: dict[float | None, list[float]] = {None: [], 0.05: []}
+    for seed in range(6):
+        X, y = people(3000, seed=seed)
+        for delta, left in gaps.items():
+            fitted = PrincipalRepair(Said(), attribute="sex", cv="prefit", delta=delta).fit(X, y)
+            left.append(fitted.remaining_unfairness(*fresh)[()])
+        assert fitted.strengths_[()] is not None
+        # The price is stated, and it is what people who were not seen lose.
+        before = float((fresh[0]["said"] == fresh[1]).mean())
+        assert before - fitted.score(*fresh) == pytest.approx(fitted.repairs_[()].lost_accuracy, abs=0.03)
+    assert max(gaps[0.05]) == pytest.approx(0.0, abs=1e-6)
+    assert sum(gap > 1e-3 for gap in gaps[None]) >= 2
+
+
+def test_with_a_stated_risk_a_classifier_is_fitted_on_others_than_those_who_certify() -> None:
+    frame, y = people(2000, seed=5)
+    X = frame[["points", "said"]].assign(sex=(frame["sex"] == "M").astype(int))
+    fitted = PrincipalRepair(LogisticRegression(), attribute="sex", delta=0.1, random_state=0).fit(X, y)
+    assert fitted.strengths_[()] is not None
+    assert fitted.repairs_[()].proof is None
+    assert fitted.predict(X).shape == (2000,)
+    with pytest.raises(UsageError):
+        PrincipalRepair(LogisticRegression(), attribute="sex", delta=1.5).fit(X, y)
+    with pytest.raises(UsageError):
+        PrincipalRepair(LogisticRegression(), attribute="sex", margin=1.0).fit(X, y)
+
+
+def test_effects_that_the_table_shows_cannot_be_made_exactly_zero_and_a_margin_helps() -> None:
+    X, y = people(3000, seed=6)
+    how: dict[str, Any] = {"attribute": "sex", "definition": 3, "cv": "prefit", "delta": 0.05}
+    with pytest.warns(UserWarning, match="the same decision"):
+        fitted = PrincipalRepair(Said(), **how).fit(X, y)
+    assert fitted.strengths_ == {(): None}
+    assert len(set(fitted.predict(X).tolist())) == 1
+    fitted = PrincipalRepair(Said(), margin=0.3, **how).fit(X, y)
+    assert fitted.strengths_[()] is not None
+
+
+def test_assumptions_about_decisions_have_no_stated_risk() -> None:
+    X, y = people(300, seed=7)
+    with pytest.raises(UsageError):
+        PrincipalRepair(Said(), attribute="sex", assumptions=["no one is harmed"], cv="prefit", delta=0.05).fit(X, y)
+
+
+def test_a_repair_up_to_a_margin_leaves_alone_what_is_within_it() -> None:
+    X, y = people(3000, seed=8)
+    how: dict[str, Any] = {"attribute": "sex", "cv": "prefit"}
+    fair = PrincipalRepair(Said(), **how, margin=0.99).fit(X, y)
+    assert fair.repairs_[()].changed == 0.0

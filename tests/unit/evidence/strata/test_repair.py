@@ -197,3 +197,16 @@ def test_outcomes_move_to_where_an_assumption_holds_and_nowhere_where_none_can()
     assert found.table.probabilities[0].sum(0) == pytest.approx([0.74, 0.26], abs=1e-9)
     both = (*few, *assume(TABLE_4.shape, "P[Y0 == 1] >= 0.5"))
     assert isinstance(adjust_outcomes(TABLE_4, both), Contradiction)
+
+
+def test_the_default_of_a_classifier_loses_less_accuracy_than_the_papers_objective() -> None:
+    # Group 0 is decided at random, group 1 nearly always rightly: the fewest epsilons change group 1.
+    observed = Observed.of([[[0.12, 0.38], [0.10, 0.40]], [[0.02, 0.08], [0.03, 0.87]]], [0.1, 0.9])
+    kept, paper = repaired(observed, 3, objective=None), repaired(observed, 3)
+    assert kept.objective == "loss"
+    assert kept.lost_accuracy is not None
+    assert paper.lost_accuracy is not None
+    assert kept.lost_accuracy < paper.lost_accuracy - 0.1
+    assert repaired(observed, 2, objective=None, margin=0.9).changed == 0.0
+    wide = Observed.of(np.full((2, 3, 2), 1 / 6))
+    assert repaired(wide, objective=None).objective == "changes"
