@@ -61,8 +61,12 @@ class TableShape:
             if not isinstance(count, int | np.integer) or count < 2:
                 raise UsageError(f"expected at least 2 {name}, but got {count!r}: with one value nothing can differ")
         if self.worlds > MAX_WORLDS:
-            message = f"{self.attributes} attribute values with {self.cells} cells each make {self.worlds} worlds"
-            raise UsageError(f"expected at most {MAX_WORLDS} worlds, but {message}: merge categories")
+            message = (
+                f"{self.attributes} attribute values with {self.cells} cells each make {self.cells}^{self.attributes}"
+            )
+            raise UsageError(
+                f"expected at most {MAX_WORLDS} worlds, but {message}: put values into bands, or merge some"
+            )
 
     @property
     def cells(self) -> int:
