@@ -61,9 +61,9 @@ class TableShape:
             if not isinstance(count, int | np.integer) or count < 2:
                 raise UsageError(f"expected at least 2 {name}, but got {count!r}: with one value nothing can differ")
         if self.worlds > MAX_WORLDS:
-            message = (
-                f"{self.attributes} attribute values with {self.cells} cells each make {self.cells}^{self.attributes}"
-            )
+            # A number of 200 digits says less than where it comes from.
+            size = f"{self.worlds} worlds" if self.worlds < 1e9 else f"{self.cells}^{self.attributes} worlds"
+            message = f"{self.attributes} attribute values with {self.cells} cells each make {size}"
             raise UsageError(
                 f"expected at most {MAX_WORLDS} worlds, but {message}: put values into bands, or merge some"
             )

@@ -65,3 +65,6 @@ def test_as_many_worlds_as_are_allowed_are_allowed() -> None:
 def test_too_many_worlds_are_refused() -> None:
     with raises(UsageError, MAX_WORLDS, 9, 4**9):
         TableShape(9, 2, 2)
+    with raises(UsageError, "4^300") as refused:
+        TableShape(300, 2, 2)
+    assert len(str(refused.value)) < 200
