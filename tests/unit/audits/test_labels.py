@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import isonomia as iso
@@ -151,6 +153,13 @@ def test_a_column_that_is_mostly_missing_is_refused_as_a_label_without_a_design(
     assert "labels=" in str(caught.value)
     among = "P[human == 1 and human is not missing] >= 0.5"
     assert iso.check(among, population=iso.Sample(answers()), seed=1).answer == "violated"
+
+
+def test_a_column_of_files_that_is_mostly_missing_is_refused_too(tmp_path: Path) -> None:
+    pd.DataFrame(answers()).to_csv(tmp_path / "answers.csv", index=False)
+    with pytest.raises(DataError):
+        iso.check("P[human == 1] >= 0.5", population=iso.Sample(tmp_path, order="file"), seed=1)
+    iso.check("P[human == 1 and human is not missing] >= 0.5", population=iso.Sample(tmp_path, order="file"), seed=1)
 
 
 def test_the_next_rows_to_label_come_with_probabilities_that_the_check_takes() -> None:

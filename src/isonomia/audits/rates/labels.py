@@ -26,6 +26,7 @@ from isonomia.models.session import ModelSession
 from isonomia.populations.design import MOST_ANSWERS, chances_of
 from isonomia.populations.finite import Sample
 from isonomia.populations.protocol import Labels, Population, Source, facts_of, people
+from isonomia.populations.streaming import Rows
 from isonomia.populations.table import Table, distinct
 from isonomia.records.journal import Entry, once
 from isonomia.spec.columns import kind_of, missing, plain
@@ -80,14 +81,15 @@ def _refuse_picked(question: RatesQuestion, population: Population) -> None:
     A missing value meets no event, so that rows without a label would count as wrong.
     """
     facts = facts_of(population)
-    known = facts.rows if population.kind == "sample" and isinstance(facts.rows, Table) else None
+    rows = facts.rows if population.kind == "sample" else None
+    known = rows if isinstance(rows, Table) or (rows is not None and rows.in_files) else None
     said = {node.operand for leaf in question.leaves for node in nodes(leaf) if isinstance(node, Missing)}
     events = [leaf for leaf in question.leaves if isinstance(leaf, Rate) and known is not None]
     for leaf, node in [(each, node) for each in events for node in nodes(each.event)]:
         drawn = facts.labels is not None and isinstance(node, Column) and node.name == facts.labels.column
         if not isinstance(node, Column) or node.version is not None or node in said or drawn or known is None:
             continue
-        share = float(np.mean(missing(plain(known.column(node.name), node.name)))) if node.name in known.names else 0.0
+        share = _missing_share(known, node.name) if node.name in known.names else 0.0
         if share >= OFTEN_MISSING:
             raise DataError(
                 f"expected a value of {node.name!r} in nearly every row, since a row without one does not count for "
@@ -96,6 +98,12 @@ def _refuse_picked(question: RatesQuestion, population: Population) -> None:
                 f"follows from rows that were picked. If missing means no, add to the event: and {node.name} is not "
                 "missing"
             )
+
+
+def _missing_share(rows: Rows, name: str) -> float:
+    """In which part of the rows a column is missing."""
+    parts = [rows] if isinstance(rows, Table) else rows.batches([name], plain=True)
+    return sum(int(missing(plain(part.column(name), name)).sum()) for part in parts) / rows.rows
 
 
 def label_work(
