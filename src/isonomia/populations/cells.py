@@ -210,6 +210,8 @@ def group_cells(
     keys: Mapping[str, Expression],
     terms: Mapping[str, Expression] | None = None,
     checks: Iterable[Expression] = (),
+    *,
+    small: bool = False,
 ) -> Cells:
     """Group all rows of a table in its engine.
 
@@ -223,6 +225,8 @@ def group_cells(
         Numbers to add up, in double precision and null where they are missing.
     checks
         Conditions that no row may meet.
+    small
+        Whether the numbers are probably not beyond 1, so that fewer limbs hold them. It changes cost only.
 
     Raises
     ------
@@ -234,7 +238,8 @@ def group_cells(
 
     labels = [f"key {number}" for number in range(len(keys))] or ["key"]
     chosen = [expression.alias(label) for label, expression in zip(labels, keys.values(), strict=False)]
-    limbs = {name: _Limbs(f"term {number}") for number, name in enumerate(terms or {})}
+    first = {"shift": -LIMB, "count": 3} if small else {}
+    limbs = {name: _Limbs(f"term {number}", **first) for number, name in enumerate(terms or {})}
     failed = reduce(or_, (check.fill_null(value=False) for check in checks), nw.lit(value=False))
     frame = frame.select(
         *(chosen or [nw.lit(0).alias("key")]),
@@ -306,7 +311,7 @@ class _Limbs:
         for limb in self._limbs:
             frame = frame.with_columns(rest.floor().alias(limb))
             frame = frame.with_columns(((rest - nw.col(limb)) * 2.0**LIMB).alias(f"{self.name} rest"))
-        if self.shift:  # of numbers below this, the shift would lose bits
+        if self.shift > 0:  # of numbers below this, the shift would lose bits
             lost = (number != 0.0) & (number.abs() < 2.0 ** (self.shift - 1000))
             frame = frame.with_columns((nw.col("failed") | lost.fill_null(value=False)).alias("failed"))
         return frame

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,8 +68,15 @@ class _DatasetReader:
     names: tuple[str, ...]
     rows: int
     kind: str
-    form: PandasForm
     files: tuple[Path, ...] = ()  # empty if it is not made of local files
+    known: list[PandasForm] = field(default_factory=list)  # learned once, when rows are read
+
+    @property
+    def form(self) -> PandasForm:
+        if not self.known:
+            with _as_data_error():
+                self.known.append(_pandas_form(self.dataset, self.names) if self.kind == "pandas" else PandasForm())
+        return self.known[0]
 
     @property
     def stamp(self) -> object | None:
@@ -106,8 +113,7 @@ def long_dataset(dataset: Any, kind: str, files: Sequence[Path] = ()) -> LongTab
     names = ordinary_names(dataset.schema)
     with _as_data_error():
         rows = dataset.count_rows()
-        form = _pandas_form(dataset, names) if kind == "pandas" else PandasForm()
-    return LongTable(_DatasetReader(dataset, names, rows, kind, form, tuple(files)))
+    return LongTable(_DatasetReader(dataset, names, rows, kind, tuple(files)))
 
 
 def typed_files(files: Sequence[Path], base: Path, kind: str) -> LongTable:

@@ -401,7 +401,7 @@ class OnePass:
         else:
             number, wanted = translation.terms[terms[name]], self._counts(GroupCounts(()), name)
             coded = dict(keys) if wanted.span is None else {**keys, code: _code(number, wanted)}
-            cells = group_cells(table.frame, table.size, coded, {name: number}, checks)
+            cells = group_cells(table.frame, table.size, coded, {name: number}, checks, small=wanted.ends == UNIT)
             totals = cells.totals[name]
             least, most = wanted.ends or (-np.inf, np.inf)
             if totals.n.any() and (np.nanmin(totals.low) < least or np.nanmax(totals.high) > most):
