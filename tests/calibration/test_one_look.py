@@ -6,13 +6,15 @@ is a least first one, and error rate and power are sums of binomials: exact, wit
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
 from simulation import most_errors
 
 import isonomia as iso
-from isonomia.evidence.confidence_sequences import mean_ends
+from isonomia.evidence.deadline import DeadlineDraws, DeadlineTest, batch_sizes
 from isonomia.evidence.looks import looks_for
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 from isonomia.evidence.protocol import grid_for
@@ -92,19 +94,94 @@ def test_a_threshold_is_decided_by_the_very_end_that_is_shown() -> None:
         assert (low > 0.8) is proves_above(RATIO, (count, 300), (1000, 1000), 0.05, 0.8)
 
 
-def test_limits_of_a_mean_miss_it_with_probability_at_most_delta_and_are_narrow() -> None:
-    rng, grid, delta, repetitions = np.random.default_rng(3), grid_for([(0.0, 1.0)]), 0.05, 200
+def counted(values: np.ndarray, sizes: list[int]) -> np.ndarray:
+    grid = grid_for([(0.0, 1.0)])
     assert grid is not None
-    nodes, missed, widths = np.asarray(grid.nodes[0]), 0, []
+    return np.asarray([grid.tally([part]) for part in np.split(values, np.cumsum(sizes)[:-1])])
+
+
+NODES = np.linspace(0.0, 1.0, 129)
+
+
+def mean_test(draws: np.ndarray, delta: float, mean: float) -> DeadlineTest:
+    counts = counted(draws, list(batch_sizes(len(draws))))
+    return DeadlineTest(DeadlineDraws.separate([counts], [NODES]), RateFraction(0.0, (1.0,)), delta, delta, mean)
+
+
+def difference_test(draws: np.ndarray, first: np.ndarray, delta: float, difference: float) -> DeadlineTest:
+    sizes = list(batch_sizes(len(draws)))
+    cuts = np.cumsum(sizes)[:-1]
+    counts = [
+        np.asarray(
+            [counted(x[m], [int(m.sum())])[0] for x, m in zip(np.split(draws, cuts), np.split(of, cuts), strict=True)]
+        )
+        for of in (first, ~first)
+    ]
+    draws_of_both = DeadlineDraws.separate(counts, [NODES, NODES])
+    return DeadlineTest(draws_of_both, RateFraction(0.0, (1.0, -1.0)), delta, delta, difference)
+
+
+def overlap_test(member: np.ndarray, hit: np.ndarray, delta: float, difference: float) -> DeadlineTest:
+    """``P[hit | member] - P[hit]``."""
+    codes = np.split(2 * member + hit, np.cumsum(list(batch_sizes(len(hit))))[:-1])
+    counts = np.asarray([np.bincount(part, minlength=4) for part in codes], dtype=float)
+    members, values = np.asarray([[0, 1], [0, 1], [1, 1], [1, 1.0]]), np.asarray([[0, 0], [0, 1], [0, 0], [1, 1.0]])
+    return DeadlineTest(
+        DeadlineDraws(counts, members, values, False), RateFraction(0.0, (1.0, -1.0)), delta, delta, difference
+    )
+
+
+def test_limits_of_a_mean_miss_it_with_probability_at_most_delta_and_are_narrow() -> None:
+    rng, delta, repetitions, missed, widths = np.random.default_rng(3), 0.05, 30, 0, []
     for _ in range(repetitions):
         draws = np.where(rng.random(600) < 0.1, 1.0, 0.1 * rng.random(600))
-        batches = np.asarray([grid.tally([part]) for part in np.array_split(draws, 60)])
-        low, high = mean_ends(nodes, batches, delta)
-        missed += low > 0.145 or high < 0.145
-        widths.append((high - low) / (2 * norm.isf(delta) * draws.std() / np.sqrt(len(draws))))
-    # Two ends, each at delta; a betting interval costs about sqrt(2 log(1 / delta)) over the normal quantile.
-    assert missed <= most_errors(repetitions, 2 * delta)
-    assert np.median(widths) <= 1.6
+        limit = mean_test(draws, delta, 0.5).limit()
+        missed += limit > 0.145
+        assert limit <= draws.mean()
+        widths.append((draws.mean() - limit) / (norm.isf(delta) * draws.std() / np.sqrt(len(draws))))
+    assert missed <= most_errors(repetitions, delta)
+    assert np.median(widths) <= 1.1, "steady stakes cost about sqrt(2 log(1 / delta)) over the normal quantile, 1.49"
+
+
+def test_bets_with_a_deadline_reject_the_truth_with_probability_at_most_delta() -> None:
+    rng, delta, runs, rejected = np.random.default_rng(4), 0.3, 80, np.zeros(5)
+    for _ in range(runs):
+        first, member = rng.permutation(np.arange(80) < 30), rng.random(100) < 0.15
+        skewed = np.where(rng.random(80) < 0.1, 1.0, 0.1 * rng.random(80))
+        ties = np.where(first, 0.25 * rng.integers(0, 4, 80), skewed)
+        rejected += (
+            mean_test(skewed, delta, 0.145).rejects(0.145),
+            mean_test((rng.random(80) < 0.97).astype(float), delta, 0.97).rejects(0.97),
+            difference_test(ties, first, delta, 0.23).rejects(0.23),
+            overlap_test(member, rng.random(100) < 0.3, delta, 0.0).rejects(0.0),
+            overlap_test(member, rng.random(100) < np.where(member, 0.9, 0.1), delta, 0.68).rejects(0.68),
+        )
+    assert rejected.max() <= most_errors(runs, delta)
+    assert np.count_nonzero(rejected) >= 4, "the risk is used"
+
+
+def test_one_look_at_a_difference_of_means_and_at_a_group_against_everyone_is_little_wider_than_asymptotic() -> None:
+    rng, delta, widths = np.random.default_rng(5), 0.025, np.zeros((8, 2))
+    for run in range(len(widths)):
+        draws, first = rng.beta(2, 3, 800), rng.permutation(np.arange(800) < 400)
+        difference = draws[first].mean() - draws[~first].mean()
+        error = np.sqrt((draws[first].var() + draws[~first].var()) / 400)
+        widths[run, 0] = (difference - difference_test(draws, first, delta, 0.0).limit()) / error
+        member = rng.random(2_000) < 0.5
+        hit = rng.random(2_000) < np.where(member, 0.24, 0.3)
+        rate, every = hit[member].mean(), hit.mean()
+        error = (member * (hit - rate) / member.mean() - hit + every).std() / np.sqrt(2_000)
+        widths[run, 1] = (rate - every - overlap_test(member, hit, delta, 0.0).limit()) / error
+    assert np.all(np.median(widths, axis=0) <= np.asarray([1.22, 1.2]) * norm.isf(delta))
+
+
+def test_what_is_proved_at_one_risk_is_proved_at_every_larger_one() -> None:
+    rng = np.random.default_rng(6)
+    member = rng.random(600) < 0.3
+    test = overlap_test(member, rng.random(600) < np.where(member, 0.2, 0.5), 0.01, 0.0)
+    limits = [replace(test, delta=delta).limit() for delta in (0.01, 0.02, 0.05, 0.2)]
+    assert limits == sorted(limits)
+    assert -0.5 < limits[0] < limits[-1] < 0.0
 
 
 def test_groups_on_the_boundary_are_named_with_probability_at_most_delta() -> None:

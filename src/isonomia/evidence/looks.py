@@ -18,51 +18,34 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
-from math import inf, isfinite, nextafter
-from typing import TypeAlias
+from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from isonomia.errors import DataError
-from isonomia.evidence.binomial import lower_limit, planned_lower_limit, planned_upper_limit, upper_limit
-from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.exact import every_truth, opposite, some_truth
-from isonomia.evidence.normal_form import (
-    Polynomial,
-    as_chosen,
-    as_fraction,
-    bounds_of,
-    compared,
-    find_extreme,
-    is_linear,
-    scaled,
+from isonomia.evidence.look_parts import (
+    Ends,
+    Floats,
+    LookDraws,
+    MeansPart,
+    NoLookError,
+    PairedPart,
+    Part,
+    Ranges,
+    part_of,
+    parts_in,
 )
-from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
-from isonomia.evidence.paired import difference_limit, proves_difference
-from isonomia.evidence.protocol import Channel, Tallies, independent_classes, leaf_channel
+from isonomia.evidence.normal_form import compared
+from isonomia.evidence.protocol import Channel, Tallies, leaf_channel
 from isonomia.spec import tree
-from isonomia.spec.text import to_text
 
-Floats = NDArray[np.float64]
-Ranges: TypeAlias = Mapping[tree.Leaf, tuple[float, float]]
-Ends: TypeAlias = tuple[float, float]
-
-MAX_RATES = 8
-"""How many rates one quantity may have; with more, bets are the better method. Changes power only."""
-
-MAX_CASES = 64
-"""How many quantities the ``min``, ``max`` and ``abs`` of one comparison may choose from: each has its own limits.
-With more, bets decide. Changes power only."""
+__all__ = ["LookEvidence", "LookFindings", "LookPlan", "LookState", "NoLookError", "looks_for", "planned_report"]
 
 
-LAST = 0.85
+LAST = 0.91
 """The part of the risk that the last of several looks has, where looks share it by Bonferroni's inequality: its
-intervals are then at most 1.08 times as wide as those of a single look, for risks up to 0.1. Of the rest, each look has
-as much as all before it together. Any parts that add up to 1 are valid."""
+intervals are then at most 1.03 times as wide as those of a single look for risks up to 0.05, and 1.045 times at 0.1. Of
+the rest, each look has as much as all before it together. Any parts that add up to 1 are valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,47 +88,6 @@ def planned_report(looks: str | int) -> tuple[int, tuple[int, ...]] | None:
     sizes = tuple(int(size) for size in (result[3] or "").split(",") if size)
     right = len(sizes) == int(result[1]) - 1 < int(result[2]) and list(sizes) == sorted({*sizes} - {0})
     return (int(result[2]), sizes) if right else None
-
-
-class NoLookError(Exception):
-    """Planned looks cannot decide a claim; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class RatesPart:
-    """A fraction of the rates of disjoint groups; a constant without rates."""
-
-    leaves: tuple[tree.Leaf, ...]
-    fraction: RateFraction
-
-
-@dataclass(frozen=True, slots=True)
-class MeanPart:
-    """``offset + factor * mean``."""
-
-    leaf: tree.Leaf
-    offset: float
-    factor: float
-
-
-@dataclass(frozen=True, slots=True)
-class PairedPart:
-    """``offset + factor * (P[first] - P[second])`` on the same rows; ``leaf`` is the mean of -1, 0 and 1."""
-
-    leaf: tree.Mean
-    offset: float
-    factor: float
-
-
-@dataclass(frozen=True, slots=True)
-class ExtremePart:
-    """The largest of some quantities, or the smallest."""
-
-    largest: bool
-    parts: tuple[Part, ...]
-
-
-Part: TypeAlias = RatesPart | MeanPart | PairedPart | ExtremePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,19 +160,28 @@ class LookEvidence:
             if leaf.low is not None and leaf.high is not None:
                 ranges[leaf] = leaf.low, leaf.high
         leaves = (*tree.leaves_of(self.formula), *self.joint)
-        return tuple(leaf_channel(leaf, self.streams, ranges) for leaf in leaves)
+        crossed = [part.crossed for part in parts_in(self.parts.values()) if isinstance(part, MeansPart)]
+        alone = (leaf_channel(leaf, self.streams, ranges) for leaf in leaves)
+        return tuple(dict.fromkeys((*alone, *(channel for channel in crossed if channel is not None))))
 
     @cached_property
     def joint(self) -> tuple[tree.Mean, ...]:
         """The means that stand for several leaves on the same rows."""
-        means = [part.leaf for part in _parts_in(self.parts.values()) if isinstance(part, MeanPart | PairedPart)]
-        leaves = tree.leaves_of(self.formula)
+        parts, leaves = list(parts_in(self.parts.values())), tree.leaves_of(self.formula)
+        means = [leaf for part in parts if isinstance(part, MeansPart) for leaf in part.leaves]
+        means += [part.leaf for part in parts if isinstance(part, PairedPart)]
         return tuple(leaf for leaf in dict.fromkeys(means) if isinstance(leaf, tree.Mean) and leaf not in leaves)
 
     @property
     def bets(self) -> bool:
-        """Whether it bets on means of numbers, batch by batch."""
-        return any(isinstance(part, MeanPart) for part in _parts_in(self.parts.values()))
+        """Whether it bets on means, batch by batch."""
+        return any(isinstance(part, MeansPart) for part in parts_in(self.parts.values()))
+
+    @property
+    def together(self) -> bool:
+        """Whether several leaves are bet on, or counted, together: guesses of each say too little for a plan."""
+        several = (isinstance(part, MeansPart) and len(part.leaves) > 1 for part in parts_in(self.parts.values()))
+        return bool(self.joint) or any(several)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -241,8 +192,8 @@ class LookEvidence:
     def apart(self) -> tuple[tuple[int, tuple[tree.Row | None, ...]], ...]:
         """Sets of groups, each with its stream, that no one may be in two of: then the counts are independent."""
         result: dict[tuple[int, tuple[tree.Row | None, ...]], None] = {}
-        for part in _parts_in(self.parts.values()):
-            if not isinstance(part, RatesPart):
+        for part in parts_in(self.parts.values()):
+            if isinstance(part, PairedPart) or (isinstance(part, MeansPart) and part.crossed):
                 continue
             channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]
             for stream in {channel.stream for channel in channels}:
@@ -282,15 +233,17 @@ class LookEvidence:
         leaves = {leaf: table.leaf_ends(leaf, risk) for leaf in tree.leaves_of(self.formula)}
         return LookFindings(answer, tuple(intervals), leaves)
 
-    def _at(self, state: LookState) -> tuple[float, _Draws]:
+    def _at(self, state: LookState) -> tuple[float, LookDraws]:
         """The risk of the look that comes next or now, and the draws."""
         index = min(bisect_left(self.after, state.batches), len(self.after) - 1)
         plan, share = self.plan, self.plan.share(index + 1)
         ends = () if plan.equal or plan.count == 1 else self.after[: index + 1]
-        return self.delta * share, replace(_Draws.of(state), ends=ends, plan=plan, share=share)
+        spent = tuple(plan.spent(look + 1) / share for look in range(len(ends)))
+        draws = LookDraws.of(state.tallies, self.ranges)
+        return self.delta * share, replace(draws, ends=ends, spent=spent, planned=plan.count)
 
     def _judged(
-        self, formula: tree.Formula, true: float, false: float, table: _Draws
+        self, formula: tree.Formula, true: float, false: float, table: LookDraws
     ) -> tuple[bool | None, list[Ends]]:
         """Whether a formula holds, given the risk of each answer, and the intervals of what it compares."""
         match formula:
@@ -315,7 +268,7 @@ class LookEvidence:
                 raise TypeError("a quantifier is expanded before a claim is judged")
 
     def _compared(
-        self, quantity: tree.Quantity, relation: str, threshold: float, true: float, false: float, table: _Draws
+        self, quantity: tree.Quantity, relation: str, threshold: float, true: float, false: float, table: LookDraws
     ) -> tuple[bool | None, Ends]:
         part = self.parts[quantity]
         if not all(table.batches[leaf].any() for leaf in tree.leaves_of(quantity)):
@@ -328,11 +281,11 @@ class LookEvidence:
         return (answer if upward else opposite(answer)), (low, high)
 
     def proves(
-        self, part: Part, above: bool, threshold: float, risk: float, batches: Mapping[tree.Leaf, Floats]
+        self, part: Part, above: bool, threshold: float, risk: float, batches: Mapping[tree.Leaf | Channel, Floats]
     ) -> bool:
         """Whether draws prove, at this risk, that one quantity lies above a threshold, or below it."""
-        nodes = {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in self.channels}
-        table = _Draws(batches, nodes, quick=True)
+        channels: dict[tree.Leaf | Channel, Channel] = {channel.leaves[0]: channel for channel in self.channels}
+        table = LookDraws(batches, self.ranges, channels, quick=True)
         return table.low(part, risk, threshold) > threshold if above else table.high(part, risk, threshold) < threshold
 
     def by_comparison(
@@ -364,7 +317,7 @@ class LookEvidence:
         return list(zip(answers, intervals, strict=True))
 
     def _rejected(
-        self, links: Sequence[tuple[tree.Quantity, str, float]], answer: bool, risk: float, table: _Draws
+        self, links: Sequence[tuple[tree.Quantity, str, float]], answer: bool, risk: float, table: LookDraws
     ) -> set[int]:
         """Which comparisons are shown to hold, or to be violated, at one risk for all of them together (Holm 1979)."""
         quick = replace(table, quick=True, order=risk / len(links))
@@ -379,7 +332,7 @@ class LookEvidence:
         return result
 
     def _shown(
-        self, quantity: tree.Quantity, relation: str, threshold: float, answer: bool, risk: float, table: _Draws
+        self, quantity: tree.Quantity, relation: str, threshold: float, answer: bool, risk: float, table: LookDraws
     ) -> bool:
         part = self.parts[quantity]
         if (relation in {">", ">="}) is answer:
@@ -409,7 +362,7 @@ def looks_for(
     NoLookError
         Where a compared quantity has no limits for a fixed number of draws; the message says which and why.
     """
-    parts = {quantity: _part(quantity, ranges, streams) for quantity, _, _ in compared(formula)}
+    parts = {quantity: part_of(quantity, ranges, streams) for quantity, _, _ in compared(formula)}
     plan = LookPlan(len(after)) if plan is None else plan
     return LookEvidence(formula, parts, ranges, tuple(streams), delta, tuple(after), plan)
 
@@ -423,177 +376,3 @@ def _above(low: float, relation: str, threshold: float) -> bool:
 
 def _below(high: float, relation: str, threshold: float) -> bool:
     return high < threshold or (high == threshold and relation in {"<=", ">"})
-
-
-def _part(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row | None], room: int = MAX_CASES) -> Part:
-    """The structure of a quantity; raises ``NoLookError`` where no limits are known for it."""
-    result = find_extreme(quantity, ranges)
-    if result is None:
-        return _linear(quantity, ranges, streams)
-    function, arguments = as_chosen(result.extreme)
-    if not result.direction or len(arguments) > room:
-        raise NoLookError(f"{to_text(quantity)} has a min, max or abs that it neither rises nor falls with")
-    parts = tuple(_part(result.put(argument), ranges, streams, room // len(arguments)) for argument in arguments)
-    return ExtremePart((function == "max") is (result.direction > 0), parts)
-
-
-def _parts_in(parts: Iterable[Part]) -> Iterator[RatesPart | MeanPart | PairedPart]:
-    for part in parts:
-        if isinstance(part, ExtremePart):
-            yield from _parts_in(part.parts)
-        else:
-            yield part
-
-
-def _linear(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row | None]) -> Part:
-    text, fraction = to_text(quantity), as_fraction(quantity)
-    top: Polynomial = fraction.numerator
-    bottom: list[Polynomial] = []
-    for factor in fraction.factors:
-        low, high = bounds_of(factor, ranges)
-        if low < 0.0 < high:
-            raise NoLookError(f"the denominator of {text} may have either sign")
-        if set(factor) == {()}:
-            top = scaled(top, 1.0 / factor[()])
-        else:
-            bottom.append(factor if high > 0.0 else scaled(factor, -1.0))
-            top = top if high > 0.0 else scaled(top, -1.0)
-    below: Polynomial = bottom[0] if bottom else {(): 1.0}
-    if len(bottom) > 1 or not (is_linear(top) and is_linear(below)):
-        raise NoLookError(f"{text} is not linear in the rates")
-    if not all(map(isfinite, (*bounds_of(top, ranges), *bounds_of(below, ranges)))):
-        raise DataError("expected finite numbers in a comparison, but one overflows: rescale the property")
-    leaves = tuple(dict.fromkeys(monomial[0] for each in (top, below) for monomial in each if monomial))
-    if len(leaves) == 1 and isinstance(leaves[0], tree.Mean) and not bottom:
-        return MeanPart(leaves[0], top.get((), 0.0), top.get((leaves[0],), 0.0))
-    if len(leaves) > 1 and len({leaf.given for leaf in leaves}) == 1 and not bottom:
-        return _on_the_same_rows(leaves, top, ranges)
-    if not all(isinstance(leaf, tree.Rate) for leaf in leaves):
-        raise NoLookError(f"{text} compares means of numbers with something else")
-    if len(independent_classes(leaves, streams)) > 1:
-        raise NoLookError(f"the groups of {text} overlap")
-    if len(leaves) > MAX_RATES:
-        raise NoLookError(f"{text} has more than {MAX_RATES} rates")
-    parts = [tuple(each.get((leaf,), 0.0) for leaf in leaves) for each in (top, below)]
-    made = RateFraction(top.get((), 0.0), parts[0], below.get((), 0.0), parts[1])
-    if leaves and made.rising() is None:
-        raise NoLookError(f"whether {text} rises with a rate depends on the other rates")
-    return RatesPart(leaves, made)
-
-
-def _on_the_same_rows(leaves: tuple[tree.Leaf, ...], top: Polynomial, ranges: Ranges) -> MeanPart | PairedPart:
-    """A sum over leaves of one group: the mean of the sum, row by row, since each row informs all of them."""
-    constant, factors = top.get((), 0.0), [top[leaf,] for leaf in leaves]
-    terms = [leaf.event if isinstance(leaf, tree.Rate) else leaf.term for leaf in leaves]
-    if all(isinstance(leaf, tree.Rate) for leaf in leaves) and len(leaves) == 2 and factors[0] == -factors[1]:
-        difference = tree.RowArithmetic("-", terms[0], terms[1])
-        return PairedPart(tree.Mean(difference, leaves[0].given, -1.0, 1.0), constant, factors[0])
-    parts = [tree.RowArithmetic("*", tree.Literal(factor), term) for factor, term in zip(factors, terms, strict=True)]
-    low, high = bounds_of({(leaf,): factor for leaf, factor in zip(leaves, factors, strict=True)}, ranges)
-    margin = 1e-9 * (high - low)  # for rounding: a number may lie outside the sum of the ranges by that much
-    total = reduce(lambda left, right: tree.RowArithmetic("+", left, right), parts[1:], parts[0])
-    return MeanPart(tree.Mean(total, leaves[0].given, low - margin, high + margin), constant, 1.0)
-
-
-# ------------------------------------------------------------------------------------------------------- their limits
-
-
-@dataclass(frozen=True, slots=True)
-class _Draws:
-    """The draws of each leaf, one row per batch, and the values at which they are counted.
-
-    With ``quick``, limits of rates only say on which side of the threshold they lie. With an ``order``, tests are built
-    for that risk whatever their level is, so that levels are nested. ``ends`` are the batches after which there were
-    looks, the last of them now, where single rates have the exact boundaries of all of them; ``share`` is the part of
-    the risk that this look has, by which every ``risk`` here was multiplied.
-    """
-
-    batches: Mapping[tree.Leaf, Floats]
-    nodes: Mapping[tree.Leaf, Floats]
-    quick: bool = False
-    order: float | None = None
-    ends: tuple[int, ...] = ()
-    plan: LookPlan = LookPlan()
-    share: float = 1.0
-
-    @classmethod
-    def of(cls, state: LookState) -> _Draws:
-        """All batches of a state."""
-        return cls(
-            {channel.leaves[0]: np.asarray(batches) for channel, batches in state.tallies.items()},
-            {channel.leaves[0]: np.asarray(channel.grid.nodes[0]) for channel in state.tallies},
-        )
-
-    def low(self, part: Part, risk: float, threshold: float) -> float:
-        """A lower limit of a quantity, wrong with probability at most the risk."""
-        return self._limit(part, risk, threshold, upper=False)
-
-    def high(self, part: Part, risk: float, threshold: float) -> float:
-        """An upper limit of a quantity, wrong with probability at most the risk."""
-        return self._limit(part, risk, threshold, upper=True)
-
-    def _limit(self, part: Part, risk: float, threshold: float, *, upper: bool) -> float:
-        match part:
-            case RatesPart(leaves=(), fraction=fraction):
-                return fraction.constant / fraction.base
-            case RatesPart(leaves=leaves, fraction=fraction):
-                return self._of_rates(leaves, fraction, risk, threshold, upper=upper)
-            case MeanPart(leaf=leaf, offset=offset, factor=factor):
-                ends = mean_ends(self.nodes[leaf], self.batches[leaf], risk, self.order)
-                return offset + factor * ends[upper == (factor >= 0)]
-            case PairedPart(leaf=leaf, offset=offset, factor=factor):
-                limit = self._of_pairs(leaf, risk, (threshold - offset) / factor, upper=upper == (factor > 0))
-                return offset + factor * limit
-            case ExtremePart(largest=largest, parts=parts):
-                # The largest is above a value if one of them is, so that each has a part of the risk; the least if all.
-                each = risk if largest == upper else risk / len(parts)
-                limits = [self._limit(one, each, threshold, upper=upper) for one in parts]
-                return max(limits) if largest else min(limits)
-
-    def _of_pairs(self, leaf: tree.Mean, risk: float, threshold: float, *, upper: bool) -> float:
-        """The limit of a difference of rates on the same rows; the threshold's is decided exactly."""
-        counts = self.batches[leaf].sum(axis=0)
-        n, second, first = float(counts.sum()), float(counts[0]), float(counts[-1])
-        sign, pair = (-1.0, (second, first)) if upper else (1.0, (first, second))
-        if self.quick:
-            proved = proves_difference(*pair, n, risk, sign * threshold, self.order)
-            return nextafter(threshold, sign * inf) if proved else -sign * inf
-        return sign * difference_limit(*pair, n, risk, sign * threshold)
-
-    def leaf_ends(self, leaf: tree.Leaf, risk: float) -> Ends:
-        """Both limits of one leaf, each wrong with probability at most the risk, like those of a compared quantity."""
-        if isinstance(leaf, tree.Mean):
-            return mean_ends(self.nodes[leaf], self.batches[leaf], risk)
-        if self.ends:
-            return self._planned(leaf, risk, upper=False), self._planned(leaf, risk, upper=True)
-        no, yes = self.batches[leaf].sum(axis=0)
-        return float(lower_limit(yes, no + yes, risk)), float(upper_limit(yes, no + yes, risk))
-
-    def _planned(self, leaf: tree.Leaf, risk: float, *, upper: bool) -> float:
-        """The limit of a rate by the exact boundaries of all looks so far."""
-        counts = self.batches[leaf].cumsum(axis=0)
-        sizes = [round(counts[end - 1].sum()) for end in self.ends]
-        risks = [risk / self.share * self.plan.spent(look + 1) for look in range(len(sizes))]
-        limit = planned_upper_limit if upper else planned_lower_limit
-        return limit(float(counts[-1, 1]), sizes, risks, self.plan.count)
-
-    def _of_rates(
-        self, leaves: tuple[tree.Leaf, ...], fraction: RateFraction, risk: float, threshold: float, *, upper: bool
-    ) -> float:
-        planned = len(leaves) == 1 and bool(self.ends)
-        counts = [self.batches[leaf].sum(axis=0) for leaf in leaves]
-        yes, n = [float(each[1]) for each in counts], [float(each.sum()) for each in counts]
-        if self.quick and not planned:
-            sign, turned = (-1.0, fraction.negated) if upper else (1.0, fraction)
-            proved = proves_above(turned, yes, n, risk, sign * threshold, self.order)
-            return nextafter(threshold, sign * inf) if proved else -sign * inf
-        least, greatest = fraction.span()
-        if planned:
-            rate = self._planned(leaves[0], risk, upper=upper is (fraction.rising() == (True,)))
-            below = fraction.base + fraction.bottom[0] * rate
-            result = (fraction.constant + fraction.top[0] * rate) / below if below > 0.0 else inf
-        else:
-            result = (upper_end if upper else lower_end)(fraction, yes, n, risk, threshold)
-        if abs(result) == inf:  # nothing is known, but the quantity still has its own range
-            return greatest if upper else least
-        return min(max(result, least), greatest)

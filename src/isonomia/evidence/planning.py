@@ -18,7 +18,9 @@ from scipy.special import ndtri
 
 from isonomia.evidence.bet_evidence import BetEvidence, PolytopeTest
 from isonomia.evidence.bets import EProcess, begin, step
-from isonomia.evidence.looks import ExtremePart, LookEvidence, MeanPart, PairedPart, Part, RatesPart
+from isonomia.evidence.deadline import batch_sizes
+from isonomia.evidence.look_parts import ExtremePart, MeansPart, PairedPart, Part, RatesPart
+from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.normal_form import compared
 from isonomia.evidence.protocol import Channel
 from isonomia.evidence.slices import SlicedEProcess
@@ -46,9 +48,6 @@ the simulated power must exceed the one that is promised: three times that. Chan
 MANY_COUNTS = 10_000
 """With more expected successes and failures of every rate than this, the power of one look is that of the normal
 approximation, which is then right to about a hundredth. Changes plans only."""
-
-MEAN_BATCHES = 128
-"""The batches of a simulated table of numbers. Changes plans only."""
 
 SEARCH_STEP, COARSE_STEP, PRECISION = 1.08, 1.3, 0.01
 """The factor between two numbers of people that are tried, for rates, whose power rises and falls between counts, and
@@ -402,16 +401,19 @@ class _Tables:
                 every = largest is not above
                 each = risk if every else risk / len(parts)
                 return _combined([self.beyond(one, above, threshold, each, sure) for one in parts], every)
-            case MeanPart(leaf=leaf, offset=offset, factor=factor):
+            case MeansPart(leaves=(leaf,), fraction=fraction):
                 low, high = self.looks.ranges[leaf]
-                slopes, constant = {leaf: factor * (high - low)}, offset + factor * low - threshold
-                certain = False
+                slope, constant = (
+                    fraction.top[0] - threshold * fraction.bottom[0],
+                    fraction.constant - threshold * fraction.base,
+                )
+                slopes, constant, certain = {leaf: slope * (high - low)}, constant + slope * low, False
             case RatesPart(leaves=leaves, fraction=fraction):
                 pairs = zip(leaves, fraction.top, fraction.bottom, strict=True)
                 slopes = {leaf: top - threshold * bottom for leaf, top, bottom in pairs}
                 constant, certain = fraction.constant - threshold * fraction.base, self.certain and len(leaves) <= 2
-            case PairedPart():
-                raise TypeError("how often pairs disagree is not among the guesses of a plan")
+            case PairedPart() | MeansPart():
+                raise TypeError("how several leaves depend on each other is not among the guesses of a plan")
         if not slopes:
             return np.full(TABLES, (constant > 0.0) is above and constant != 0.0)
         key = (part, above, threshold, risk)
@@ -442,14 +444,14 @@ class _Tables:
         with np.errstate(over="ignore"):  # thresholds may be as large as numbers go
             return np.where(has_draws & (variance > 0.0), value / np.sqrt(np.maximum(variance, 1e-300)), -inf)
 
-    def _table(self, leaves: Mapping[Leaf, float], number: int) -> dict[Leaf, Floats]:
+    def _table(self, leaves: Mapping[Leaf, float], number: int) -> dict[Leaf | Channel, Floats]:
         """One table as the look sees it: numbers batch by batch, in a random order."""
-        result = {}
+        result: dict[Leaf | Channel, Floats] = {}
         for leaf in leaves:
             n, yes = int(self.n[leaf][number]), int(self.yes[leaf][number])
             (channel,) = (each for each in self.looks.channels if each.leaves[0] == leaf)
             nodes = channel.grid.size
-            sizes = np.diff(np.linspace(0, n, min(MEAN_BATCHES, max(n, 1)) + 1).astype(int)) if nodes > 2 else [n]
+            sizes = (list(batch_sizes(n)) or [0]) if nodes > 2 else [n]
             ones = self.rng.multivariate_hypergeometric(sizes, yes) if nodes > 2 else np.asarray([yes])
             counts = np.zeros((len(sizes), nodes))
             counts[:, 0], counts[:, -1] = np.asarray(sizes) - ones, ones

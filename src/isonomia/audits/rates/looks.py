@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, chain, pairwise
 from math import ceil, inf, isfinite
 
 import numpy as np
@@ -14,6 +15,7 @@ from isonomia.audits.rates.question import RatesQuestion
 from isonomia.engine.loop import Schedule
 from isonomia.errors import UsageError
 from isonomia.evidence.bet_evidence import bets_for
+from isonomia.evidence.deadline import batch_sizes
 from isonomia.evidence.exact import BoxIntervals, enclose
 from isonomia.evidence.looks import LookEvidence, LookFindings, LookPlan, NoLookError, looks_for, planned_report
 from isonomia.evidence.normal_form import compared
@@ -23,9 +25,6 @@ from isonomia.records.verdict import Expression, LeafRecord
 from isonomia.spec.property import Property
 from isonomia.spec.text import to_text
 from isonomia.spec.tree import Formula, Leaf, Other, Quantity
-
-MEAN_BATCHES = 128
-"""The batches of a check about a mean: the stakes for each depend on those before it. Changes power and cost only."""
 
 POWER = 0.8
 """How likely it should be that one look decides, where a table is planned."""
@@ -76,8 +75,9 @@ def looks_of(check: Check[Property], question: RatesQuestion, people: float) -> 
     else:
         count = 1 if check.looks == "once" else min(int(check.looks), total)
         ends, plan = tuple(ceil(total * (k + 1) / count) for k in range(count)), LookPlan(count)
-    batch = ceil(total / MEAN_BATCHES) if evidence.bets else total
-    schedule = Schedule(most=min(batch, check.schedule.most), ends=ends)
+    # Bets need batches, with stakes that depend on those before.
+    parts = [batch_sizes(end - begin) if evidence.bets else (end - begin,) for begin, end in pairwise((0, *ends))]
+    schedule = Schedule(most=check.schedule.most, ends=tuple(accumulate(chain.from_iterable(parts))))
     after, reached, batches = [], 0, 0
     while reached < total:
         reached, batches = reached + schedule.size(reached, 0.0), batches + 1
@@ -148,7 +148,7 @@ def _people_at_once(
     except NoLookError:
         return float("nan")
     evidence = bets_for(formula, dict(ranges), (None,), delta, slices=False)
-    if evidence is None or looks.joint:  # how the leaves depend on each other is not among the guesses
+    if evidence is None or looks.together:  # how the leaves depend on each other is not among the guesses
         return float("nan")
     return people_for(evidence, looks, dict(means), dict(shares), POWER, most=most, rounded=rounded)
 
