@@ -11,18 +11,28 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import log, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t
 
 from isonomia.engine.loop import Schedule
+from isonomia.evidence.binomial import lower_limit, planned_lower_limit
+from isonomia.evidence.confidence_sequences import mean_ends
+from isonomia.evidence.deadline import DeadlineDraws, DeadlineTest, batch_sizes
 from isonomia.evidence.inversion import Inversion, inversion_for
-from isonomia.evidence.protocol import Tallies
+from isonomia.evidence.looks import LookPlan
+from isonomia.evidence.one_look import RateFraction, lower_end
+from isonomia.evidence.protocol import Tallies, grid_for
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Comparison, leaves_of
+
+Floats = NDArray[np.float64]
 
 PEOPLE, DELTA = 2_000, 0.05
 
@@ -86,7 +96,184 @@ def group_against_everyone(tables: int, boundary: int) -> Iterator[Line]:
             yield Line(what, f"{found} in a hundred of {boundary:,}", aim=f"at most {100 * DELTA:g}")
 
 
-MEASUREMENTS: dict[str, Callable[[int, int], Iterator[Line]]] = {"group-against-everyone": group_against_everyone}
+NUMBERS: dict[str, tuple[Callable[[np.random.Generator, int], Floats], float]] = {
+    "beta(2, 3)": (lambda rng, n: rng.beta(2, 3, n), 0.4),
+    "a tenth 1, the rest below 0.1": (lambda rng, n: np.where(rng.random(n) < 0.1, 1.0, 0.1 * rng.random(n)), 0.145),
+    "2% 1, the rest 0": (lambda rng, n: (rng.random(n) < 0.02).astype(float), 0.02),
+    "97% 1, the rest 0": (lambda rng, n: (rng.random(n) < 0.97).astype(float), 0.97),
+    "four values": (lambda rng, n: 0.25 * rng.integers(0, 4, n), 0.375),
+}
+"""Numbers from 0 to 1, and their means."""
+
+EACH = 0.025
+"""The risk of each limit, so that intervals are beside 95% intervals."""
+
+
+def deadline_test(
+    draws: Floats, groups: NDArray[np.bool_] | None, members: Sequence[Sequence[float]] | None, at: float, risk: float
+) -> DeadlineTest:
+    """Of one mean, or of a difference: of two groups, or, with cells of counted draws, of groups that overlap."""
+    sizes = np.cumsum(list(batch_sizes(len(draws))))[:-1]
+    difference = RateFraction(0.0, (1.0, -1.0))
+    if members is not None:
+        counts = [np.bincount(part.astype(int), minlength=4) for part in np.split(draws, sizes)]
+        inside = np.asarray(members)
+        shown = DeadlineDraws(np.asarray(counts, dtype=float), inside, inside * [[0.0], [1.0], [0.0], [1.0]], False)
+        return DeadlineTest(shown, difference, risk, risk, at)
+    grid = grid_for([(0.0, 1.0)])
+    assert grid is not None
+    nodes = np.asarray(grid.nodes[0])
+    parts = [np.ones(len(draws), dtype=bool)] if groups is None else [groups, ~groups]
+    batches = [
+        np.asarray([grid.tally([x[m]]) for x, m in zip(np.split(draws, sizes), np.split(part, sizes), strict=True)])
+        for part in parts
+    ]
+    shown = DeadlineDraws.separate(batches, [nodes] * len(parts))
+    return DeadlineTest(shown, difference if len(parts) > 1 else RateFraction(0.0, (1.0,)), risk, risk, at)
+
+
+def missed(what: str, tests: Iterator[tuple[DeadlineTest, float, float]], boundary: int) -> Iterator[Line]:
+    """How often the truth is refuted, and how often an interval that is 20% narrower misses it, which has to show."""
+    if not boundary:
+        return
+    errors = narrower = 0
+    for (test, truth, estimate), _ in zip(tests, range(boundary), strict=False):
+        errors += test.rejects(truth)
+        narrower += estimate - 0.8 * (estimate - test.limit()) > truth
+    said = (
+        f"{100 * errors / boundary:.1f} in a hundred of {boundary:,}; {100 * narrower / boundary:.1f} if 20% narrower"
+    )
+    yield Line(f"one look misses the truth: {what}", said, aim=f"at most {100 * DELTA:g}, and more if narrower")
+
+
+def one_mean(tables: int, boundary: int) -> Iterator[Line]:
+    """The lower limit of a mean at one look, over that of the t interval; before: stakes that do not see the end."""
+    for n, aim in ((100, ""), (400, "at most 1.08"), (1_600, "")):
+        for name, (draw, _) in list(NUMBERS.items())[:2]:
+            rng, widths = np.random.default_rng(n), []
+            for _ in range(tables):
+                draws = draw(rng, n)
+                error = float(t.isf(EACH, n - 1)) * draws.std(ddof=1) / sqrt(n)
+                test = deadline_test(draws, None, None, 0.5, EACH)
+                nodes = np.linspace(0.0, 1.0, test.draws.counts.shape[1])
+                grid = grid_for([(0.0, 1.0)])
+                assert grid is not None
+                old = np.asarray([grid.tally([part]) for part in np.array_split(draws, min(n, 128))])
+                ends = test.limit(), mean_ends(nodes, old, EACH)[0]
+                widths.append([(draws.mean() - end) / error for end in ends])
+            new, before = np.mean(widths, axis=0)
+            what = f"one mean of {n:,} numbers ({name}), one look: over the t interval"
+            yield Line(what, f"{new:.2f}", f"{before:.2f}", "1 (t, not guaranteed)", "", aim)
+    for name, (draw, truth) in NUMBERS.items():
+        for sign in (1.0, -1.0):
+            rng = np.random.default_rng(7)
+
+            def tests(
+                rng: np.random.Generator = rng, sign: float = sign, truth: float = truth, draw: Any = draw
+            ) -> Iterator[tuple[DeadlineTest, float, float]]:
+                while True:
+                    draws = draw(rng, 120) if sign > 0 else 1.0 - draw(rng, 120)
+                    at = truth if sign > 0 else 1.0 - truth
+                    yield deadline_test(draws, None, None, at, DELTA), at, float(draws.mean())
+
+            yield from missed(f"{'lower' if sign > 0 else 'upper'} limit of 120 numbers, {name}", tests(), boundary)
+
+
+def two_means(tables: int, boundary: int) -> Iterator[Line]:
+    """The lower limit of a difference of means at one look, over that of Welch's interval."""
+    draw, skewed = NUMBERS["beta(2, 3)"][0], NUMBERS["a tenth 1, the rest below 0.1"][0]
+
+    def drawn(rng: np.random.Generator, sizes: tuple[int, int], other: Any) -> tuple[Floats, NDArray[np.bool_]]:
+        first = rng.permutation(np.arange(sum(sizes)) < sizes[0])
+        draws = np.empty(sum(sizes))
+        draws[first], draws[~first] = draw(rng, sizes[0]), other(rng, sizes[1])
+        return draws, first
+
+    for sizes, before, aim in (((100, 100), "", ""), ((400, 400), "1.72", "at most 1.12"), ((1_600, 1_600), "", "")):
+        for name, other in (("beta(2, 3)", draw), ("beta(2, 3) and skewed", skewed)):
+            rng, widths = np.random.default_rng(sizes[0]), []
+            for _ in range(tables):
+                draws, first = drawn(rng, sizes, other)
+                parts = draws[first], draws[~first]
+                squares = [part.var(ddof=1) / len(part) for part in parts]
+                freedom = sum(squares) ** 2 / sum(v**2 / (len(p) - 1) for v, p in zip(squares, parts, strict=True))
+                away = parts[0].mean() - parts[1].mean() - deadline_test(draws, first, None, 0.0, EACH).limit()
+                widths.append(away / (float(t.isf(EACH, freedom)) * sqrt(sum(squares))))
+            what = f"difference of two means, {sizes[0]:,} numbers each ({name}), one look: over Welch's interval"
+            yield Line(what, f"{np.mean(widths):.2f}", before if other is draw else "", "1 (not guaranteed)", "", aim)
+    for sizes, other, truth in (((100, 100), draw, 0.0), ((40, 160), skewed, 0.4 - 0.145)):
+        rng = np.random.default_rng(8)
+
+        def tests(
+            rng: np.random.Generator = rng, sizes: Any = sizes, other: Any = other, truth: float = truth
+        ) -> Iterator[tuple[DeadlineTest, float, float]]:
+            while True:
+                draws, first = drawn(rng, sizes, other)
+                test = deadline_test(draws, first, None, truth, DELTA)
+                yield test, truth, float(draws[first].mean() - draws[~first].mean())
+
+        yield from missed(f"difference of means of {sizes[0]} and {sizes[1]} numbers", tests(), boundary)
+
+
+def everyone_at_once(tables: int, boundary: int) -> Iterator[Line]:
+    """The lower limit of P[y | a] - P[y] at one look, over the asymptotic one."""
+    members = ((0.0, 1.0), (0.0, 1.0), (1.0, 1.0), (1.0, 1.0))
+
+    def drawn(rng: np.random.Generator, n: int, share: float, rates: tuple[float, float]) -> tuple[Floats, Floats]:
+        inside = rng.random(n) < share
+        return inside.astype(float), (rng.random(n) < np.where(inside, *rates)).astype(float)
+
+    for share, aim in ((0.5, "at most 1.2"), (0.1, "at most 1.45")):
+        rng, widths = np.random.default_rng(3), []
+        for _ in range(tables):
+            inside, yes = drawn(rng, PEOPLE, share, (0.4, 0.5))
+            rate, every = yes[inside > 0].mean(), yes.mean()
+            error = float((inside * (yes - rate) / inside.mean() - yes + every).std()) / sqrt(PEOPLE)
+            limit = deadline_test(2 * inside + yes, None, members, 0.0, EACH).limit()
+            widths.append((rate - every - limit) / (1.96 * error))
+        what = f"a group of {share:.0%} against everyone, one look: width over the asymptotic one"
+        yield Line(what, f"{np.mean(widths):.2f}", "any look: 5.7", "1 (not guaranteed)", "1", aim)
+    for share, rates in ((0.5, (0.3, 0.3)), (0.1, (0.9, 0.1)), (0.05, (0.05, 0.02)), (0.8, (0.5, 0.1))):
+        rng, truth = np.random.default_rng(9), (1 - share) * (rates[0] - rates[1])
+
+        def tests(
+            rng: np.random.Generator = rng, share: float = share, rates: Any = rates, truth: float = truth
+        ) -> Iterator[tuple[DeadlineTest, float, float]]:
+            while True:
+                inside, yes = drawn(rng, 200, share, rates)
+                if inside.any():
+                    test = deadline_test(2 * inside + yes, None, members, truth, DELTA)
+                    yield test, truth, float(yes[inside > 0].mean() - yes.mean())
+
+        what = f"a group of {share:.0%} of 200 against everyone, rates {rates[0]:g} and {rates[1]:g}"
+        yield from missed(what, tests(), boundary)
+
+
+def planned_looks(_tables: int, _boundary: int) -> Iterator[Line]:
+    """The last of five planned looks over a single look: exact widths of tables with these very rates."""
+    n, plan, sizes = 20_000, LookPlan(5), [4_000, 8_000, 12_000, 16_000, 20_000]
+    risks = [DELTA * plan.spent(number) for number in range(1, 6)]
+    last = 0.4 - planned_lower_limit(8_000, sizes, risks, 5)
+    single = 0.4 - float(lower_limit(8_000, n, DELTA))
+    what = "last of five planned looks over a single look"
+    yield Line(f"{what}, one rate", f"{last / single:.3f}", "1.43, then 1.02", "1", "1", "at most 1.03")
+    ratio = RateFraction(0.0, (1.0, 0.0), 0.0, (0.0, 1.0))
+    for name, fraction in (("ratio", ratio), ("difference", RateFraction(0.0, (1.0, -1.0)))):
+        value = 0.8 if fraction is ratio else -0.06
+        widths = [
+            value - lower_end(fraction, (2_400, 3_000), (n / 2, n / 2), DELTA * part) for part in (plan.share(5), 1)
+        ]
+        said = f"{widths[0] / widths[1]:.3f}"
+        yield Line(f"{what}, {name} of two rates", said, "1.43, then 1.05", "1", "1", "at most 1.03")
+
+
+MEASUREMENTS: dict[str, Callable[[int, int], Iterator[Line]]] = {
+    "group-against-everyone": group_against_everyone,
+    "one-mean": one_mean,
+    "two-means": two_means,
+    "everyone-at-once": everyone_at_once,
+    "planned-looks": planned_looks,
+}
 
 
 def main() -> None:

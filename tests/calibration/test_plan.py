@@ -11,7 +11,8 @@ from scipy.stats import binom
 from simulation import most_errors
 
 import isonomia as iso
-from isonomia.evidence.looks import RatesPart, looks_for
+from isonomia.evidence.look_parts import RatesPart
+from isonomia.evidence.looks import looks_for
 from isonomia.spec.property import parse
 from isonomia.spec.tree import leaves_of
 

@@ -527,9 +527,8 @@ class RatesSampling(Generic[S]):
             return []
         results = planned.by_comparison(state, comparisons, whole)
         order = tuple(next(compared(each)) for each in comparisons)
-        drawn = {channel: np.sum(batches, axis=0) for channel, batches in state.tallies.items()}
-        alone = {channel: counts for channel, counts in drawn.items() if not channel.crossing}
-        tallies = {channel.leaves[0]: _leaf_tally(channel, counts) for channel, counts in alone.items()}
+        alone = {channel: batches for channel, batches in state.tallies.items() if not channel.crossing}
+        tallies = {each.leaves[0]: _leaf_tally(each, np.sum(batches, axis=0)) for each, batches in alone.items()}
         known = LookKnowledge(
             tallies,
             self.question.ranges,
