@@ -9,6 +9,8 @@ from benchmarks.figure import Figure, duration
 from benchmarks.published import measured_beforehand
 
 __all__ = [
+    "ablations",
+    "averages",
     "bounds",
     "census_in_files",
     "gaming",
@@ -177,6 +179,12 @@ def recidivism(found: dict[str, Any]) -> Iterator[Figure]:
     yield Figure("predicted to reoffend whatever their record, Broward County", f"{fixed:,} of {people:,}")
 
 
+def ablations(found: dict[str, Any]) -> Iterator[Figure]:
+    """Predictions that a cleared record does not change, with something left out."""
+    for row in found["rows"]:
+        yield Figure(f"fixed whatever their record, without {row['dropped']}", f"{row['fixed']:,} of {row['people']:,}")
+
+
 def gaming(found: dict[str, Any]) -> Iterator[Figure]:
     """Bots that pass for humans."""
     row = next(row for row in found["rows"] if row["procedure"] == "Convex")
@@ -189,6 +197,13 @@ def transplant(found: dict[str, Any]) -> Iterator[Figure]:
     rows = [row for row in found["rows"] if (row["set"], row["sizes"], row["model"]) == ("small", "exactly", "need")]
     share = sum(row["violated"] * row["patients"] for row in rows) / max(sum(row["patients"] for row in rows), 1)
     yield Figure("reached points at which small tumours move the need score the wrong way", f"{share:.1%}")
+
+
+def averages(found: dict[str, Any]) -> Iterator[Figure]:
+    """Average scores before and after a diagnosis."""
+    mean = {(row["model"], row["state"], row["ages"]): row["mean"] for row in found["averages"]}
+    change = mean["benefit", "large", "50-59"] - mean["benefit", "no cancer", "50-59"]
+    yield Figure("change of the score by large tumours, ages 50 to 59", f"{change:.0f} days")
 
 
 def student(found: dict[str, Any]) -> Iterator[Figure]:

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from benchmarks.reach import GERMAN
+from benchmarks.transplant_score import read_score
 from benchmarks.validation_truth import Listing, Truth, prepared
 
-from benchmarks import recidivism, validation
+from benchmarks import ablations, recidivism, transplant, transplant_figures, validation
 from isonomia.interventions import Interventions
 from isonomia.populations import read_table
 
@@ -96,3 +97,26 @@ def test_the_papers_twenty_draws_show_nobody_to_be_fixed() -> None:
     assert rows[29]["family"] == 0
     assert rows[200]["family"] > 400
     assert rows[200]["family_wrong"] == 0
+
+
+@pytest.mark.skipif(not recidivism.COMPAS.exists(), reason="the COMPAS data are not here; set ISONOMIA_DATA")
+def test_without_age_no_prediction_of_arrest_is_fixed() -> None:
+    people = recidivism.people_of(read_table(str(recidivism.COMPAS)))
+    rows = {dropped: ablations.ablated(people, dropped)[0] for dropped in ("nothing", "age", "the constraints")}
+    model, _ = recidivism.fitted(people)
+    whole = recidivism.audited(people, model, recidivism.clearings(people)["in part"])
+    assert rows["nothing"]["fixed"] == whole.details["counts"]["fixed"] > 400
+    assert rows["age"]["fixed"] == 0
+    assert rows["the constraints"]["fixed"] > rows["nothing"]["fixed"]
+    assert rows["age"]["auc"]["test"] < rows["nothing"]["auc"]["test"]
+
+
+@pytest.mark.skipif(not transplant.FOLDER.exists(), reason="the liver data are not here; set ISONOMIA_DATA")
+def test_only_in_the_fifties_does_a_small_tumour_lower_the_days_without_a_transplant() -> None:
+    people = transplant.cohort(400)
+    for pair in transplant_figures.pairs(people):
+        assert abs(pair["correlation"] - pair["noise"]) < 0.2  # clipping weakens it a little
+    rows = transplant_figures.averages(read_score(transplant.FOLDER), people, 30)
+    mean = {(row["state"], row["ages"]): row["mean"] for row in rows if row["model"] == "need"}
+    falls = [ages for ages in ("30-39", "50-59", "70-80") if mean["small", ages] < mean["no cancer", ages]]
+    assert falls == ["50-59"]
