@@ -5,7 +5,8 @@
 If a blurred image is classified correctly, so should be the image itself. The network is the paper's own
 (784-30-30-30-10) and the images are the 10,000 test digits of MNIST; both are looked for in ``ISONOMIA_DATA``, never
 copied. Blurring makes no random choice, so every image is tried and the count is exact; then 5,000 random tests for
-each of ten seeds, where the paper found 22.4 distinct violations. How strongly it blurred is not printed: here it is a
+each of ten seeds, where the paper found 22.4 distinct violations. *As published* is what its program did: a box blur
+of 3 x 3 applied to an array of shape (1, 28, 28), which averages three rows and no columns. The corrected blur is a
 Gaussian of one pixel, and of three quarters of one. Noise, rotation and brightness follow.
 """
 
@@ -21,9 +22,10 @@ from numpy.typing import NDArray
 from benchmarks.nomos_harder import DATA, SEEDS, TESTS, Model, Row, Subject, command, tested
 from isonomia.populations.domains import Images
 
-PUBLISHED = {"Blur": 22.4}
+PUBLISHED = {"Blur": 22.4, "Blur, as published": 22.4}
 CHANGES = {
     "Blur": "blur(x1)",
+    "Blur, as published": "averaged_rows(x1)",
     "Blur, sigma 0.75": "blur(x1, 0.75)",
     "Noise": "noise(x1)",
     "Rotate": "rotate(x1, randInt(-15, 15))",
@@ -58,13 +60,25 @@ def network() -> Model:
     return mnist_nn
 
 
+def averaged_rows(image: NDArray[Any]) -> NDArray[np.uint8]:
+    """The mean of each row and its two neighbours; beyond the first row comes the second again."""
+    rows = np.pad(image.astype(float), ((1, 1), (0, 0)), mode="reflect")
+    return np.rint((rows[:-2] + rows[1:-1] + rows[2:]) / 3).astype(np.uint8)
+
+
 def subject() -> Subject:
     """The test images and the network, whose reading is checked by how much it gets right."""
     images, labels = digits()
     model = network()
     accuracy = float((model(images) == labels).mean())
     assert accuracy > 0.96, f"the network was read wrongly: {accuracy:.4f} of the test images are right"
-    return Subject("MNIST", Images(images, labels, name="MNIST's test images"), "nn", model, accuracy)
+    return Subject(
+        "MNIST",
+        Images(images, labels, functions={"averaged_rows": averaged_rows}, name="MNIST's test images"),
+        "nn",
+        model,
+        accuracy,
+    )
 
 
 def rows(tests: int, seeds: int) -> Iterator[Row]:
