@@ -263,6 +263,7 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         "at_least": OptionDisplay("The smallest share of points for each person.", "SHARE"),
         "at_most": OptionDisplay("The largest share of points for each person.", "SHARE"),
         "average": OptionDisplay("Limit the average share of all people instead."),
+        "skip_invalid": OptionDisplay("Leave out and count people with missing or impossible values."),
         "failing_at_most": OptionDisplay("The share of people for whom the claim may fail.", "SHARE"),
         "test": OptionDisplay(
             "A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.", "NAME"

@@ -38,6 +38,7 @@ def responsiveness(
     at_most: float | None = None,
     average: bool = False,
     failing_at_most: float | None = None,
+    skip_invalid: bool = False,
     test: str | None = None,
     within: float | None = None,
     limit: str | None = None,
@@ -76,7 +77,7 @@ def responsiveness(
             "direction": direction,
         },
         **_given(who=who, by=by, rows=person, only=only, draws=draws, most_draws=most_draws, control=control),
-        **_given(average=average or None, failing_at_most=failing_at_most),
+        **_given(average=average or None, failing_at_most=failing_at_most, skip_invalid=skip_invalid or None),
     )
     population = Census(data)
     ids = None if id_column is None else _ids(population.table, id_column, points, people)

@@ -269,11 +269,11 @@ def _surely_large(block: FeatureBlock, keys: Floats, most_moves: int) -> NDArray
     """Who has, by an estimate, so many moves that listing them would fail or take more than their part."""
     boxes = Boxes.of(block, keys)
     sizes = np.prod(boxes.high - boxes.low + 1.0, axis=1)
-    some = np.flatnonzero(sizes > (2.0 * most_moves if sizes.sum() <= _TOGETHER // 10 else 1_000.0))
+    together = _TOGETHER // 10 if block.weighted else _TOGETHER  # rows are sorted to weigh them
+    some = np.flatnonzero(sizes > (2.0 * most_moves if sizes.sum() <= together else 1_000.0))
     share = accepted_share(block, boxes.at(some), _PILOTS[0], np.random.default_rng(0))
     moves = np.zeros(len(keys))
     moves[some] = share * sizes[some]
-    together = _TOGETHER // 10 if block.weighted else _TOGETHER  # rows are sorted to weigh them
     fair = together / len(keys) if moves.sum() > together else np.inf
     return np.asarray(moves > min(2.0 * most_moves, fair))
 
