@@ -47,12 +47,13 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why nothing usable came back; whether the rows could be the reason; whether the answer was unusable, or late."""
+    """Why nothing usable came back: because of the rows, an answer that is unusable or late, or too many requests."""
 
     reason: str
     rows: bool = False
     garbled: bool = False
     late: bool = False
+    busy: bool = False
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -96,13 +97,20 @@ class HttpSender:
         if self.token is not None:
             self.token.check()
         garbled = failures = 0
+        answered = self.pace.answered
         while True:
-            self.pace.wait_for_turn(stop)
+            asked = self.pace.wait_for_turn(stop)
             if stop.is_set():
                 raise ModelError(f"{who} was not asked again, since another request failed.")
             outcome = self._outcome(self._once(body), read, who)
             if not isinstance(outcome, _Trouble):
+                self.pace.speed_up()
                 return outcome[0]
+            if outcome.busy:
+                self.pace.slow_down(asked)
+                # With many requests at once, most are too many at first: only a service that answers none is given up.
+                before, answered = answered, self.pace.answered
+                failures = 0 if answered > before else failures
             failures, garbled = failures + 1, garbled + outcome.garbled
             self.late += outcome.late
             if failures > self.retries or garbled > self.garbled:
@@ -120,7 +128,9 @@ class HttpSender:
             self.pace.hold(reply.hold)
         if reply.status == 429 or reply.status >= 500:
             return _Trouble(
-                f"it answered with status {reply.status}: {brief(reply.text, _START) or 'no text'}", reply.status == 500
+                f"it answered with status {reply.status}: {brief(reply.text, _START) or 'no text'}",
+                rows=reply.status == 500,
+                busy=reply.status == 429,
             )
         refused = 400 <= reply.status < 500 and self.is_refusal is not None and self.is_refusal(reply.text)
         if not 200 <= reply.status < 300 and not refused:
@@ -331,6 +341,8 @@ def _retry_after(value: str | None) -> float | None:
 
 
 _LONGEST_STEP = 30.0
+_SLOWER, _FASTER = 1.5, 0.96
+"""How the gap between requests changes: a service that limits their rate then refuses about one in ten."""
 
 
 @dataclass(slots=True, eq=False)
@@ -338,23 +350,41 @@ class RateLimit:
     """A rate limit and the waits between attempts, shared by all threads that ask one service.
 
     At most ``rate`` requests are sent per second, counting each attempt. The wait is roughly ``first_wait`` seconds
-    after the first failure, and twice as long after each further one, up to 30.
+    after the first failure, and twice as long after each further one, up to 30. Where the service answers 429, requests
+    are sent further apart, and closer again with each answer.
     """
 
     rate: float | None
     first_wait: float
+    answered: int = 0
+    _gap: float = 0.0  # the least seconds between two requests
+    _slowed_at: float = 0.0
     _free_at: float = 0.0
     _lock: Any = field(default_factory=Lock, repr=False)
     _random: Random = field(default_factory=Random, repr=False)
 
-    def wait_for_turn(self, stop: Event) -> None:
-        """Wait until a request may be sent, and take that turn; or until ``stop`` is set."""
+    def wait_for_turn(self, stop: Event) -> float:
+        """Wait until a request may be sent, and take that turn; or until ``stop`` is set. Says when the wait began."""
         with self._lock:
             now = monotonic()
             turn = max(now, self._free_at)
-            self._free_at = turn + (1.0 / self.rate if self.rate else 0.0)
+            self._free_at = turn + max(1.0 / self.rate if self.rate else 0.0, self._gap)
         if turn > now:
             stop.wait(turn - now)
+        return now
+
+    def slow_down(self, asked: float) -> None:
+        """Send requests further apart, since one that was planned then was too many."""
+        with self._lock:
+            if asked >= self._slowed_at:  # others that were planned before the gap widened say no more than the first
+                self._gap = min(4.0 * self.first_wait, max(_SLOWER * self._gap, self.first_wait / 8.0))
+                self._slowed_at = monotonic()
+
+    def speed_up(self) -> None:
+        """Send requests closer together, since one was answered."""
+        with self._lock:
+            self.answered += 1
+            self._gap *= _FASTER
 
     def hold(self, seconds: float) -> None:
         """Send nothing for some time, as the service requested."""

@@ -291,6 +291,14 @@ def test_what_the_service_asks_to_wait_is_waited(service):
     assert service.times[1] - service.times[0] >= 0.99
 
 
+def test_a_service_that_refuses_most_of_many_requests_at_once_is_not_given_up(service):
+    # Three of four are refused: many a request five times in a row, while others are answered.
+    service.fault = lambda number: "429" if number % 4 else None
+    rows = np.arange(80) % TABLE.rows
+    model = chat(service, parallel=16, retries=4, backoff=0.001)
+    assert predicted(model, TABLE.take(rows)) == [EXPECTED[row] for row in rows]
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "attempts"),
     [
