@@ -371,16 +371,21 @@ def facts_of(population: object) -> PopulationFacts:
     return population.facts if isinstance(population, WithFacts) else PopulationFacts()
 
 
+def refuse_labels(population: object, what: str) -> None:
+    """Refuse few labels where no method takes into account which rows have none."""
+    labels = facts_of(population).labels
+    if labels is not None:
+        raise UsageError(
+            f"expected a label in every row for {what}, but {labels.column!r} has them for a random part, which only "
+            "properties about rates allow for: leave out labels, and the rows without one",
+            name=labels.column,
+        )
+
+
 def refuse_clusters(population: object, what: str) -> None:
     """Refuse rows that belong together, and few labels, where no method takes them into account."""
-    facts = facts_of(population)
-    clusters = facts.clusters
-    if facts.labels is not None:
-        raise UsageError(
-            f"expected a label in every row for {what}, but {facts.labels.column!r} has them for a random part, which "
-            "only properties about rates allow for: leave out labels, and the rows without one",
-            name=facts.labels.column,
-        )
+    refuse_labels(population, what)
+    clusters = facts_of(population).clusters
     if clusters is not None:
         raise UsageError(
             f"expected independent rows for {what}, but rows with the same {clusters.column!r} belong together, and "

@@ -26,7 +26,7 @@ from isonomia.models.adapt import adapt
 from isonomia.models.session import open_session
 from isonomia.populations.finite import Census, Sample, rows_from
 from isonomia.populations.profile import signs_of_repeats
-from isonomia.populations.protocol import facts_of, is_population
+from isonomia.populations.protocol import facts_of, is_population, refuse_labels
 from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import check_known
 from isonomia.records.group_table import MEASURES, Estimate, GroupRow, GroupTable, ScoreBin, word_of
@@ -545,6 +545,7 @@ def _rows(data: Any) -> tuple[Rows, str]:
 
 def _kept(data: Any) -> KeptRows | None:
     """What is kept of each row where rows belong together."""
+    refuse_labels(data, "a table by group")
     clusters = facts_of(data).clusters
     if clusters is None:
         return None
