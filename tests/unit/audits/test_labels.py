@@ -147,10 +147,6 @@ def test_labels_without_a_design_or_against_it_are_refused() -> None:
         iso.Sample(table, cluster="topic", labels=LABELS)
     with pytest.raises(UsageError):
         iso.measure(iso.Sample(table, labels=LABELS), decision="judge", by="topic")
-    with pytest.raises(UsageError):
-        iso.check(
-            "P[human == 1] >= 0.5", lambda rows: rows["judge"], iso.Sample(table, labels=LABELS), random_model=True
-        )
 
 
 def test_a_column_that_is_mostly_missing_is_refused_as_a_label_without_a_design() -> None:
