@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isonomia.interventions import Feature, IfThen, Interventions, Linear, Predicate
+from isonomia.interventions import Feature, IfThen, Interventions, Linear, Linkage, Predicate
 from isonomia.interventions.constraints.base import Condition
 from isonomia.interventions.parts import PolytopePoints
 from isonomia.interventions.rows import RowMoves
@@ -136,3 +136,18 @@ def test_people_with_the_same_set_share_its_draws() -> None:
     drawn = sets.sample(50, rng, [3, 3, 39])
     assert np.allclose(drawn.values.sum(1), 1.0)
     assert sets.take([5, 6]).sample(2, rng).values.shape == (4, 3)
+
+
+@pytest.mark.parametrize("jointly", [False, True])
+def test_effects_follow_actions_that_a_row_couples(jointly: bool) -> None:
+    features = (*reals(3), Feature("u", "real", 0, 1, actionable=False))
+    rules = (
+        Linear(("x0", "x1", "x2"), (1.0,) * 3, "==", 1.0),
+        Linkage("x0", ("u",), sense="<=", jointly=jointly),
+    )
+    sets = sets_of(rules, features, x0=0.0, x1=0.5, x2=0.5, u=0.0)
+    assert isinstance(sets.parts[0], PolytopePoints)
+    drawn = sets.sample(4_000, np.random.default_rng(1)).values
+    # Of three shares one is Beta(1, 2); with as many effects as it is large, it is Beta(2, 2).
+    assert stats.kstest(drawn[:, 0], stats.beta(2 if jointly else 1, 2).cdf).pvalue > ALARM
+    assert stats.kstest(drawn[:, 3] / drawn[:, 0], "uniform").pvalue > ALARM
