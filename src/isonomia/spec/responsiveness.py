@@ -244,7 +244,7 @@ class Responsiveness:
         bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
         bound = f"> 0 ({bound} where points are drawn)" if self.one_is_enough else bound
         if self.failing_at_most is not None:
-            bound = f"{bound} for all but {self.failing_at_most:.4g} of people"
+            bound = f"{bound} for all but a share of {self.failing_at_most:.4g} of people"
         average = "average " if self.average else ""
         free = "" if self.only is None else f", changing only {_listed(self.only)}"
         return f"{average}share of reachable points with {to_text(self._target)} {bound}, {whom}{free}"
