@@ -45,7 +45,7 @@ from isonomia.records.evidence import evidence_of, evidence_text
 from isonomia.records.group_table import GroupTable
 from isonomia.records.store import FOLDER, STORE, Store
 from isonomia.report.entries import audit_of, summary_sentence, with_histories
-from isonomia.report.files import replacing
+from isonomia.report.files import write_file
 from isonomia.report.packs import fill, pack_named
 from isonomia.report.page import page
 from isonomia.report.page.labels import printed
@@ -266,8 +266,7 @@ class Workbench:
         largest = await _in_thread(largest_groups, path, choice.by)
         file = file_for(self.folder, choice.data)
         written = audit_text(choice, limits, next(iter(fields.get("delta", ())), ""), largest, file.name)
-        with replacing(file) as part:
-            part.write_text(written, encoding="utf-8")
+        write_file(written, file, "the audit file")
         job = BackgroundRun(f"{choice.decision} in {choice.data}")
         self.jobs.append(job)
         # A daemon: closing the program cuts the run off, and isonomia run FILE --resume goes on with it.

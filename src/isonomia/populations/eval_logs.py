@@ -3,7 +3,8 @@
 Every log becomes a table with a row for each answer:
 
 * ``item``: the question, by the name or number that the log has for it; ``repeat``: 1, 2, ... for its answers.
-* ``correct``: 1 or 0, where the first score says right or wrong; ``score``: that score as a number.
+* ``correct``: 1 or 0, where the first score says right or wrong, and 0 where an answer failed; ``score``: that score as
+  a number.
 * a column for each score by its name, and ``answer``, ``target``, ``error``, where the log has them.
 * what else is known of the question (metadata, variables, fields), where it is a number, text or truth value.
 
@@ -310,6 +311,8 @@ def columns_of(content: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], str
             f"{without:,} of {len(log.rows):,} answers have no score, such as those that failed: P[correct] counts "
             "them as wrong"
         )
+        for row in log.rows:
+            row |= {"correct": 0.0} if "correct" in row and row["correct"] is None else {}
     if log.nested:
         remarks.append(f"left out, since they are neither numbers nor text: {listed(sorted(+log.nested))}")
     most = max(Counter(row["item"] for row in log.rows).values())

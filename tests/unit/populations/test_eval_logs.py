@@ -191,7 +191,7 @@ def test_results_of_promptfoo_are_a_table(tmp_path: Path) -> None:
     content = {"evalId": "eval-1", "results": {"version": 3, "results": rows, "stats": {"successes": 1}}, "config": {}}
     table = read_table(written(tmp_path, "a.json", content))
     assert column(table, "city") == ["Rome", "Oslo", "Bonn"]
-    assert [None if value != value else value for value in column(table, "correct")] == [1, 0, None]
+    assert [None if value != value else value for value in column(table, "correct")] == [1, 0, 0]
     assert column(table, "score")[:2] == [1.0, 0.25]
     assert column(table, "politeness") == [0.5] * 3
     assert column(table, "provider") == ["openai:a"] * 3
