@@ -59,7 +59,7 @@ width only."""
 CELLS = 32
 """Cells for each standard error, about. Fewer are quicker, and widen an interval by half a cell; any are valid."""
 
-FEWER_CELLS, MANY = 16, 50_000
+FEWER_CELLS, MANY = 16, 5_000
 """With more draws than ``MANY``, a standard error has this many cells: bets lose less there than cells cost time."""
 
 TOGETHER, MAX_ROUNDS = 64, 40
@@ -275,9 +275,9 @@ class DeadlineTest:
         delta``. It does not cover a second look.
         """
         least = self.fraction.span()[0]
-        if not bool(np.all(self.draws.sizes > 0.0)):
-            return least
         estimate = self._value(self.draws.means)
+        if not isfinite(estimate) or not bool(np.all(self.draws.sizes > 0.0)):
+            return least
         below = self._steady_limit(least, estimate)
         if not isfinite(below) or below >= estimate:
             return min(below, estimate)
@@ -391,7 +391,7 @@ class DeadlineTest:
             weights = (target + rate * step)[:, None] - placed
             weights = weights / np.maximum(rate[:, None] * known.expected[k], 1e-300)
             weights = np.clip(weights, even / UNBALANCE, even * UNBALANCE)
-            if alone and not steady:
+            if alone and begun:
                 low = high = np.clip(running.means, 0.0, 1.0)
             else:
                 reach = np.asarray([[-REACH], [REACH]]) * known.errors_so_far[k]
@@ -442,6 +442,11 @@ class DeadlineTest:
             there = (at[:, free] >= low[free] - ROUNDING) & (at[:, free] <= high[free] + ROUNDING) & ~whole
             self._refute_at(at, there & result, stakes, need, result)
         self._refute_at(worst, whole & result, stakes, need, result)
+        if bool(np.any(stakes.each * slopes < 0.0)):
+            # Stakes that were laid for other thresholds are on the wrong side of a mean: then every corner counts.
+            for corner in product((0, 1), repeat=len(low)):
+                at = np.tile(np.where(corner, high, low), (len(c), 1))
+                self._refute_at(at, ((slopes * at).sum(axis=1) <= bounds + ROUNDING) & result, stakes, need, result)
         return np.asarray(result | (least > bounds))
 
     def _refute_at(
