@@ -210,7 +210,7 @@ def in_fresh_process(path: str, program: str, kind: str) -> dict[str, Any]:
         text=True,
         check=True,
     )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.rindex('{"program"') :])  # after DuckDB's progress
     return found
 
 

@@ -90,7 +90,7 @@ class Translation:
         import narwhals as nw
 
         kind = self.schema.get(name)
-        if kind is None or kind in (nw.Int128, nw.UInt128):
+        if kind is None or kind in (nw.Int128, nw.UInt128) or name == "*":  # which stands for all columns
             raise UncountableError(f"there is no column {name} that an engine can compare")
         return kind
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -270,3 +272,38 @@ def test_a_column_without_a_value_is_the_same_in_files(tmp_path):
     parquet.write_table(table, tmp_path / "people.parquet")
     for data in (table, str(tmp_path)):
         assert iso.check("P[hired == 1 | sex == 'F'] >= 0.4", population=iso.Census(data)).answer == "undecided"
+
+
+HOSTILE = {
+    "groups without a value": {"g": pa.array([None] * 6, pa.string()), "d": [0, 1] * 3},
+    "a column without a type": {"g": pa.nulls(6), "d": [0, 1] * 3},
+    "large scores": {"g": ["a", "b"] * 3, "d": [0, 1] * 3, "s": [2**53 + 1, 2**60] * 3},
+    "keys that are not a number": {"g": [float("nan"), 1.5, None] * 2, "d": [0, 1] * 3},
+    "decimals": {"g": pa.array([Decimal("1.10"), None, Decimal("2.00")] * 2), "d": [0, 1] * 3},
+    "zones": {"g": pa.array([datetime(2020, 1, 1), None] * 3, pa.timestamp("us", "Europe/Berlin")), "d": [0, 1] * 3},
+    "signed zeros": {"g": [0.0, -0.0] * 3, "d": [0, 1] * 3, "s": [-0.0, 0.0, 1.0] * 2},
+    "subnormal": {"g": ["a", "b"] * 3, "d": [0, 1] * 3, "s": [5e-324, 0.5] * 3},
+    "huge": {"g": ["a", "b"] * 3, "d": [0, 1] * 3, "s": [1e308, -1e308, 1e-300] * 2},
+    "infinite": {"g": ["a", "b"] * 3, "d": [0, 1] * 3, "s": [float("inf"), 0.5] * 3},
+    "no score": {"g": ["a", "b"] * 3, "d": [0, 1] * 3, "s": pa.array([None] * 6, pa.float64())},
+    "two numbers": {"g": ["a", "b"] * 3, "d": [1, 2] * 3},
+    "a name that stands for all columns": {"g": ["a", "b"] * 3, "d": [0, 1] * 3, "*": [1, 2] * 3},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_columns_have_the_same_numbers_or_the_same_refusal(name, monkeypatch):
+    table = pa.table(HOSTILE[name])
+    by, score = ["g", *({"*"} & set(table.column_names))], "s" if "s" in table.column_names else None
+
+    def found(data: object, least: int) -> object:
+        monkeypatch.setattr(cells, "MANY_ROWS", least)
+        try:
+            measured = iso.measure(iso.Census(data), by=by, decision="d", score=score)
+        except (DataError, UsageError) as error:
+            return type(error), str(error)
+        return measured.rows, measured.median
+
+    expected = found(table, 10**9)
+    for data in (table, duckdb.connect().from_arrow(table)):
+        assert found(data, 0) == expected
