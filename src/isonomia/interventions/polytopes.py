@@ -47,8 +47,8 @@ _FLAT = 1e-9
 """A polytope narrower than this, in units of its box, counts as flat, and is measured in fewer dimensions."""
 _WALKS = 4000
 """Walks that estimate a ratio of volumes: see ``volume`` for the accuracy."""
-_SCOUTS = 1000
-"""Walks that estimate a shape; it changes how fast later walks mix, not the law that they tend to."""
+_SCOUTS = 20
+"""Walks for each dimension that estimate a shape: it changes how fast later walks mix, not the law they tend to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,11 +234,16 @@ def hit_and_run(matrix: Floats, bound: Floats, n: int, rng: np.random.Generator)
 
 
 def rounded(matrix: Floats, bound: Floats, rng: np.random.Generator) -> Floats:
-    """A linear map under which the polytope's inverse image is about equally wide in all directions."""
-    spread: Floats = np.eye(matrix.shape[1])
-    for _ in range(3):
-        start = np.zeros((_SCOUTS, matrix.shape[1]))
-        points = _walked(matrix @ spread, bound, start, 50 * matrix.shape[1], np.inf, rng) @ spread.T
+    """A linear map under which the polytope's inverse image is about equally wide in all directions.
+
+    It begins with the ellipsoid of the logarithmic barrier at the origin, which is already near that shape.
+    """
+    width = matrix.shape[1]
+    curvature = (matrix / bound[:, None] ** 2).T @ matrix
+    spread = np.asarray(np.linalg.inv(np.linalg.cholesky(curvature)).T, dtype=np.float64)
+    for _ in range(2):
+        start = np.zeros((_SCOUTS * width, width))
+        points = _walked(matrix @ spread, bound, start, 15 * width, np.inf, rng) @ spread.T
         spread = np.asarray(np.linalg.cholesky(np.cov(points.T)), dtype=np.float64)
     return spread
 
