@@ -155,14 +155,20 @@ class LookEvidence:
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
         """One for each leaf, and for each sum of leaves on the same rows."""
-        ranges = dict(self.ranges)
-        for leaf in self.joint:
-            if leaf.low is not None and leaf.high is not None:
-                ranges[leaf] = leaf.low, leaf.high
+        ranges = self._all_ranges
         leaves = (*tree.leaves_of(self.formula), *self.joint)
         crossed = [part.crossed for part in parts_in(self.parts.values()) if isinstance(part, MeansPart)]
         alone = (leaf_channel(leaf, self.streams, ranges) for leaf in leaves)
         return tuple(dict.fromkeys((*alone, *(channel for channel in crossed if channel is not None))))
+
+    @property
+    def _all_ranges(self) -> Ranges:
+        """Also those of means that stand for several leaves."""
+        ranges = dict(self.ranges)
+        for leaf in self.joint:
+            if leaf.low is not None and leaf.high is not None:
+                ranges[leaf] = leaf.low, leaf.high
+        return ranges
 
     @cached_property
     def joint(self) -> tuple[tree.Mean, ...]:
@@ -195,7 +201,7 @@ class LookEvidence:
         for part in parts_in(self.parts.values()):
             if isinstance(part, PairedPart) or (isinstance(part, MeansPart) and part.crossed):
                 continue
-            channels = [leaf_channel(leaf, self.streams, self.ranges) for leaf in part.leaves]
+            channels = [leaf_channel(leaf, self.streams, self._all_ranges) for leaf in part.leaves]
             for stream in {channel.stream for channel in channels}:
                 groups = tuple(channel.given for channel in channels if channel.stream == stream)
                 if len(groups) > 1:
