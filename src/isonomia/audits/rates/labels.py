@@ -132,7 +132,7 @@ def label_schedule(check: Check[Property]) -> Schedule:
 def _answers(population: Population, labels: Labels) -> list[Value] | None:
     """The answers of the judge, each a kind of its own; ``None`` for a score, whose range is divided.
 
-    Which of them it is depends on the column's type alone, so rows that come later cannot influence it.
+    Which of them it is depends on the type of the column and on how many answers the judge has at all, and on no label.
     """
     assert isinstance(population, Sample), "only samples have labels"
     column = population.table.column(labels.judge)
