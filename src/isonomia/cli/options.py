@@ -326,7 +326,7 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
     },
     "A repair": {
         "repair": OptionDisplay("Also print a repair of the decisions."),
-        "objective": OptionDisplay("The cost to minimize: loss, total, changes or accuracy.", "NAME"),
+        "objective": OptionDisplay("The cost to minimize: total, changes, accuracy or loss.", "NAME"),
         "never_lower": OptionDisplay("Never change a decision to an earlier one in the order of --values."),
     },
     "Training": {

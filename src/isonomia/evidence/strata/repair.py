@@ -42,10 +42,10 @@ Move: TypeAlias = tuple[int, int, int]
 Objective: TypeAlias = Literal["loss", "total", "changes", "accuracy"]
 
 OBJECTIVES: dict[str, str] = {
-    "loss": "the least lost accuracy, then the fewest changes; a gain does not count, so a fair table is left as it is",
     "total": "the least sum of the probabilities of change, as in the paper",
     "changes": "the fewest changed decisions",
     "accuracy": "the least lost accuracy; a gain counts, so that even a fair table may be changed for the better",
+    "loss": "the least lost accuracy, then the fewest changes; a gain does not count, so a fair table is left as it is",
 }
 """What a repair may minimise."""
 
