@@ -10,7 +10,7 @@ import pytest
 from simulation import batches, most_errors, yes_no_process
 
 from isonomia.evidence.bets import begin, step
-from isonomia.evidence.multiple import closed_average, e_bh, locked
+from isonomia.evidence.multiple import closed_average, closed_e_bh, locked
 
 GROUPS, REPETITIONS, DELTA = 20, 500, 0.05
 REFERENCE, SHARE = 0.5, 0.8
@@ -77,7 +77,7 @@ def test_the_share_of_wrong_names_is_within_its_level_for_who_stops_at_the_first
     names = np.zeros(REPETITIONS)
     for logs in in_favour:
         for run in np.flatnonzero(~stopped):
-            named = e_bh(np.exp(np.minimum(logs[run], 700.0)), DELTA)
+            named = closed_e_bh(np.exp(np.minimum(logs[run], 700.0)), DELTA)
             names[run], share[run] = named[VIOLATED].sum(), named[HOLDS].sum() / max(named.sum(), 1)
             stopped[run] = bool(named[HOLDS].any())
     # A share lies between 0 and 1, so its mean varies no more than that of an event: the binomial bound is enough.

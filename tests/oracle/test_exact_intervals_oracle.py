@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, hypergeom
 
 from isonomia.evidence.binomial import clopper_pearson, lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import finite_interval, log_finite_evidence
-from isonomia.evidence.multiple import e_bh, holm
+from isonomia.evidence.multiple import closed_average, closed_e_bh, e_bh, holm
 
 
 @pytest.mark.parametrize(("s", "n"), [(0, 10), (10, 10), (3, 10), (4, 254), (1, 1), (0, 1), (500, 1000)])
@@ -48,6 +50,28 @@ def test_holm_is_the_step_down_procedure():
     for _ in range(300):
         p = np.round(rng.uniform(size=int(rng.integers(1, 9))) ** 3, 2)
         assert holm(p, 0.1).tolist() == step_down(p.tolist(), 0.1)
+
+
+@pytest.mark.parametrize("together", [None, True])
+def test_closed_e_bh_rejects_the_largest_count_that_every_set_allows(together):
+    rng, delta, more = np.random.default_rng(8), 0.2, 0
+    for _ in range(150):
+        e = np.exp(rng.normal(1.5, 1.5, rng.integers(1, 7)))
+        m, order, count = len(e), np.argsort(-e), 0
+        sets = [np.asarray(chosen) for k in range(1, m + 1) for chosen in combinations(range(m), k)]
+        for r in range(1, m + 1):
+            named = np.isin(np.arange(m), order[:r])
+            tested = [chosen for chosen in sets if together is None or len(chosen) < m]
+            if all(e[chosen].mean() * delta >= named[chosen].sum() / r for chosen in tested):
+                count = r
+        found = closed_e_bh(e, delta, together=together)
+        assert found.sum() == count
+        assert found[order[:count]].all()
+        assert not (e_bh(e, delta) & ~found).any()
+        assert not (closed_average(np.log(e), delta, together=together) & ~found).any()
+        more += int(count > e_bh(e, delta).sum())
+    assert more > 5
+    assert not closed_e_bh([1e9, 1e9], delta, together=False).any()
 
 
 def test_e_bh_rejects_the_largest_count_that_its_definition_allows():

@@ -9,12 +9,18 @@ from scipy.stats import binom, norm
 import isonomia as iso
 from isonomia.errors import SpecError, UsageError
 from isonomia.evidence.binomial import half_space_p_values
-from isonomia.evidence.multiple import benjamini_yekutieli
+from isonomia.evidence.multiple import discovered, discovery_levels
 
 
 def every_table(n0, n1):
     x = np.stack(np.meshgrid(np.arange(n0 + 1), np.arange(n1 + 1), indexing="ij"), axis=-1).reshape(-1, 2)
     return x, np.broadcast_to([n0, n1], x.shape)
+
+
+def in_parts(x, n, factors, bound, **options):
+    """The p-values of few pairs of counts at a time, for which sums over tables are not too long."""
+    parts = zip(np.array_split(x, 3), np.array_split(n, 3), strict=True)
+    return np.concatenate([half_space_p_values(*part, factors, bound, **options) for part in parts])
 
 
 @pytest.mark.parametrize(
@@ -28,10 +34,11 @@ def every_table(n0, n1):
         ((0.0, 1.0), 0.3, [(0.5, 0.3)]),
     ],
 )
-def test_p_values_are_valid_at_every_level_for_every_table(factors, bound, rates):
+@pytest.mark.parametrize("together", [True, False])  # more than a thousand at a time are combined as Fisher does
+def test_p_values_are_valid_at_every_level_for_every_table(factors, bound, rates, together):
     n0, n1 = 25, 40
     x, n = every_table(n0, n1)
-    p_values = half_space_p_values(x, n, factors, bound)
+    p_values = half_space_p_values(x, n, factors, bound) if together else in_parts(x, n, factors, bound)
     for first, second in rates:  # on the boundary, where a p-value is least honest
         chance = binom.pmf(x[:, 0], n0, first) * binom.pmf(x[:, 1], n1, second)
         for level in (0.001, 0.01, 0.05, 0.2, 0.5):
@@ -46,11 +53,53 @@ def test_p_values_are_near_those_of_the_normal_approximation(count):
     assert np.log(p_value) < 0.75 * np.log(normal)  # evidence grows with people: at most a third more of them
 
 
-def test_benjamini_and_yekutieli_pay_for_dependence():
-    p_values = [0.001, 0.004, 0.02, 0.9]
+def test_with_a_rate_known_well_a_p_value_is_nearly_that_of_the_best_test():
+    (p_value,) = half_space_p_values([[220, 2_667]], [[667, 5_333]], (-1.0, 0.8), 0.0)
+    score = (0.8 * 2_667 / 5_333 - 220 / 667) / np.sqrt(0.4 * 0.6 / 667 + 0.64 * 0.25 / 5_333)
+    assert norm.sf(score) < p_value < 1.4 * norm.sf(score)
+
+
+def test_p_values_that_do_not_matter_are_only_bounded():
+    x, n = every_table(25, 40)
+    exact = in_parts(x, n, (-1.0, 0.8), 0.0)
+    bounds = in_parts(x, n, (-1.0, 0.8), 0.0, between=(1e-4, 0.05))
+    assert (bounds >= exact * (1.0 - 1e-9)).all()
+    assert (bounds[bounds <= 1e-4] > exact[bounds <= 1e-4]).any()
+    within = (exact > 1e-4) & (exact <= 0.05)
+    assert bounds[within] == pytest.approx(exact[within])
+
+
+def test_a_pair_among_276_subgroups_is_found_in_half_of_the_tables():
+    found = 0
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        table = {f"a{k}": rng.integers(0, 3, 6_000) for k in range(8)}
+        hit = (table["a0"] == 0) & (table["a1"] == 0)
+        table |= {"y": rng.random(6_000) < np.where(hit, 0.325, 0.5)}
+        claim = "P[y | group] / P[y | not group] >= 0.8"
+        result = iso.groups.search(iso.Sample(table), [f"a{k}" for k in range(8)], claim, depth=2)
+        assert result.searched == 276
+        found += "a0 == 0, a1 == 0" in {item.group for item in result}
+    assert (
+        found >= 9
+    )  # of two hundred, 49% were found; with Fisher's combination and Benjamini and Yekutieli's levels 25%
+
+
+def test_half_of_the_rate_goes_to_a_lone_discovery_and_half_is_shared_as_by_benjamini_and_yekutieli():
     whole = 1 + 1 / 2 + 1 / 3 + 1 / 4
-    assert benjamini_yekutieli(p_values, 0.05).tolist() == [p <= 0.05 * 2 / (4 * whole) for p in p_values]
-    assert benjamini_yekutieli([0.05 / (4 * whole) * 1.001, 1, 1, 1], 0.05).tolist() == [False] * 4
+    levels = [0.05 / 4 * (0.5 + 0.5 * k / whole) for k in (1, 2, 3, 4)]
+    assert discovery_levels(0.05, 4).tolist() == pytest.approx(levels)
+    assert discovered([0.001, 0.004, 0.02, 0.9], 0.05).tolist() == [True, True, False, False]
+    assert discovered([levels[0] * 1.001, 1, 1, 1], 0.05).tolist() == [False] * 4
+    assert discovered([levels[3] * 0.999] * 4, 0.05).tolist() == [True] * 4
+
+
+def test_a_rank_that_depends_on_a_p_value_in_the_worst_way_keeps_its_level():
+    # Over all ranks V with U <= level_V, the largest 1 / V: no dependence is worse.
+    levels, u = discovery_levels(0.2, 30), (np.arange(200_000) + 0.5) / 200_000
+    rank = np.searchsorted(levels, u) + 1
+    worst = np.where(rank <= 30, 1.0 / rank, 0.0).mean()
+    assert 0.99 * 0.2 / 30 < worst < 1.01 * 0.2 / 30
 
 
 def people(n=6_000, seed=1, worse=0.3):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from isonomia.evidence.bet_evidence import MAX_SLICED, PolytopeTest, StackedTests, e_processes_for, slices_shared_out
 from isonomia.evidence.bets import EProcess
 from isonomia.evidence.exact import exact_truth
-from isonomia.evidence.multiple import closed_average, e_bh, locked
+from isonomia.evidence.multiple import closed_average, closed_e_bh, locked
 from isonomia.evidence.protocol import Channel, Tallies
 from isonomia.evidence.region import RegionEvidence, RegionState, region_for
 from isonomia.evidence.verifair import VerifairEvidence, judge_formula
@@ -280,10 +280,10 @@ class FamilyTests:
 
     def _rejected(self, side: ClaimSide, history: Sequence[Tallies]) -> NDArray[np.bool_]:
         values = side.log_e_values(history)
+        together = None if side.locks else True
         if self.control == "family":
-            together = None if side.locks else True
             return np.asarray(closed_average(values, self.delta, together=together).any(axis=0))
-        return e_bh(np.exp(np.minimum(values[-1], 700.0)), self.delta)
+        return closed_e_bh(np.exp(np.minimum(values[-1], 700.0)), self.delta, together=together)
 
 
 def family_for(

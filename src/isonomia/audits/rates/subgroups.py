@@ -1,7 +1,7 @@
 """Searching a table for subgroups that violate a property: all conjunctions of attribute values, without a hold-out.
 
-The table is looked at once, so every subgroup has an exact p-value. Subgroups may overlap in any way, so the procedure
-of Benjamini and Yekutieli, which allows for any dependence, names those that violate. Membership of subgroups is taken
+The table is looked at once, so every subgroup has an exact p-value. Subgroups may overlap in any way, so a procedure
+that allows for any dependence names those that violate. Membership of subgroups is taken
 as given: sizes may be looked at, and a subgroup that is too small, or a longer description of the same people, is left
 out.
 """
@@ -25,7 +25,7 @@ from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.evidence.binomial import half_space_p_values, lower_limit, upper_limit
 from isonomia.evidence.exact import BoxIntervals, enclose
 from isonomia.evidence.hypotheses import HalfSpace, Hypothesis, hypothesis_of
-from isonomia.evidence.multiple import benjamini_yekutieli
+from isonomia.evidence.multiple import discovered, discovery_levels
 from isonomia.evidence.normal_form import compared
 from isonomia.models.adapt import adapt
 from isonomia.models.session import ModelSession, open_session
@@ -501,28 +501,29 @@ def _named(kept: Sequence[_Counted], claim: _Claim, fdr: float, people: int, *, 
         named = p_values == 0.0
     else:
         # A probability may be too small for a double; 0 would mean that there is no risk at all.
-        p_values = np.maximum(_p_values(n, events, claim), 1e-300)
-        named = benjamini_yekutieli(p_values, fdr)
+        levels = discovery_levels(fdr, len(kept))
+        p_values = np.maximum(_p_values(n, events, claim, (levels[0], levels[-1])), 1e-300)
+        named = discovered(p_values, fdr)
     order = [int(index) for index in np.lexsort((-n[:, 0], p_values)) if named[index]]
     # The risk at which the last one was named, for the intervals.
-    risk = fdr * max(len(order), 1) / (len(kept) * float(np.sum(1.0 / np.arange(1, len(kept) + 1))))
+    risk = float(discovery_levels(fdr, len(kept))[max(len(order), 1) - 1])
     violating = tuple(_subgroup(kept[k], claim, float(p_values[k]), None if exact else risk) for k in order)
     return Search(claim.text, violating, fdr, len(kept), people)
 
 
-def _p_values(n: Floats, events: Floats, claim: _Claim) -> Floats:
+def _p_values(n: Floats, events: Floats, claim: _Claim, between: tuple[float, float]) -> Floats:
     """P-values against the property: the largest over its polytopes, each by Bonferroni over its half-spaces."""
     pieces = []
     for polytope in claim.hypothesis.polytopes:
-        sides = [_against(half_space, n, events, claim) for half_space in polytope.half_spaces]
+        sides = [_against(half_space, n, events, claim, between) for half_space in polytope.half_spaces]
         pieces.append(np.minimum(len(sides) * np.min(sides, axis=0), 1.0) if sides else np.ones(len(n)))
     return np.max(pieces, axis=0) if pieces else np.zeros(len(n))
 
 
-def _against(half_space: HalfSpace, n: Floats, events: Floats, claim: _Claim) -> Floats:
+def _against(half_space: HalfSpace, n: Floats, events: Floats, claim: _Claim, between: tuple[float, float]) -> Floats:
     terms = dict(half_space.coefficients)
     factors = (terms.get(claim.inside, 0.0), 0.0 if claim.outside is None else terms.get(claim.outside, 0.0))
-    return half_space_p_values(events, n, factors, half_space.bound)
+    return half_space_p_values(events, n, factors, half_space.bound, between=between)
 
 
 def _violated(n: Floats, events: Floats, claim: _Claim) -> list[bool]:
