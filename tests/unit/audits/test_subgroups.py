@@ -82,7 +82,7 @@ def test_a_pair_among_276_subgroups_is_found_in_half_of_the_tables():
         found += "a0 == 0, a1 == 0" in {item.group for item in result}
     assert (
         found >= 9
-    )  # of two hundred, 49% were found; with Fisher's combination and Benjamini and Yekutieli's levels 25%
+    )  # of 200 tables, in 56%; with Fisher's combination and Benjamini and Yekutieli's levels in 25% of 60
 
 
 def test_half_of_the_rate_goes_to_a_lone_discovery_and_half_is_shared_as_by_benjamini_and_yekutieli():
