@@ -16,7 +16,7 @@ from simulation import most_errors
 
 import isonomia as iso
 
-TASKS, QUESTIONS, AT_ONCE = 10, 80, 60
+TASKS, QUESTIONS, AT_ONCE = 6, 60, 40
 CLAIM, TRUTH, DELTA = "P[correct] >= 0.7", 0.69, 0.05
 
 
@@ -49,8 +49,8 @@ def test_a_task_is_stopped_wrongly_with_at_most_the_risk_although_wrong_answers_
         stop, answered = task_of(right)
         assert stop.verdict is not None
         wrong += stop.verdict.answer == "holds"
-        if seed < 5:  # the same bets on the same answers, in the order in which they came
+        if seed < 4:  # the same bets on the same answers, in the order in which they came
             arrived = iso.Sample({"correct": [int(right[question]) for question in answered]}, order="file")
             wrong_by_arrival += iso.check(CLAIM, population=arrived, delta=DELTA, seed=1).answer == "holds"
     assert wrong <= most_errors(TASKS, DELTA)
-    assert wrong_by_arrival >= 4
+    assert wrong_by_arrival == 4
