@@ -6,12 +6,14 @@ Run: python -m benchmarks.floor_loaders NAME, in a folder for its files. Exit co
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.request import Request, urlopen
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -126,6 +128,27 @@ def http() -> None:
     server.shutdown()
 
 
+def app() -> None:
+    import uvicorn
+
+    from isonomia.app.server import application
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    port = listener.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(application(Path.cwd(), "token", port), log_level="error"))
+    thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        request = Request(f"http://127.0.0.1:{port}/", headers={"Cookie": "isonomia=token"})
+        with urlopen(request) as page:
+            assert b"Tables in this folder" in page.read()
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
 def postgres() -> None:
     from psycopg import pq
 
@@ -142,7 +165,7 @@ def ray() -> None:
 
 EXTRAS: dict[str, Callable[[], None]] = {
     each.__name__: each
-    for each in (pandas, polars, arrow, duckdb, onnx, skops, xgboost, lightgbm, mlflow, http, postgres, dask, ray)
+    for each in (pandas, polars, arrow, duckdb, onnx, skops, xgboost, lightgbm, mlflow, http, app, postgres, dask, ray)
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,11 +21,17 @@ TASKS, QUESTIONS, AT_ONCE = 6, 60, 40
 CLAIM, TRUTH, DELTA = "P[correct] >= 0.7", 0.69, 0.05
 
 
+def run(coroutine: Any) -> None:
+    """Run a coroutine to its end in a thread, since another test may have left a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, coroutine).result()
+
+
 def task_of(right: list[bool]) -> tuple[iso.StopEarly, list[int]]:
     """A task up to its end, or to a decision; also the questions in the order in which they were answered."""
     stop = iso.StopEarly(CLAIM, delta=DELTA)
     dataset = [SimpleNamespace(id=n, target="4", metadata={}) for n in range(QUESTIONS)]
-    asyncio.run(stop.start_task(SimpleNamespace(dataset=SimpleNamespace(shuffled=True)), dataset, 1))  # type: ignore[arg-type]
+    run(stop.start_task(SimpleNamespace(dataset=SimpleNamespace(shuffled=True)), dataset, 1))  # type: ignore[arg-type]
     waiting = list(range(QUESTIONS))[::-1]
     running: list[tuple[float, int]] = []
     answered: list[int] = []
@@ -36,7 +43,7 @@ def task_of(right: list[bool]) -> tuple[iso.StopEarly, list[int]]:
         now, question = heapq.heappop(running)
         answered.append(question)
         score: Any = SimpleNamespace(score=SimpleNamespace(value="C" if right[question] else "I", answer=None))
-        asyncio.run(stop.complete_sample(question, 1, {"match": score}))
+        run(stop.complete_sample(question, 1, {"match": score}))
         if stop.verdict is not None and stop.verdict.answer != "undecided":
             break
     return stop, answered

@@ -32,6 +32,7 @@ def open(data: Path | None = None, port: int = 0, no_browser: bool = False) -> N
     listener = socket.socket()
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # whoever opens the address at once waits for the pages
     except OSError as error:
         message = f"port {port} of this machine cannot be used: {error.strerror}. Name another, or none"
         raise UsageError(message, name="port") from None

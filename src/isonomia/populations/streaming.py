@@ -7,6 +7,7 @@ time: every rate stays the same, but the fingerprint does not. Sort the query if
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -362,6 +363,24 @@ def long_lazy(query: Any) -> LongTable | None:
     return LongTable(_LazyFrameReader(query, names, int(rows)))
 
 
+@dataclass(frozen=True, slots=True)
+class ArrowStream:
+    """Record batches that an engine reads as it goes, from the start whenever it scans them again."""
+
+    schema: Any
+    batches: Callable[[], Iterator[Any]]
+
+    def __arrow_c_schema__(self) -> Any:
+        """The types of the columns."""
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested: Any = None) -> Any:
+        """A new pass over the rows."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested)
+
+
 class _RelationReader(_Query):
     """A DuckDB relation. The model is given pyarrow tables."""
 
@@ -373,6 +392,25 @@ class _RelationReader(_Query):
         kind = self.query.types[self.names.index(name)]
         return tuple(dict(kind.children)["values"]) if kind.id == "enum" else ()
 
+    def frame(self, columns: Sequence[str]) -> nw.LazyFrame[Any]:
+        """In a database of our own where columns are floats: DuckDB 2.0 may overlook NaN in the user's Parquet files.
+
+        See :func:`database`. Whole numbers and text are counted where they are.
+        """
+        if not {str(self.query.types[self.names.index(name)]) for name in columns} & {"FLOAT", "DOUBLE"}:
+            return lazy_frame(self.query)
+        schema = collected(lambda: self._chosen(columns).limit(0).to_arrow_table().schema)
+        return lazy_frame(database().from_arrow(ArrowStream(schema, lambda: self._in_arrow(columns))))
+
+    def _chosen(self, columns: Sequence[str]) -> Any:
+        # As quoted text: an expression for a column called * would select all columns.
+        return self.query.project(", ".join(map(quoted, columns)))
+
+    def _in_arrow(self, columns: Sequence[str]) -> Iterator[Any]:
+        chosen = self._chosen(columns)
+        read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
+        yield from read(2**16)
+
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
         ordered = self.query.query("rows", "SELECT current_setting('preserve_insertion_order')").fetchall()[0][0]
         if not ordered:
@@ -380,10 +418,7 @@ class _RelationReader(_Query):
                 "expected a DuckDB connection that keeps the order of rows, but preserve_insertion_order is off: rows "
                 "may come in another order each time they are read. Run SET preserve_insertion_order = true"
             )
-        # As quoted text: an expression for a column called * would select all columns.
-        chosen = self.query.project(", ".join(map(quoted, columns)))
-        read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader
-        yield from of_size(_checked(lambda: read(2**16)), size, start)
+        yield from of_size(_checked(lambda: self._in_arrow(columns)), size, start)
 
 
 def long_relation(relation: Any) -> LongTable:
@@ -397,6 +432,21 @@ class _EngineReader(_Query):
 
     __slots__ = ()
     kind = "pyarrow"
+
+    def frame(self, columns: Sequence[str]) -> nw.LazyFrame[Any]:
+        """The rows where they are; floats of Ibis on DuckDB as those of a relation, for the same reason."""
+        if library_of(self.query) != "ibis":
+            return lazy_frame(self.query)
+        import ibis
+
+        backend = ibis.get_backend(self.query)
+        if backend.name != "duckdb":
+            return lazy_frame(self.query)
+        try:
+            relation = backend.con.sql(str(ibis.to_sql(self.query)))
+        except Exception:  # a table in memory, which is in no Parquet file
+            return lazy_frame(self.query)
+        return _RelationReader(relation, self.names, self.rows).frame(columns)
 
     def order(self, name: str) -> tuple[str, ...]:  # noqa: ARG002
         return ()
@@ -456,7 +506,13 @@ def database() -> Any:
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET disabled_optimizers = 'statistics_propagation,filter_pushdown'")
+    if duckdb.__version__.startswith("1."):
+        _OPEN.append(connection)
     return connection
+
+
+_OPEN: deque[Any] = deque(maxlen=64)
+"""Connections that stay open although only a relation is left of them: DuckDB 1 closes them otherwise, 2 does not."""
 
 
 def quoted(name: str) -> str:

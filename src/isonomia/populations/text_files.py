@@ -32,7 +32,7 @@ from isonomia.populations.separated import (
     layout_of,
     typed_cells,
 )
-from isonomia.populations.streaming import LongTable, database, lazy_frame, of_size
+from isonomia.populations.streaming import ArrowStream, LongTable, database, lazy_frame, of_size
 from isonomia.wording import first_few
 
 _HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"
@@ -100,7 +100,7 @@ class _TextReader:
     def frame(self, columns: Sequence[str]) -> Any:
         fields = {column.name: column for each in (self.survey.schema, self.folders.schema) for column in each}
         schema = pa.schema([fields[name] for name in columns])
-        return lazy_frame(database().from_arrow(_ArrowStream(schema, partial(self._parts, columns))))
+        return lazy_frame(database().from_arrow(ArrowStream(schema, partial(self._parts, columns))))
 
     def _parts(self, columns: Sequence[str], place: _Place | None = None) -> Iterator[Any]:
         inside = [name for name in self.survey.schema.names if name in columns] or self.survey.schema.names[:1]
@@ -119,20 +119,6 @@ class _TextReader:
             return
         for part in cells_of_file(layout, schema.names):
             yield pa.table([typed_cells(part[name], self.survey.types[name]) for name in schema.names], schema)
-
-
-@dataclass(frozen=True, slots=True)
-class _ArrowStream:
-    """Record batches that an engine reads as it goes, from the start whenever it scans them again."""
-
-    schema: Any
-    batches: Callable[[], Iterator[Any]]
-
-    def __arrow_c_schema__(self) -> Any:
-        return self.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested: Any = None) -> Any:
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested)
 
 
 def text_files(files: Sequence[Path], base: Path, separator: str | None, kind: str) -> LongTable:
