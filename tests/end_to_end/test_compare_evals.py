@@ -55,3 +55,12 @@ def test_options_say_what_is_compared(folder: Path) -> None:
 @pytest.mark.parametrize("options", [["old.csv", "no.eval"], ["old.csv", "bad.jsonl", "--on", "other"]])
 def test_what_cannot_be_compared_is_an_error(folder: Path, options: list[str]) -> None:
     assert run_command(folder, "compare", *options).returncode == 2
+
+
+def test_a_log_may_stand_among_the_arguments_of_check(folder: Path) -> None:
+    gate = run_command(folder, "check", "old.jsonl", "P[correct] >= 0.5", "--looks", "once")
+    assert (gate.returncode, "HOLDS" in gate.stdout) == (0, True)
+    assert run_command(folder, "check", "P[correct] >= 0.9", "bad.jsonl", "--looks", "once").returncode == 1
+    for wrong in (["old.jsonl"], ["old.jsonl", "bad.jsonl", "P[correct] >= 0.5"]):
+        assert run_command(folder, "check", *wrong).returncode == 2
+    assert run_command(folder, "check", "old.jsonl", "P[correct] >= 0.5", "--data", "old.csv").returncode == 2

@@ -72,6 +72,7 @@ def check(
     from isonomia.spec.safety import EPS
     from isonomia.spec.safety import property as safety_property
 
+    data, arguments = _data_among(arguments, data)
     program, texts = _split_arguments(arguments)
     console = new_console()
     _refuse_without(texts, eps=eps is not None, label=label, group=groups, keep=keep, violations=violations)
@@ -248,6 +249,25 @@ def _refuse_without(texts: Sequence[str], **given: object) -> None:
 def parse_groups(items: list[str] | None) -> dict[str, list[str]]:
     """Read ``NAME=COLUMN,COLUMN,...``: one-hot columns as a single feature."""
     return named_values(items, "--group", "NAME=COLUMN,COLUMN,...", names_in)
+
+
+_LOGS = (".eval", ".json", ".jsonl")
+
+
+def _data_among(arguments: Sequence[str], data: Path | None) -> tuple[Path | None, list[str]]:
+    """The table and the other arguments: the log of an eval may stand among them, as in ``check run.eval "..."``."""
+    logs = [argument for argument in arguments if argument.lower().endswith(_LOGS)]
+    if logs and (data is not None or len(logs) > 1):
+        given = [*([] if data is None else [str(data)]), *logs]
+        raise UsageError(
+            f"expected one table, but got {', '.join(given)}: isonomia compare takes two logs", name="data"
+        )
+    rest = [argument for argument in arguments if argument not in logs]
+    if logs and not rest:
+        raise UsageError(
+            f'expected a property too, as in isonomia check {logs[0]} "P[correct] >= 0.8"', name="arguments"
+        )
+    return Path(logs[0]) if logs else data, rest
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[Path | None, list[str]]:

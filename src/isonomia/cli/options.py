@@ -168,7 +168,9 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
             "COST",
         ),
         "arguments": OptionDisplay(
-            "A formula in quotes, a specification.nom, or a program.fr to draw from.", "PROPERTY", positional=True
+            "A formula in quotes, a specification.nom, a program.fr to draw from, or the log of an eval.",
+            "PROPERTY",
+            positional=True,
         ),
         "weigh": OptionDisplay("With --cluster: the unit of equal weight.", "rows|clusters"),
         "method": OptionDisplay("The method: auto, exact, bets, region or verifair.", "NAME"),
