@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +23,7 @@ from isonomia.populations.profile import ColumnProfile
 from isonomia.populations.table import Table
 from isonomia.spec.text import name_text, value_text
 from isonomia.toml import toml_value
+from isonomia.wording import on_one_line
 
 MAX_VALUES = 30
 """A column with more values than this is no choice for groups or decisions: a page cannot list them."""
@@ -261,7 +263,7 @@ def audit_text(
         raise UsageError(f"Choose one of these risks: {', '.join(RISKS)}.", name="delta")
     kind = "census" if choice.census else "sample"
     lines = [
-        f"{MARK} Repeat it with: isonomia run {file}",
+        f"{MARK} Repeat it with: isonomia run {quote(on_one_line(file))}",
         f"title = {toml_value(f'{choice.decision} in {choice.data}')}",
         f"delta = {delta}  # the risk that any of the answers is wrong",
         "",

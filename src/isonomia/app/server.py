@@ -166,8 +166,12 @@ class Workbench:
     # ------------------------------------------------------------------------------------------------ what there is
 
     def tables(self) -> list[str]:
-        """The names of the tables in the folder."""
-        files = (path for path in self.folder.iterdir() if path.suffix.lower() in TABLES and path.is_file())
+        """The names of the tables in the folder; a link to a file elsewhere is none of them."""
+        files = (
+            path
+            for path in self.folder.iterdir()
+            if path.suffix.lower() in TABLES and path.is_file() and path.resolve().parent == self.folder
+        )
         return sorted(path.name for path in files if not path.name.startswith("."))
 
     def path(self, name: str) -> Path:
@@ -394,7 +398,7 @@ def application(folder: Path, token: str, port: int) -> Starlette:
     from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse
     from starlette.routing import Route
 
-    bench = Workbench(folder, token)
+    bench = Workbench(folder.resolve(), token)
     hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def guarded(request: Request, pages: Page) -> Response:

@@ -437,6 +437,7 @@ class _EngineReader(_Query):
         """The rows where they are; floats of Ibis on DuckDB as those of a relation, for the same reason."""
         if library_of(self.query) != "ibis":
             return lazy_frame(self.query)
+        import duckdb
         import ibis
 
         backend = ibis.get_backend(self.query)
@@ -444,7 +445,7 @@ class _EngineReader(_Query):
             return lazy_frame(self.query)
         try:
             relation = backend.con.sql(str(ibis.to_sql(self.query)))
-        except Exception:  # a table in memory, which is in no Parquet file
+        except duckdb.CatalogException:  # a table in memory, which is in no Parquet file
             return lazy_frame(self.query)
         return _RelationReader(relation, self.names, self.rows).frame(columns)
 

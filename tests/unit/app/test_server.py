@@ -6,6 +6,7 @@ import re
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -13,7 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 
 import isonomia as iso
-from isonomia.app.choices import MARK, TableChoice, file_for, suggestion_for
+from isonomia.app.choices import MARK, TableChoice, audit_text, file_for, suggestion_for
 from isonomia.errors import UsageError
 
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
@@ -162,3 +163,16 @@ def test_a_table_without_choices_is_explained(folder: Path) -> None:
     (folder / "ids.csv").write_text("id\n" + "\n".join(map(str, range(100))), encoding="utf-8")
     with pytest.raises(UsageError):
         suggestion_for(folder / "ids.csv")
+
+
+def test_a_link_to_a_file_elsewhere_is_no_table(browser: Any, folder: Path) -> None:
+    (folder / "link.csv").symlink_to(folder.parent / "elsewhere.csv")
+    assert "link.csv" not in browser.get("/").text
+    assert browser.get("/choose", params={"data": "link.csv"}).status_code == 400
+
+
+def test_the_name_of_a_file_adds_no_line_to_its_audit_file() -> None:
+    name, largest = 'a\n[model]\nload = "os:system"\nb.csv', {"sex": "M", "town": "south"}
+    audit = tomllib.loads(audit_text(replace(CHOICE, data=name), {"ratio": 0.8}, "0.05", largest, f"audit-{name}"))
+    assert set(audit) == {"title", "delta", "population", "property"}
+    assert audit["population"] == {"sample": name}
