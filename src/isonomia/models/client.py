@@ -76,8 +76,7 @@ class HttpSender:
     garbled: int = _GARBLED
     is_refusal: Callable[[str], bool] | None = None
     late: int = 0
-    _client: Any = field(default=None, repr=False)
-    _process: int = 0
+    _clients: dict[int, Any] = field(default_factory=dict, repr=False)  # of each process: a fork cannot share one
 
     def post(self, body: bytes, read: Callable[[Any], T], who: str, stop: Event) -> T:
         """Send a body and read the answer, which is JSON; stop trying once ``stop`` is set.
@@ -185,25 +184,34 @@ class HttpSender:
         return text if self.token is None else self.token.hide(text)
 
     def _connected(self) -> Any:
-        if self._client is None or self._process != os.getpid():
-            httpx = needed("httpx", "http", "a model behind HTTP")
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-            # A redirect could carry the token to another host.
-            self._client = httpx.Client(timeout=self.timeout, limits=limits, follow_redirects=False)
-            for transport in (self._client._transport, *self._client._mounts.values()):
-                if transport is not None:  # of addresses that need no proxy
-                    transport._pool._network_backend = _Limited(transport._pool._network_backend)
-            self._process = os.getpid()
-            if self.token is not None:
-                self.token.keep_out_of_logs()
-            weakref.finalize(self, self._client.close)
-        return self._client
+        process = os.getpid()
+        if (client := self._clients.get(process)) is None:
+            # Several threads may get here at once: the first to store its client wins, and the others close theirs.
+            opened = self._opened()
+            client = self._clients.setdefault(process, opened)
+            if client is opened:
+                weakref.finalize(self, client.close)
+            else:
+                opened.close()
+        return client
+
+    def _opened(self) -> Any:
+        httpx = needed("httpx", "http", "a model behind HTTP")
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+        # A redirect could carry the token to another host.
+        client = httpx.Client(timeout=self.timeout, limits=limits, follow_redirects=False)
+        for transport in (client._transport, *client._mounts.values()):
+            if transport is not None:  # of addresses that need no proxy
+                transport._pool._network_backend = _Limited(transport._pool._network_backend)
+        if self.token is not None:
+            self.token.keep_out_of_logs()
+        return client
 
     def close(self) -> None:
         """Close the connections; they are opened again when needed."""
-        if self._client is not None and self._process == os.getpid():
-            self._client.close()
-        self._client = None
+        client = self._clients.pop(os.getpid(), None)
+        if client is not None:
+            client.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         pace = (self.pace.rate, self.pace.first_wait)

@@ -7,8 +7,10 @@ import re
 import time
 from collections import Counter
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from loopback_service import HANGING, Service
@@ -692,3 +694,19 @@ def test_braces_beside_a_mark_for_rows_stay_what_they_are(service):
     service.score = lambda request: {"predictions": ["yes"] * len(request["rows"])}
     predicted(iso.HttpModel(service.url, request='{"rows": $rows, "format": "{name}"}'))
     assert service.requests[0][1]["format"] == "{name}"
+
+
+def test_threads_that_open_a_connection_at_once_share_one_client(service, monkeypatch):
+    opened, together = [], Barrier(8)
+
+    class Client(httpx.Client):
+        def __init__(self, *args, **options):
+            together.wait(20.0)  # every thread found no client and makes its own
+            super().__init__(*args, **options)
+            opened.append(self)
+
+    monkeypatch.setattr(httpx, "Client", Client)
+    model = chat(service, parallel=8)
+    assert predicted(model, TABLE.slice(0, 8)) == EXPECTED[:8]
+    assert len(opened) == 8
+    assert all(client.is_closed for client in opened)
