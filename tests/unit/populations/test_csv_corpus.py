@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-from time import process_time
 
 import numpy as np
 import pyarrow.csv as arrow_csv
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isonomia as iso
+from effort import effort
 from isonomia.errors import DataError
 from isonomia.populations import lines, read_table
 from isonomia.populations.files import long_files
@@ -167,12 +167,12 @@ def test_a_cell_of_five_megabytes_is_read(tmp_path):
 def test_a_quote_that_is_left_open_among_half_a_million_rows_is_refused_with_its_line(tmp_path):
     path = tmp_path / "people.csv"
     path.write_bytes(b"a,b\n" + b"1,x\n" * 250_000 + b'2,"open\n' + b"3,y\n" * 250_000)
-    before = process_time()
-    with raises(DataError, line=250_002):
-        read_table(path)
-    with raises(DataError, line=250_002):
-        iso.Census(str(tmp_path / "*.csv"))
-    assert process_time() - before < 10
+    with effort() as spent:
+        with raises(DataError, line=250_002):
+            read_table(path)
+        with raises(DataError, line=250_002):
+            iso.Census(str(tmp_path / "*.csv"))
+    assert spent.seconds < 10
 
 
 def test_a_line_without_end_is_refused_before_it_is_all_in_memory(tmp_path):

@@ -100,7 +100,7 @@ def test_draws_inside_the_block_are_repeatable_and_part_of_the_case() -> None:
 
 
 def test_a_block_that_never_ends_is_stopped() -> None:
-    began, before = time.monotonic(), threading.active_count()
+    before = threading.active_count()
     with raises(SpecError, 0.2, at="while True:"):
         check("    d1, d2 = 0, 0\n    while True:\n        d1 += 1", seconds=0.2)
     for _ in range(50):
@@ -108,7 +108,6 @@ def test_a_block_that_never_ends_is_stopped() -> None:
             break
         time.sleep(0.05)
     assert threading.active_count() <= before
-    assert time.monotonic() - began < 5
 
 
 def test_a_block_that_raises_in_some_cases_is_counted() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import fields
 
 import numpy as np
 import pytest
 from benchmarks.closed_form import ClosedBounds, closed_bounds, corollary_1, proposition_1
 
+from effort import effort
 from isonomia.errors import DataError
 from raising import raises
 
@@ -148,9 +148,9 @@ def test_every_bound_of_many_tables_is_that_of_each_table_alone(shape: tuple[int
 
 def test_ten_thousand_tables_take_far_less_than_ten_seconds() -> None:
     tables = random_tables(10_000, seed=10)
-    began = time.process_time()
-    assert closed_bounds(tables).violated.shape == (10_000,)
-    assert time.process_time() - began < 1.0
+    with effort() as spent:
+        assert closed_bounds(tables).violated.shape == (10_000,)
+    assert spent.seconds < 1.0
 
 
 def test_more_values_are_refused_with_a_way_out() -> None:
