@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from isonomia.evidence.strata.bounds import Bounds, effect_bounds
-from isonomia.evidence.strata.certified import BLOCKS, _certified, certified_repair, fair_facets
+from isonomia.evidence.strata.certified import BLOCKS, _certified, certified_repair, fair_facets, split_at_random
 from isonomia.evidence.strata.repair import Repair, remaining_unfairness, repair
 from isonomia.evidence.strata.worlds import (
     LinearAssumption,
@@ -124,3 +124,16 @@ def test_the_facets_are_those_of_the_tables_that_a_linear_program_finds_fair(sha
             assert fair == (left <= 1e-8)
         seen.add(fair)
     assert seen == {True, False}
+
+
+def test_a_random_split_keeps_every_person_once_and_favours_nobody() -> None:
+    rng, counts = np.random.default_rng(3), np.asarray([[[53, 4], [11, 32]], [[90, 2], [3, 5]]])
+    taught = np.zeros(counts.shape)
+    for _ in range(2000):
+        learned, blocks = split_at_random(counts, rng)
+        assert np.array_equal(learned + blocks.sum(0), counts)
+        assert learned.sum() == counts.sum() // 3
+        assert np.ptp(blocks.sum((1, 2, 3))) <= 1
+        taught += learned
+    expected = 2000 * counts * (counts.sum() // 3 / counts.sum())
+    assert np.all(np.abs(taught - expected) <= 5.0 * np.sqrt(expected))

@@ -92,6 +92,25 @@ def test_a_census_is_exact_and_the_repair_is_printed(folder: Path) -> None:
     assert any(0.0 < float(row[3]) < 1.0 for row in rows)
 
 
+def test_a_repair_is_certified_for_the_population_at_the_stated_risk_and_goes_further(folder: Path) -> None:
+    common = ("--data", "students.csv", *COLUMNS, "--prediction", "predicted", "--definition", "2", "--repair",
+              "--objective", "changes", "--quiet")  # fmt: skip
+    plain, sure, again = (isonomia(folder, *common, *more) for more in ((), ("--certified",), ("--certified",)))
+    assert (sure.returncode, sure.stdout) == (1, again.stdout), sure.stderr
+    assert "except with probability 0.05" in sure.stdout
+    assert "except with probability" not in plain.stdout
+    changed = [
+        float(done.stdout.split("share of decisions changed ")[1].split(",")[0].split()[0]) for done in (plain, sure)
+    ]
+    assert 0.0 < changed[0] < changed[1]
+
+
+@pytest.mark.parametrize("extra", [("--certified",), ("--certified", "--repair", "--census")])
+def test_a_certified_repair_without_a_repair_or_of_a_census_is_refused(folder: Path, extra: tuple[str, ...]) -> None:
+    done = isonomia(folder, "--data", "students.csv", *COLUMNS, "--prediction", "predicted", *extra)
+    assert (done.returncode, "--certified requires --repair" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -329,6 +329,7 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
     "A repair": {
         "repair": OptionDisplay("Also print a repair of the decisions."),
         "objective": OptionDisplay("The cost to minimize: total, changes, accuracy or loss.", "NAME"),
+        "certified": OptionDisplay("Repair the decisions of the population, with the risk --delta that it fails."),
         "never_lower": OptionDisplay("Never change a decision to an earlier one in the order of --values."),
     },
     "Training": {

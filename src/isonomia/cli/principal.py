@@ -41,6 +41,7 @@ def principal(
     assume: list[str] | None = None,
     values: list[str] | None = None,
     repair: bool = False,
+    certified: bool = False,
     objective: str = "total",
     never_lower: bool = False,
     reading: ModelReading = ModelReading(),  # noqa: B008  (frozen)
@@ -56,6 +57,8 @@ def principal(
 
     if never_lower and not repair:
         raise UsageError("--never-lower requires --repair")
+    if certified and (census or not repair):
+        raise UsageError("--certified requires --repair, and a sample: the repair of a --census is exact")
     population = Census(data) if census else Sample(data)
     roles = (attribute, outcome, prediction)
     prop = PrincipalFairness(
@@ -78,8 +81,11 @@ def principal(
     if repair:
         from isonomia.audits.principal.repair import remedies
 
-        repairs = remedies(prop, loaded, population, objective=chosen, never_lower=never_lower)
-        _print_repairs(repairs, verdict.details, console, chosen)
+        risk = delta if certified else None
+        repairs = remedies(
+            prop, loaded, population, objective=chosen, never_lower=never_lower, delta=risk, seed=verdict.seed
+        )
+        _print_repairs(repairs, verdict.details, console, chosen, risk)
     raise typer.Exit(conclude([verdict], console, json, always=quiet))
 
 
@@ -99,11 +105,21 @@ def _objective(text: str) -> Objective:
 
 
 def _print_repairs(
-    repairs: Mapping[str, Repair | None], details: Mapping[str, Any], console: Console, objective: Objective
+    repairs: Mapping[str, Repair | None],
+    details: Mapping[str, Any],
+    console: Console,
+    objective: Objective,
+    risk: float | None,
 ) -> None:
     from isonomia.evidence.strata.repair import OBJECTIVES
 
     console.print(f"\nThe repair with {OBJECTIVES[objective]}, from all rows:", style="bold")
+    if risk is not None:
+        console.print(
+            f"Some fair world explains the repaired decisions of the population in every subgroup, except with "
+            f"probability {risk:g}, where the model was fitted on other people than these.",
+            soft_wrap=True,
+        )
     for where, change in repairs.items():
         if change is None:
             console.print(f"{where}: no repair, since there is no row to compare with")

@@ -28,7 +28,7 @@ from isonomia.audits.principal.question import (
 from isonomia.audits.principal.sampling import count
 from isonomia.errors import DataError, NumericalError, UsageError, nearest
 from isonomia.evidence.strata.bounds import Contradiction
-from isonomia.evidence.strata.certified import BLOCKS, certified_repair
+from isonomia.evidence.strata.certified import certified_repair, split_at_random
 from isonomia.evidence.strata.repair import (
     Objective,
     Repair,
@@ -213,15 +213,11 @@ class PrincipalRepair:
             rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
             certified = {}
             for key, rows in subgroups:
-                # A third teaches repairs; the blocks of the others certify one.
-                parts = rng.permutation(np.arange(len(rows)) % (3 * BLOCKS))
-                parts = np.where(parts < BLOCKS, 0, 1 + parts % BLOCKS)
-                counts = np.zeros((BLOCKS + 1, *shape.table), dtype=np.int64)
-                np.add.at(counts, (parts, a[rows], s[rows], t[rows]), 1)
-                self._people(counts[0], attribute, key)
+                learned, blocks = split_at_random(tally(shape, a[rows], s[rows], t[rows]), rng)
+                self._people(learned, attribute, key)
                 certified[key] = certified_repair(
-                    counts[0],
-                    counts[1:],
+                    learned,
+                    blocks,
                     self.definition,
                     delta=self.delta / len(subgroups),
                     margin=self.margin,
@@ -473,6 +469,8 @@ def remedies(
     *,
     objective: Objective | None = None,
     never_lower: bool = False,
+    delta: float | None = None,
+    seed: int | None = None,
 ) -> dict[str, Repair | None]:
     """Find the least repair of each subgroup, from all rows of a table.
 
@@ -480,12 +478,19 @@ def remedies(
     off by the order of ``1 / sqrt(n)``, and so is what is learned from them; where its outcomes contradict the
     assumptions by chance, the nearest that do not are used. The margin is not used: a repair aims for no difference.
 
+    With ``delta`` and a sample, that of :func:`~isonomia.evidence.strata.certified.certified_repair` in all subgroups
+    at once. The margin of the property is used where it is of ``tau'``.
+
     Parameters
     ----------
     prop, model, people
         As in a check.
     objective, never_lower
         As in :func:`~isonomia.evidence.strata.repair.repair`.
+    delta
+        The risk that no fair world explains the repaired decisions of the population; ``None`` for none stated.
+    seed
+        Which people teach repairs, and which certify one.
 
     Returns
     -------
@@ -494,14 +499,30 @@ def remedies(
         leave no repair.
     """
     refuse_clusters(people, "a repair")
+    if delta is not None and isinstance(people, Census):
+        raise UsageError("expected a sample for a repair with a stated risk: that of a census is exact", name="delta")
     adapted = None if model is None else adapt(model)
     question = ask_about(prop, people, adapted)
     counts = count(question, people.table, None if adapted is None else open_session(adapted, watched=False))
+    rng = np.random.default_rng([seed or 0, 1])
     repairs: dict[str, Repair | None] = {}
     for key, cells in counts.items():
         table = cells.reshape(question.shape.table).astype(np.int64)
-        whole, sample = bool((cells.sum(axis=1) > 0).all()), isinstance(people, Sample)
-        best = _best(table, question, objective, never_lower, of_a_sample=sample) if whole else None
+        best: Repair | None = None
+        if not (table.sum((1, 2)) > 0).all():
+            pass
+        elif delta is None:
+            best = _best(table, question, objective, never_lower, of_a_sample=isinstance(people, Sample))
+        else:
+            best = certified_repair(
+                *split_at_random(table, rng),
+                prop.definition,
+                delta=delta / len(counts),
+                margin=0.0 if prop.normalised else prop.within,
+                objective=objective,
+                never_lower=never_lower,
+                assumptions=question.constraints,
+            ).repair
         repairs[subgroup(question, key)] = best
     return repairs
 

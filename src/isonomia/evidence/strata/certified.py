@@ -154,6 +154,25 @@ def certified_repair(
     return CertifiedRepair(repair_of(everybody, change, checked_objective(observed, objective)), delta, strength)
 
 
+def split_at_random(counts: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split the people of a table at random: a third teaches repairs, the blocks of the others certify one.
+
+    Returns
+    -------
+    tuple
+        The counts of those who teach, and of each block, as :func:`certified_repair` takes them.
+    """
+    left = counts.ravel().astype(np.int64)
+    people = int(left.sum())
+    sizes = [people // 3, *np.diff(np.linspace(people // 3, people, BLOCKS + 1).astype(np.int64)).tolist()]
+    parts = np.zeros((BLOCKS + 1, *counts.shape), dtype=np.int64)
+    for part, size in zip(parts, sizes, strict=True):
+        drawn = rng.multivariate_hypergeometric(left, size)
+        part[...] = drawn.reshape(counts.shape)
+        left = left - drawn
+    return parts[0], parts[1:]
+
+
 def _path(observed: Observed, facets: Floats, moves: list[Move], objective: Objective, people: Floats) -> list[Floats]:
     """The cheapest changes that are inside by each strength, the most cautious first.
 
