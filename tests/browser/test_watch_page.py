@@ -37,7 +37,7 @@ NAME = "<script>window.owned = 1</script> ‮four fifths"
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve days, of which the last are unfair to women; two properties, one of them about every group."""
+    """Twelve days, of which the last are unfair to women; one property of three is about every group, one holds."""
     folder = tmp_path_factory.mktemp("watch")
     (folder / "days").mkdir()
     rng = np.random.default_rng(4)
@@ -49,7 +49,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "days" / f"2026-05-{day:02}.csv").write_text("\n".join(["id,sex,paid", *rows]) + "\n")
     ratio = iso.parse("P[paid == 1 | sex == 'F'] >= 0.8 * P[paid == 1 | sex == 'M']").named(NAME)
     watch = iso.Watch(
-        [ratio, "for g in sex: P[paid == 1 | sex == g] >= 0.3"],
+        [ratio, "for g in sex: P[paid == 1 | sex == g] >= 0.3", "P[paid == 1 | sex == 'M'] >= 0.2"],
         alpha=0.01,
         window=1_000,
         values={"sex": ["F", "M"]},
@@ -77,8 +77,8 @@ def window(request: pytest.FixtureRequest, watched: Path, open_page):
 
 
 def test_every_chart_is_drawn_with_no_network_and_no_complaint(window, watched) -> None:
-    assert window.locator("figure.chart").count() == 4
-    assert window.locator('figure.chart[data-drawn="yes"] svg.marks').count() == 4
+    assert window.locator("figure.chart").count() == 5
+    assert window.locator('figure.chart[data-drawn="yes"] svg.marks').count() == 5
     assert window.asked == [watched.as_uri()]
     assert window.complaints == []
     assert window.evaluate("window.owned") is None
@@ -95,8 +95,31 @@ def test_it_fits_the_window_and_axe_finds_nothing(window) -> None:
 def test_it_says_what_stopped_holding_when_and_what_is_pending(window) -> None:
     text = window.locator("main").inner_text()
     assert "2 alerts" in text
+    assert "stopped holding on 2026-05-09" in text
     assert "isonomia watch watch.toml --acknowledge" in text
-    assert "in 2026-05-" in text
-    assert "2026-05-09" in text
     assert "were left out because their outcomes did not arrive in time" in text
     assert "one in 100, over all properties and groups" in text
+    assert window.locator('td[data-label="raised"] strong').all_inner_texts() == ["2026-05-09", "2026-05-09"]
+    assert all(
+        "2026-05-08" <= day <= "2026-05-09"
+        for day in window.locator('td[data-label="estimated onset"] strong').all_inner_texts()
+    )
+
+
+def test_each_property_has_one_state_and_none_is_green_while_its_alert_is_open(window) -> None:
+    states = window.locator(".states .badge").all_inner_texts()
+    assert states == ["alert since 2026-05-09", "alert since 2026-05-09", "holds now"]
+    for article, state in zip(window.locator("article.property").all(), states, strict=True):
+        assert article.locator(".badge").all_inner_texts() == [state]
+
+
+def test_a_timeline_shows_the_state_of_each_day(window) -> None:
+    alerted, _, quiet = window.locator(".states .days").all()
+    days = [each.get_attribute("title").split(": ")[0] for each in quiet.locator("i").all()]
+    assert days == [f"2026-05-{day:02}" for day in range(1, 13)]
+    assert quiet.locator("i.holds").count() == 12
+    colours = [each.get_attribute("class") for each in alerted.locator("i").all()]
+    assert "violated" not in colours[:6]
+    assert set(colours[8:]) == {"violated"}
+    axis = window.locator("figure.chart").first.inner_text()
+    assert "2026-05-01" in axis

@@ -59,7 +59,7 @@ class ChartDrawing:
     rows
         The values that it is drawn from.
     params
-        Further numbers that the chart needs, by name.
+        Further numbers or labels that the chart needs, by name.
     headings, table
         The same numbers as a table.
     key
@@ -74,7 +74,7 @@ class ChartDrawing:
     rows: tuple[dict[str, Any], ...]
     headings: tuple[str, ...]
     table: tuple[tuple[str, ...], ...]
-    params: dict[str, float] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
     key: str = ""
     axis: str = ""
     across: str = ""

@@ -377,22 +377,22 @@ def _history(alt: Any) -> Any:
 
 
 def _timeline(alt: Any) -> Any:
-    """How an estimate changed from update to update, with alerts as vertical lines."""
+    """How an estimate changed from day to day, with alerts as vertical lines."""
     base = alt.Chart()
-    axis = alt.Axis(title="samples", tickCount=5, format="~s", grid=False)
+    named = "datum.value == floor(datum.value) ? names[datum.value] || '' : ''"
+    axis = alt.Axis(title=ACROSS, tickCount=6, tickMinStep=1, labelExpr=named, labelOverlap=True, grid=False)
     # The domain is given, because alerts, of which there may be none, have an extent of their own.
-    span = alt.Scale(domain=[alt.expr("first"), alt.expr("last")], nice=False)
+    span = alt.Scale(domain=[0, alt.expr("max(1, length(names) - 1)")], nice=False)
     across = alt.X("at:Q", scale=span, axis=axis)
     points, alerts = base.transform_filter("!datum.alert"), base.transform_filter("datum.alert")
-    tips = [alt.Tooltip("at:Q", title="samples", format=","), *_tips(alt, label="in", shown="finding")]
+    tips = _tips(alt, label="in", shown="finding")
     band, line, limit, dots = _course(alt, points, across, tips, "linear")
-    # From the probable onset to the alert, and the alert itself.
+    # From the estimated onset to the alert, and the alert itself.
     since = alerts.mark_rect(color="var(--violated)", opacity=0.14).encode(x=across, x2="until:Q")
-    bell = alerts.mark_rule(color="var(--violated)", strokeWidth=2).encode(
-        x=alt.X("until:Q", scale=span), tooltip=tips[1:]
-    )
+    bell = alerts.mark_rule(color="var(--violated)", strokeWidth=2).encode(x=alt.X("until:Q", scale=span), tooltip=tips)
     layered = alt.layer(since, band, line, limit, bell, dots)
-    return layered.add_params(*_numbers(alt, least=0.0, most=1.0, first=0.0, last=1.0)).properties(height=220)
+    names = alt.param(name="names", value=[])
+    return layered.add_params(*_numbers(alt, least=0.0, most=1.0), names).properties(height=220)
 
 
 def _course(alt: Any, points: Any, across: Any, tips: list[Any], interpolate: str) -> tuple[Any, Any, Any, Any]:

@@ -1,8 +1,10 @@
-"""The page of a watch: alerts, the state of each property after each update, counts by day, and what is pending."""
+"""The page of a watch: one state and a timeline by day for each property, dated alerts, counts, and what is pending."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -23,9 +25,12 @@ MAX_CHARTS = 12
 MAX_DAYS = 90
 """Days in the chart of counts."""
 
+MIN_DAYS = 3
+"""Days from which timelines are drawn by day; below, they are drawn by update."""
+
 KEY = (
-    "For the last samples, from update to update, with its interval; the dashed line is the threshold. Red: from the "
-    "probable beginning to an alert."
+    "Line: estimate for the last samples. Band: its interval. Dashed: threshold. Red: from the estimated onset to an "
+    "alert."
 )
 """How to read the charts of a property; shown with the first one."""
 
@@ -41,6 +46,7 @@ def watch_page(
     ``why`` says why properties must hold, by name; ``updated`` is the time of the update.
     """
     alerts, points, now = store.alerts(), store.points(), watch.now
+    timeline = WatchTimeline.of(points)
     counts = _counts(store.days(MAX_DAYS))
     return rendered(
         "watch.html",
@@ -52,7 +58,8 @@ def watch_page(
         left_out=max(0, len(alerts) - MAX_ALERTS),
         open=any(alert.acknowledged is None for alert in alerts),
         acknowledge=f"isonomia watch {watch_file} --acknowledge",
-        sections=list(_sections(watch, now, points, alerts, why)),
+        sections=list(_sections(watch, now, timeline, alerts, why)),
+        axis=timeline.axis,
         level=f"The probability that any interval ever shown here misses is at most {chance(watch.delta)}.",
         counts=counts,
         bounds=[(text, number(low), number(high)) for text, (low, high) in watch.bounds.items()],
@@ -67,7 +74,7 @@ def _facts(watch: Watch, points: Sequence[HistoryPoint], updated: str) -> Iterat
     yield "updated", updated
     yield "samples judged", f"{watch.samples:,}"
     if points:
-        yield "since", _moment(points[0].written)
+        yield "since", day_in(points[0].label, points[0].written)
         yield "last", short(points[-1].label, 80)
     if watch.pending or watch.missing:
         yield "outcomes", f"{watch.pending:,} pending, {watch.missing:,} left out"
@@ -77,8 +84,8 @@ def conclusion(watch: Watch, alerts: Sequence[KeptAlert]) -> str:
     """What a reader of the page wants to know first, in one sentence."""
     waiting = [alert for alert in alerts if alert.acknowledged is None]
     if waiting:
-        names = dict.fromkeys(_whom(alert.content) for alert in waiting)
-        return f"{plural(len(waiting), 'alert')}: {short(listed(names), 400)} stopped holding."
+        names = dict.fromkeys(f"{_whom(alert.content)} stopped holding on {_day(alert)}" for alert in waiting)
+        return f"{plural(len(waiting), 'alert')}: {short(listed(names), 400)}."
     past = (
         f" {plural(len(alerts), 'earlier alert')} {'was' if len(alerts) == 1 else 'were'} acknowledged."
         if alerts
@@ -104,18 +111,27 @@ def _whom(content: Mapping[str, Any]) -> str:
 
 def _alert_row(alert: KeptAlert) -> dict[str, str]:
     content, onset = alert.content, alert.content["onset"]
-    since = "" if content["estimate"] is None else f"{number(content['estimate'])} since"
+    since = "" if content["estimate"] is None else f"{number(content['estimate'])} since the onset"
     return {
-        "number": str(alert.number),
         "what": short(_whom(content), 200),
-        "when": f"{_moment(alert.raised)}, in {short(alert.label, 80)}",
-        "sample": f"{content['sample']:,}",
-        "began": f"after {onset['estimate']:,} samples{earliest_onset(onset['low'], onset.get('risk'))}"
-        + (f", in {short(alert.began, 80)}" if alert.began else ""),
+        "day": _day(alert),
+        "where": f"sample {content['sample']:,}, {short(alert.label, 80)}; recorded {_moment(alert.raised)}",
+        "onset": "" if alert.began is None else day_in(alert.began, alert.raised),
+        "onset_where": f"after {onset['estimate']:,} samples{earliest_onset(onset['low'], onset.get('risk'))}",
         "value": f"{since}, must be {content['relation']} {number(content['threshold'])}".removeprefix(", "),
         "state": f"acknowledged {_moment(alert.acknowledged)}" if alert.acknowledged else "open",
         "delivered": ", ".join(sorted(alert.delivered)) or "not delivered yet",
     }
+
+
+def day_in(label: str, written: str) -> str:
+    """The date in the name of a part of the source, such as ``hired-2026-05-01.csv``; else the day of writing."""
+    found = re.findall(r"\d{4}-\d{2}-\d{2}", label.rpartition(", in ")[2])
+    return str(found[-1]) if found else written[:10]
+
+
+def _day(alert: KeptAlert) -> str:
+    return day_in(alert.label, alert.raised)
 
 
 # ----------------------------------------------------------------------------------------------------------- properties
@@ -129,46 +145,84 @@ class WatchSection:
     name: str
     text: str
     why: str
-    state: str  # of the border: violated where an alert is open
-    badge: str
+    state: str  # violated, undecided or holds
+    badge: str  # the state in words
+    days: tuple[tuple[str, str, str], ...]
     so_far: str
-    meaning: str
     rows: tuple[tuple[str, str, str, str, str], ...]
     drawings: tuple[ChartDrawing, ...]
     left_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class WatchTimeline:
+    """The points that timelines show, with their names: the last one of each day, or all if there are few days."""
+
+    points: tuple[HistoryPoint, ...]
+    names: tuple[str, ...]
+    axis: str
+
+    @classmethod
+    def of(cls, points: Sequence[HistoryPoint]) -> WatchTimeline:
+        """The timeline of a history."""
+        days = {day_in(point.label, point.written): point for point in points}
+        if len(days) < MIN_DAYS:
+            return cls(tuple(points), tuple(f"{point.samples:,}" for point in points), "samples")
+        latest = sorted(days.items(), key=lambda item: item[1].samples)
+        return cls(tuple(point for _, point in latest), tuple(day for day, _ in latest), "day")
+
+    def at(self, sample: int) -> int:
+        """The index of the point that has a sample first."""
+        found = bisect_left(self.points, sample, key=lambda point: point.samples)
+        return min(found, len(self.points) - 1)
+
+    def states(self, indices: Sequence[int], alerts: Sequence[KeptAlert]) -> Iterator[tuple[str, str, str]]:
+        """The state of some comparisons at each of the last points: its colour, its day, and the state in words."""
+        spans = [
+            (self.at(alert.content["onset"]["estimate"] + 1), self.at(alert.content["sample"]), alert.acknowledged)
+            for alert in alerts
+        ]
+        for place, (point, name) in enumerate(zip(self.points, self.names, strict=True)):
+            raised = any(place == end for _, end, _ in spans)
+            if raised or any(begin <= place and (not done or place < end) for begin, end, done in spans):
+                yield "violated", name, "alert raised" if raised else "alert open or its estimated onset passed"
+            else:
+                answer = _worst([point.claims[index][3] for index in indices if index < len(point.claims)])
+                yield answer, name, answer
+
+
 def _sections(
     watch: Watch,
     now: Sequence[WatchStatus],
-    points: Sequence[HistoryPoint],
+    timeline: WatchTimeline,
     alerts: Sequence[KeptAlert],
     why: Mapping[str, str],
 ) -> Iterator[WatchSection]:
     names = [prop.name or str(prop) for prop in watch.properties]
     for count, (name, verdict) in enumerate(zip(names, watch.verdicts, strict=True), start=1):
         mine = [(index, standing) for index, standing in enumerate(now) if standing.property == name]
+        raised = [alert for alert in alerts if alert.content["property"] == name]
         ringing = {
-            (alert.content["group"], alert.content["text"])
-            for alert in alerts
-            if alert.acknowledged is None and alert.content["property"] == name
+            (alert.content["group"], alert.content["text"]): alert for alert in raised if alert.acknowledged is None
         }
         groups = {group for group, _ in ringing}
         ordered = sorted(mine, key=lambda pair: pair[1].group not in groups)
-        timelines = [_timeline(index, standing, points, alerts) for index, standing in ordered[:MAX_CHARTS]]
+        timelines = [_timeline(index, standing, timeline, raised) for index, standing in ordered[:MAX_CHARTS]]
         drawings = [drawing for drawing in timelines if drawing is not None]
         if drawings:
             drawings[0] = replace(drawings[0], key=KEY)
+        first = min((_day(alert) for alert in ringing.values()), default="")
+        state = "violated" if ringing else _worst([standing.answer for _, standing in mine])
         yield WatchSection(
             f"property-{count}",
             short(name, 200),
             str(watch.properties[count - 1]),
             short(why.get(name, ""), 600),
-            "violated" if ringing else _worst([standing.answer for _, standing in mine]),
-            "alert" if ringing else "no alert",
-            verdict.answer,
+            state,
+            f"alert since {first}" if ringing else f"{state} now",
+            tuple(timeline.states([index for index, _ in mine], raised))[-MAX_DAYS:],
             _meaning(verdict),
-            tuple(_standing_row(standing) for _, standing in mine),
+            tuple(_standing_row(standing, groups) for _, standing in ordered),
             tuple(drawings),
             max(0, len(mine) - MAX_CHARTS),
         )
@@ -188,12 +242,12 @@ def _moment(written: str) -> str:
     return f"{written[:10]} {written[11:16]} UTC"
 
 
-def _standing_row(standing: WatchStatus) -> tuple[str, str, str, str, str]:
+def _standing_row(standing: WatchStatus, alerted: Collection[str | None]) -> tuple[str, str, str, str, str]:
     item = standing.expression
     people = min((leaf.n for leaf in standing.leaves), default=standing.samples)
     return (
         short(standing.group or item.text, 160),
-        standing.answer,
+        f"alert; {standing.answer} now" if standing.group in alerted else f"{standing.answer} now",
         f"{number(item.estimate)} {interval(item)}",
         must_be(item).removeprefix("must be "),
         f"{people:,} of {standing.samples:,}",
@@ -201,74 +255,79 @@ def _standing_row(standing: WatchStatus) -> tuple[str, str, str, str, str]:
 
 
 def _timeline(
-    index: int, standing: WatchStatus, points: Sequence[HistoryPoint], alerts: Sequence[KeptAlert]
+    index: int, standing: WatchStatus, timeline: WatchTimeline, alerts: Sequence[KeptAlert]
 ) -> ChartDrawing | None:
     item = standing.expression
-    known = [(point, *point.claims[index]) for point in points if index < len(point.claims)]
-    drawn = [(point, value, low, high) for point, value, low, high, _ in known if value is not None]
+    drawn = [
+        (place, point, value, low, high)
+        for place, point in enumerate(timeline.points)
+        if index < len(point.claims)
+        for value, low, high, _ in [point.claims[index]]
+        if value is not None
+    ]
     if not drawn:
         return None
-    ends = _ends(drawn, item)
+    ends = _ends([(value, low, high) for _, _, value, low, high in drawn], item)
     rows = [
         {
             "alert": False,
-            "at": point.samples,
-            "until": point.samples,
+            "at": place,
+            "until": place,
             "estimate": clipped(value, ends),
             "low": clipped(low, ends),
             "high": clipped(high, ends),
             "threshold": item.threshold,
-            "label": short(point.label, 80),
+            "label": timeline.names[place],
             "shown": _known(value, low, high),
         }
-        for point, value, low, high in drawn
+        for place, _, value, low, high in drawn
     ]
     mine = [
         alert
         for alert in alerts
-        if (alert.content["property"], alert.content["group"]) == (standing.property, standing.group)
-        and alert.content["threshold"] == item.threshold
+        if alert.content["group"] == standing.group and alert.content["threshold"] == item.threshold
     ]
     for alert in mine[-MAX_ALERTS:]:
         rows.append(
             rows[0]
             | {
                 "alert": True,
-                "at": alert.content["onset"]["estimate"],
-                "until": alert.content["sample"],
-                "label": short(alert.label, 80),
-                "shown": f"alert {alert.number}, {_moment(alert.raised)}",
+                "at": timeline.at(alert.content["onset"]["estimate"] + 1),
+                "until": timeline.at(alert.content["sample"]),
+                "label": _day(alert),
+                "shown": f"alert {alert.number}",
             }
         )
     whom = f"{standing.group}: " if standing.group else ""
-    title = short(f"{whom}{item.text}, {must_be(item)}", 200)
-    last = drawn[-1]
+    _, last, value, low, high = drawn[-1]
     return ChartDrawing(
         "timeline",
-        title,
-        f"Last {_known(*last[1:])} after {last[0].samples:,} samples; {plural(len(mine), 'alert')}.",
+        short(f"{whom}{item.text}, {must_be(item)}", 200),
+        f"Last {_known(value, low, high)} after {last.samples:,} samples; {plural(len(mine), 'alert')}.",
         tuple(rows),
-        ("in", "samples", "estimate", "interval", "written"),
+        (timeline.axis, "in", "samples", "estimate", "interval"),
         tuple(
             (
+                timeline.names[place],
                 short(point.label, 80),
                 f"{point.samples:,}",
                 number(value),
                 f"[{number(low)}, {number(high)}]",
-                _moment(point.written),
             )
-            for point, value, low, high in drawn[-MAX_DAYS:]
+            for place, point, value, low, high in drawn[-MAX_DAYS:]
         ),
-        {"least": ends[0], "most": ends[1], "first": 0.0, "last": float(max(point.samples for point in points))},
+        {"least": ends[0], "most": ends[1], "names": list(timeline.names)},
+        axis="estimate",
+        across=timeline.axis,
     )
 
 
-def _ends(drawn: Sequence[tuple[HistoryPoint, float, float, float]], item: Expression) -> tuple[float, float]:
+def _ends(drawn: Sequence[tuple[float, float, float]], item: Expression) -> tuple[float, float]:
     """The ends of the axis: all estimates and the threshold, and later interval ends at most one such span beyond."""
-    centre = [item.threshold, *(value for _, value, _, _ in drawn)]
+    centre = [item.threshold, *(value for value, _, _ in drawn)]
     low, high = min(centre), max(centre)
     room = max(high - low, 0.05 * abs(item.threshold), 1e-6)
-    ends = [end for _, _, *pair in drawn[len(drawn) // 4 :] for end in pair if isfinite(end)]
+    ends = [end for _, *pair in drawn[len(drawn) // 4 :] for end in pair if isfinite(end)]
     near = [end for end in ends if low - room <= end <= high + room]
     return stretch([*centre, *near], 0.06)
 
