@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from typing import Literal as OneOf
 
-from isonomia.audits.check import checked_observer, new_check, run_check
+from isonomia.audits.arguments import checked_observer
+from isonomia.audits.check import new_check, run_check
 from isonomia.audits.context import UNDECIDED, current_test
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import remember, with_known

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.check import checked_delta, checked_looks, checked_ranges, checked_workers
+from isonomia.audits.arguments import checked_delta, checked_looks, checked_ranges, checked_workers
 from isonomia.audits.measure.counts import BINS, MISSING, NO, YES, BinnedNumbers, GroupCounts, checked_share
 from isonomia.audits.measure.limits import IntervalMethod, KeptRows, RatioEnds, cluster_intervals
 from isonomia.audits.measure.one_pass import OnePass, columns_for

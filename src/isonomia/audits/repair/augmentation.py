@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.check import checked_delta, checked_population, checked_property
+from isonomia.audits.arguments import checked_delta, checked_population, checked_property
 from isonomia.audits.random_search import called
 from isonomia.audits.repair.certificate import Certificate, RepairClaim
 from isonomia.audits.repair.training import RepairRound, RepairTraining, Rule
