@@ -329,7 +329,7 @@ def _finding(verdict: Verdict | None) -> str:
     """The finding of a verdict, in the words of its headline."""
     from isonomia.records.display.view import view_of
 
-    return "" if verdict is None else visible(excerpt(view_of(verdict).finding(verdict, True), 200))
+    return "" if verdict is None else visible(excerpt(view_of(verdict).finding(verdict, False), 200))
 
 
 def _samples(verdict: Verdict | None) -> str:

@@ -34,7 +34,8 @@ Made = TypeVar("Made")
 _HEAD = (
     "A feature has kind (binary, integer, real, categorical), low, high, actionable, direction (both, up, down), rise, "
     "fall (the largest change), rise_share, fall_share (the same as a share of a person's own value: 0.1 is 10%) and, "
-    "for categories, values. What is left out is not limited."
+    "for categories, values. What is left out is not limited. label is its name in reports; sensible = false: people "
+    "can change it, but no report advises it."
 )
 _SECTIONS = ("features", "constraints", "effects")
 _CONDITIONS = ("when", "then")
@@ -352,6 +353,8 @@ def hint_of(name: str) -> NameHint | None:
         return NameHint(False, False, "Its name is that of a protected attribute.")
     if has_word(name, vocabulary.FAMILY) or protected is not None:
         return NameHint(False, False, "It is about a person's family, which people should not be asked to change.")
+    if vocabulary.is_identifier(name):
+        return NameHint(False, False, "Its name is that of an identifier.")
     if has_word(name, vocabulary.PAST):
         return NameHint(False, True, "What has happened cannot be undone.")
     if vocabulary.is_model_answer(name):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from math import isfinite
@@ -57,6 +57,11 @@ class Feature:
         The largest change as a share of the person's own value: 0.1 is plus or minus 10%.
     values
         The categories, in order where they have one; for the kind ``"categorical"`` only.
+    label
+        What reports call it, such as ``"monthly income"``; by default, its name.
+    sensible
+        Whether a change of it may be advised. With ``False``, people can still reach points that change it, but lists
+        of recourse advise none of them.
 
     Raises
     ------
@@ -75,14 +80,19 @@ class Feature:
     rise_share: float | None = None
     fall_share: float | None = None
     values: tuple[str | float, ...] = ()
+    label: str = field(default="", repr=False)  # neither changes a verdict, so the fingerprint has neither
+    sensible: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise UsageError(f"the name of a feature should be text, but it is {self.name!r}", name="name")
         self._one_of("kind", self.kind, get_args(Kind))
         self._one_of("direction", self.direction, get_args(Direction))
-        if not isinstance(self.actionable, bool):
-            raise self._error("actionable", f"should be true or false, but it is {self.actionable!r}")
+        for name, value in (("actionable", self.actionable), ("sensible", self.sensible)):
+            if not isinstance(value, bool):
+                raise self._error(name, f"should be true or false, but it is {value!r}")
+        if not isinstance(self.label, str):
+            raise self._error("label", f"should be text, but it is {self.label!r}")
         self._check_numbers()
         rise, fall = ("rise", self.rise, self.rise_share), ("fall", self.fall, self.fall_share)
         for name, step, share in {"up": [fall], "down": [rise]}.get(self.direction, []):
@@ -116,13 +126,13 @@ class Feature:
 
     def _check_numbers(self) -> None:
         sizes = self.rise, self.fall, self.rise_share, self.fall_share
-        for field, value in zip(("low", "high", *_LIMITS), (self.low, self.high, *sizes), strict=True):
+        for limit, value in zip(("low", "high", *_LIMITS), (self.low, self.high, *sizes), strict=True):
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-                raise self._error(field, f"should be a finite number, but it is {value!r}; leave it out for no limit")
-            if field in _LIMITS and value < 0:
-                raise self._error(field, f"is the size of a change and at least 0, but it is {value!r}")
+                raise self._error(limit, f"should be a finite number, but it is {value!r}; leave it out for no limit")
+            if limit in _LIMITS and value < 0:
+                raise self._error(limit, f"is the size of a change and at least 0, but it is {value!r}")
 
     def _check_values(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
@@ -141,7 +151,7 @@ class Feature:
         return UsageError(f"{field} of feature {self.name!r} {problem}", name=field)
 
 
-FIELDS = tuple(field.name for field in fields(Feature))
+FIELDS = tuple(each.name for each in fields(Feature))
 """Everything that can be said about a feature, in order."""
 
 

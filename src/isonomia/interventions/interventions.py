@@ -107,6 +107,11 @@ class Interventions:
         """
         return written(self.features, self.constraints, self.effects)
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What reports call features, by name; of those that have a label."""
+        return {feature.name: feature.label for feature in self.features if feature.label}
+
     def __str__(self) -> str:
         return _as_table(self)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 _COLUMNS = ("option", "feature", "from", "to", "outcome", "reasons", "can act on", "points")
@@ -64,7 +64,7 @@ class RefusedApplicant:
         if self.options:
             return "a change leads to approval"
         if self.every:
-            return "no change open to this person leads to approval"
+            return "no sensible change open to this person leads to approval"
         return f"no change that leads to approval: none found among {self.looked_at:,} draws"
 
 
@@ -86,6 +86,8 @@ class RefusalList:
         Name and fingerprint of the model.
     remarks
         What else a reader should know, such as what the model was given.
+    labels
+        What the interventions call features; others are called by their names.
     """
 
     refusals: tuple[RefusedApplicant, ...]
@@ -95,15 +97,20 @@ class RefusalList:
     scored: bool
     model: Mapping[str, Any]
     remarks: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def label(self, feature: str) -> str:
+        """What lists call a feature: its label, or its name."""
+        return self.labels.get(feature, feature)
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per change, as columns of equal length; a person without an option has one row without a change."""
         columns: dict[str, list[Any]] = {name: [] for name in (self.id_column or "row", *_COLUMNS)}
         for each in self.refusals:
-            reasons = "; ".join(reason.feature for reason in each.reasons)
-            can = "; ".join(reason.feature for reason in each.reasons if reason.actionable)
+            reasons = "; ".join(self.label(reason.feature) for reason in each.reasons)
+            can = "; ".join(self.label(reason.feature) for reason in each.reasons if reason.actionable)
             changes: list[tuple[int | None, str | None, Any, Any]] = [
-                (number, name, before, after)
+                (number, self.label(name), before, after)
                 for number, option in enumerate(each.options, start=1)
                 for name, (before, after) in option.items()
             ]

@@ -378,7 +378,7 @@ def test_every_refused_applicant_has_reasons_and_the_nearest_change_or_none() ->
             assert each.options[0] == {"savings": (here, here + needed)}
         else:
             assert each.options == ()
-            assert each.outcome == "no change open to this person leads to approval"
+            assert each.outcome == "no sensible change open to this person leads to approval"
         assert {reason.feature for reason in each.reasons} <= {"savings", "debts"}
         assert all(reason.actionable == (reason.feature == "savings") for reason in each.reasons)
 
@@ -398,6 +398,27 @@ def test_reasons_are_weighed_by_scores_where_there_are_some() -> None:
     assert all(each.reasons[0].feature == "savings" for each in few)
 
 
+def test_lists_use_labels_and_advise_neither_ids_nor_what_is_not_called_sensible() -> None:
+    people = PEOPLE.assign(account_id=PEOPLE["age"])
+    model = {"savings": 1, "account_id": 0.1, "debts": -1}
+
+    def decides(table: Any) -> Any:
+        return (sum(weight * np.asarray(table[name]) for name, weight in model.items()) >= 7).astype(int)
+
+    named = Feature("savings", "integer", 0, 9, direction="up", rise=3, label="money in the account")
+    free = (Feature("account_id", "integer", 0, 99), Feature("debts", "integer", 0, 4, sensible=False))
+    found = refused_applicants(people, decides, Interventions((named, *free)), 1, id="id")
+    changed = {name for each in found.refusals for option in each.options for name in option}
+    assert changed == {"savings"}
+    for each in found.refusals:
+        assert all(reason.actionable == (reason.feature == "savings") for reason in each.reasons)
+    assert {reason.feature for each in found.refusals for reason in each.reasons} == set(model)
+    assert set(found.columns()["feature"]) == {"money in the account", None}
+    page = fill("reg-b", found, {"product": "a loan"}).to_markdown()
+    assert "money in the account" in page
+    assert "savings" not in page
+
+
 def test_one_row_a_change_and_one_page_a_person() -> None:
     found = refusals()
     columns = found.columns()
@@ -407,7 +428,7 @@ def test_one_row_a_change_and_one_page_a_person() -> None:
     assert len(columns["id"]) == len(stuck) + sum(len(option) for each in found.refusals for option in each.options)
     page = fill("reg-b", found, {"product": "a loan"}).to_html()
     assert page.count('<h2 class="page">') == len(found.refusals)
-    assert page.count("<strong>no change open to this person leads to approval.</strong>") == len(stuck)
+    assert page.count("<strong>no sensible change open to this person leads to approval.</strong>") == len(stuck)
 
 
 def test_a_reason_that_looks_like_a_prohibited_basis_is_told() -> None:
@@ -484,7 +505,7 @@ def test_the_page_and_the_table_say_where_points_were_drawn() -> None:
     assert "40 of them can reach more points than were listed" in text
     assert text.count("500 were drawn, and there may be others") == len(WIDE)
     assert "none found among 500 draws" in text
-    assert "no change open to this person" not in text
+    assert "no sensible change open to this person" not in text
     assert "were drawn" not in fill("reg-b", refusals()).to_markdown()
 
 

@@ -18,7 +18,7 @@ from isonomia.errors import BudgetTooSmallError, UsageError, nearest
 from isonomia.models.adapt import adapt
 from isonomia.models.meter import current_meter
 from isonomia.populations.finite import Census
-from isonomia.populations.profile import is_sure_outcome
+from isonomia.populations.profile import is_identifier, is_sure_outcome
 from isonomia.populations.table import Table, plain_value, replaced
 from isonomia.records.display.view import sent_to_model
 from isonomia.records.refusals import PrincipalReason, RefusalList, RefusedApplicant
@@ -52,7 +52,8 @@ def refused_applicants(
     of these people; at most four. The nearest changes are searched among all points that the person can reach, or among
     500 draws and changes of one feature where there are too many: then *none found* is no proof.
     What is found is moved back towards the person's own values as far as approval allows. A feature that the model does
-    not read is not offered, unless a constraint ties it to one that it does; nor is one of ``leave_out``.
+    not read is not offered, unless a constraint ties it to one that it does; nor is one of ``leave_out``, one that
+    identifies people, or one whose change the interventions do not call ``sensible``.
 
     Parameters
     ----------
@@ -111,7 +112,8 @@ def _refusal_list(check: Check[Any], id: str | None, leave_out: Sequence[str]) -
         model = check.required_model
         remarks = tuple(filter(None, [model.given_in_words(table.names)]))
         about = {"name": model.name, "fingerprint": model.fingerprint()}
-        return RefusalList(refusals, table.rows, to_text(claim.condition), id, scored, about, remarks)
+        labels = claim.actions.labels
+        return RefusalList(refusals, table.rows, to_text(claim.condition), id, scored, about, remarks, labels)
     finally:
         setup.close()
 
@@ -130,9 +132,10 @@ def _afford(setup: ResponsivenessSetup, refused: int, points: float) -> None:
 
 
 def _offered(actions: Any, reads: Sequence[str] | None, never: Sequence[str]) -> Actions:
-    """The same interventions without changes that make no sense: of an outcome, or of what the model does not read."""
+    """The same interventions without changes that make no sense: of outcomes, ids, and what the model does not read."""
     names, read = {feature.name for feature in actions.features}, set(reads or ())
     fixed = set(never) | {name for name in names - read if is_sure_outcome(name)}
+    fixed |= {each.name for each in actions.features if not each.sensible or is_identifier(each.name)}
     if reads is not None:
         rules = [set(rule.names) for rule in (*actions.constraints, *actions.effects)]
         fixed |= names - read - {name for tied in rules if tied & read for name in tied}

@@ -74,6 +74,7 @@ def claim_of(prop: Responsiveness) -> dict[str, Any]:
         "audit": "responsiveness",
         "interventions": prop.actions.fingerprint(),
         "features": list(prop.actions.names),
+        **({"labels": prop.actions.labels} if prop.actions.labels else {}),
         "target": to_text(prop.condition),
         "who": None if prop.members is None else to_text(prop.members),
         "rows": None if prop.rows is None else list(np.atleast_1d(prop.rows).tolist()),

@@ -234,7 +234,11 @@ def _of_person(
             for feature in points.features
         }
         return [{**base, "distance": None, "changed": {}, "point": None, "now": now}]
-    nearest = reaching[np.argsort(away[reaching], kind="stable")]
+    doubtful = [j for j, feature in enumerate(points.features) if not feature.sensible]
+    own = _own(points.take(reaching))
+    odd = (points.values[reaching][:, doubtful] != own[:, doubtful]).any(axis=1)
+    nearest = reaching[np.lexsort((away[reaching], odd))]
+    sensible = dict(zip(reaching.tolist(), (~odd).tolist(), strict=True))
     _, first = np.unique(points.values[nearest], axis=0, return_index=True)
     return [
         {
@@ -242,6 +246,7 @@ def _of_person(
             "distance": float(away[index]),
             "changed": {name: list(pair) for name, pair in changes_of(points, target.people, index).items()},
             **_answer(answer, index),
+            **({} if sensible[index] else {"sensible": False}),
             "point": points.take(np.asarray([index])).columns().row(0),
         }
         for index in nearest[np.sort(first)][:_POINTS].tolist()

@@ -138,14 +138,16 @@ def _counterexample(verdict: Verdict, item: Mapping[str, Any]) -> Counterexample
             sentence=f"the person in {row}: none of {looked} leads to the target",
             line=(row, f"none of {drawn} leads to the target"),
         )
-    changed = item["changed"]
+    changed = _labelled(item["changed"], verdict)
     notes = [] if changed else ["nothing needs to change: this person reaches the target already"]
+    if not item.get("sensible", True):
+        notes.append(_NOT_ADVISED)
     text = ", ".join(f"{name} {change(before, after)}" for name, (before, after) in changed.items()) or "as they are"
     if "prediction" in item:
         notes.append(f"the model said there: {visible(excerpt(brief(item['prediction']), 300))}")
         text = f"{text}, prediction {brief(item['prediction'])}"
     return CounterexampleView(
-        title=_title(item),
+        title=_title(item, verdict),
         records=(RecordView(row), RecordView("nearest", changes=changed)) if changed else (),
         sentence=f"the person in {row}: {item['reaching']:,} of {looked} {_leads(item)} to the target",
         notes=tuple(notes),
@@ -162,27 +164,37 @@ def _counterexamples(verdict: Verdict) -> Iterator[CounterexampleView]:
         elif points[0]["point"] is None:
             yield _counterexample(verdict, points[0])
         else:
-            yield _with_points(points)
+            yield _with_points(points, verdict)
 
 
-def _with_points(points: Sequence[Mapping[str, Any]]) -> CounterexampleView:
+_NOT_ADVISED = "not advised: the interventions do not call every one of these changes sensible"
+
+
+def _labelled(values: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
+    """Values by feature, under the labels that the interventions give to features."""
+    labels = verdict.details.get("labels", {})
+    return {labels.get(name, name): value for name, value in values.items()}
+
+
+def _with_points(points: Sequence[Mapping[str, Any]], verdict: Verdict) -> CounterexampleView:
     """A person as they are, and the nearest points at which they reach the target."""
     now = {name: before for item in points for name, (before, _) in item["changed"].items()}
     nearest = {f"nearest {number}": item for number, item in enumerate(points, start=1)}
     return CounterexampleView(
-        title=_title(points[0]),
+        title=_title(points[0], verdict),
         records=(
-            RecordView("now", values={**now, **points[0]["point"], **now}),
-            *(RecordView(name, values=item["point"]) for name, item in nearest.items()),
+            RecordView("now", values=_labelled({**now, **points[0]["point"], **now}, verdict)),
+            *(RecordView(name, values=_labelled(item["point"], verdict)) for name, item in nearest.items()),
         ),
+        notes=tuple(f"{name}: {_NOT_ADVISED}" for name, item in nearest.items() if not item.get("sensible", True)),
         outputs=tuple((name, item["prediction"]) for name, item in nearest.items() if "prediction" in item),
     )
 
 
-def _title(item: Mapping[str, Any]) -> str:
+def _title(item: Mapping[str, Any], verdict: Verdict) -> str:
     changes = [
         f"{name} {value_text(before, 40)} → {value_text(after, 40)}"
-        for name, (before, after) in item["changed"].items()
+        for name, (before, after) in _labelled(item["changed"], verdict).items()
     ]
     text = ", ".join(changes) or "as they are"
     return f"row {item['person']}: {text}; {item['reaching']:,} of {_looked(item)} {_leads(item)} to the target"

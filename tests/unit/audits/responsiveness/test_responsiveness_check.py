@@ -14,6 +14,7 @@ from isonomia.errors import DataError, SpecError, UsageError
 from isonomia.interventions import Feature, Interventions, Linkage, Memory, Noise
 from isonomia.interventions.features import PersonError
 from isonomia.records import Verdict
+from isonomia.records.display.view import view_of
 from isonomia.report.terminal import people_table, points_table
 from raising import raises
 
@@ -521,3 +522,26 @@ def test_nobody_is_called_responsive_through_a_point_that_is_out_of_range(listed
     assert caught.value.row == 1
     verdict = iso.check(claim(True), lambda rows: (rows["felony"] < 0) | (rows["arrests"] > 1), people, seed=0)
     assert verdict.details["people"]["reaching"] == [0]
+
+
+def test_a_counterexample_uses_labels_and_says_which_changes_are_not_advised() -> None:
+    people = {"savings": [0, 0, 2], "asked": [5, 5, 5]}
+    features = (
+        Feature("savings", "integer", 0, 9, direction="up", rise=4, label="money in the account"),
+        Feature("asked", "integer", 1, 9, fall=3, direction="down", sensible=False),
+    )
+
+    def lends(table: Any) -> Any:
+        return (np.asarray(table["savings"]) - np.asarray(table["asked"]) >= -2).astype(int)
+
+    prop = iso.Responsiveness(Interventions(features), 1, at_most=0.1)
+    verdict = iso.check(prop, lends, iso.Census(people))
+    assert verdict.answer == "violated"
+    first = [item for item in verdict.counterexamples if item["person"] == 0]
+    assert first[0]["changed"] == {"savings": [0, 3]}  # though asking for two less and saving one is as near
+    assert "sensible" not in first[0]
+    assert any(item.get("sensible") is False for item in first)
+    views = list(view_of(verdict).counterexamples(verdict))
+    view = next(each for each in views if "money in the account 0 → 3" in each.title)
+    assert view.notes
+    assert all("not advised" in note for note in view.notes)

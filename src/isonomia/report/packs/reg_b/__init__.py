@@ -49,7 +49,11 @@ def notices(subject: Any, facts: Mapping[str, str]) -> dict[str, Any]:  # noqa: 
     stuck = [each for each in subject.refusals if not each.options and each.every]
     unsure = [each for each in subject.refusals if not each.options and not each.every]
     rows = tuple(
-        (str(each.id), ", ".join(reason.feature for reason in each.reasons) or "none found", _short(each))
+        (
+            str(each.id),
+            ", ".join(subject.label(reason.feature) for reason in each.reasons) or "none found",
+            _short(each, subject),
+        )
         for each in subject.refusals
     )
     return {
@@ -64,7 +68,7 @@ def notices(subject: Any, facts: Mapping[str, str]) -> dict[str, Any]:  # noqa: 
         "weighed": "the model's score" if subject.scored else "the share of approvals",
         "refusals": PackTable((subject.id_column or "Row", "Principal reasons", "Nearest change"), rows),
         "prohibited": _prohibited(subject),
-        "pages": [_page(each) for each in subject.refusals],
+        "pages": [_page(each, subject) for each in subject.refusals],
     }
 
 
@@ -73,29 +77,30 @@ def _prohibited(subject: RefusalList) -> tuple[str, ...]:
     counts = Counter(reason.feature for each in subject.refusals for reason in each.reasons)
     kinds = {feature: protected_attribute(feature) for feature in counts}
     return tuple(
-        f"{feature} is among the reasons of {count:,} refused applicants, and by its name it is about {kind}"
-        f"{_BASES.get(kind, _NO_BASIS)}: the model uses it, whatever the notice says."
+        f"{subject.label(feature)} is among the reasons of {count:,} refused applicants, and by its name it is about "
+        f"{kind}{_BASES.get(kind, _NO_BASIS)}: the model uses it, whatever the notice says."
         for feature, count in counts.items()
         if (kind := kinds[feature]) is not None
     )
 
 
-def _short(each: RefusedApplicant) -> str:
+def _short(each: RefusedApplicant, listed: RefusalList) -> str:
     if not each.options:
         return each.outcome
-    return ", ".join(_change(name, pair) for name, pair in each.options[0].items())
+    return ", ".join(_change(listed.label(name), pair) for name, pair in each.options[0].items())
 
 
 def _change(name: str, pair: tuple[Any, Any]) -> str:
     return f"{name}: {value_text(pair[0], 60)} → {value_text(pair[1], 60)}"
 
 
-def _page(each: RefusedApplicant) -> dict[str, Any]:
+def _page(each: RefusedApplicant, listed: RefusalList) -> dict[str, Any]:
     reasons = tuple(
-        (reason.feature, value_text(reason.value, 60), "yes" if reason.actionable else "no") for reason in each.reasons
+        (listed.label(reason.feature), value_text(reason.value, 60), "yes" if reason.actionable else "no")
+        for reason in each.reasons
     )
     changes = tuple(
-        (f"{number}", name, value_text(before, 60), value_text(after, 60))
+        (f"{number}", listed.label(name), value_text(before, 60), value_text(after, 60))
         for number, option in enumerate(each.options, start=1)
         for name, (before, after) in option.items()
     )
